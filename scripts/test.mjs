@@ -1,4 +1,5 @@
 // npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…]
+// npm run test:all adds test/whole: what packs, installs, walks through whole documents or takes long.
 // A few processes run side by side and take one file after the other from a common list.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -47,11 +48,14 @@ const LONGEST = [
 ]
 
 const root = dirname(import.meta.dirname)
-const options = process.argv.slice(2).filter((arg) => arg.startsWith('-'))
+const isAll = process.argv.includes('--all')
+const options = process.argv.slice(2).filter((arg) => arg.startsWith('-') && arg !== '--all')
 const names = process.argv.slice(2).filter((arg) => !arg.startsWith('-'))
 
 const files = globSync('test/**/*.test.ts', { cwd: root })
-  .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
+  .filter((file) =>
+    names.length === 0 ? isAll || !file.startsWith('test/whole/') : names.some((name) => file.includes(name)),
+  )
   .toSorted((one, other) => rankOf(one) - rankOf(other) || (one < other ? -1 : 1))
 if (files.length === 0) stop(`no test file has ${names.join(' or ')} in its name`)
 

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { statusOf } from '../../src/keys/key.ts'
+import { meanwhile } from '../support/running/meanwhile.ts'
+import { until } from '../support/running/until.ts'
+import { betweenNodes, ENGINES, onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { createAgent, createKey, later } from '../support/slices/resources.ts'
+import { everythingStored } from '../support/stores/stored.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+onBothEngines('the life of a key', (service, engine) => {
+  const create = (body: object) => createKey(service(), body)
+  const agent = (name: string) => createAgent(service(), name)
+  const get = (path: string) => service().call('GET', path)
+  const self = (key: string) => service().call('GET', '/v1/keys/self', { key })
+
+  describe('POST /v1/keys/{key_id}/rotate', () => {
+    const rotate = (id: string, body?: object, key?: string) =>
+      service().call('POST', `/v1/keys/${id}/rotate`, { body, ...(key && { key }) })
+
+    test('same id, new secret; for a day the old one works too', async () => {
+      const { secret: old, ...record } = await create({ role: 'viewer' })
+      const { status, body } = await rotate(record.id)
+      assert.equal(status, 200)
+      const { secret, hint, previous_secret_expires_at, ...rest } = body.data
+      assert.notEqual(secret, old)
+      assert.ok(Math.abs(Date.parse(previous_secret_expires_at) - Date.now() - DAY) < 10_000)
+      assert.deepEqual(
+        { ...rest, hint, previous_secret_expires_at: null },
+        { ...record, hint: `${secret.slice(0, 8)}…${secret.slice(-4)}` },
+      )
+      for (const key of [old, secret]) assert.equal((await self(key)).body.data.id, record.id)
+
+      await later(service(), DAY, async () => {
+        assert.equal((await self(old)).status, 401)
+        assert.equal((await self(secret)).status, 200)
+        assert.equal((await get(`/v1/keys/${record.id}`)).body.data.previous_secret_expires_at, null)
+      })
+    })
+
+    test('grace_period_seconds: 0 ends the old secret at once', async () => {
+      const { id, secret } = await create({ role: 'viewer' })
+      const { body } = await rotate(id, { grace_period_seconds: 0 })
+      assert.equal(body.data.previous_secret_expires_at, null)
+      assert.equal((await self(secret)).status, 401)
+      assert.equal((await self(body.data.secret)).status, 200)
+    })
+
+    test('a second rotation ends the secret before the last', async () => {
+      const { id, secret: first } = await create({ role: 'viewer' })
+      const second = (await rotate(id)).body.data.secret
+      const third = (await rotate(id)).body.data.secret
+      const statuses = await Promise.all([first, second, third].map(async (key) => (await self(key)).status))
+      assert.deepEqual(statuses, [401, 200, 200])
+    })
+
+    test('a key may rotate itself', async () => {
+      const { id, secret } = await create({ permissions: ['manage'] })
+      const { status } = await rotate(id, {}, secret)
+      assert.equal(status, 200)
+    })
+
+    for (const seconds of ['-1', '604801', '1.5', '"60"', 'null', '1e400']) {
+      test(`400 for a grace period of ${seconds}`, async () => {
+        const { id } = await create({ role: 'viewer' })
+        const body = `{"grace_period_seconds":${seconds}}`
+        const reply = await service().call('POST', `/v1/keys/${id}/rotate`, { body })
+        assert.equal(reply.status, 400)
+        assert.equal(reply.body.error.details[0].field, 'grace_period_seconds')
+      })
+    }
+
+    test('409 for a key that is revoked', async () => {
+      const { id } = await create({ role: 'viewer' })
+      await service().call('DELETE', `/v1/keys/${id}`)
+      const { status, body } = await rotate(id)
+      assert.equal(status, 409)
+      assert.deepEqual(body.error, { code: 'conflict', message: 'This key is revoked: create a new one' })
+    })
+
+    test('404 for a key that does not exist', async () => {
+      assert.equal((await rotate('key_none')).status, 404)
+    })
+  })
+
+  describe('DELETE /v1/keys/{key_id}', () => {
+    const revoke = (id: string, key?: string) => service().call('DELETE', `/v1/keys/${id}`, { ...(key && { key }) })
+
+    test('200, and no request after it passes: neither with the secret nor with the one in its grace period', async () => {
+      const { id, secret: old } = await create({ role: 'viewer' })
+      const { secret } = (await service().call('POST', `/v1/keys/${id}/rotate`)).body.data
+      for (const key of [old, secret]) assert.equal((await self(key)).status, 200)
+      const { status, body } = await revoke(id)
+      assert.equal(status, 200)
+      const { revoked_at } = body.data
+      assert.deepEqual(body, { success: true, data: { id, revoked: true, revoked_at } })
+      for (const key of [old, secret]) assert.equal((await self(key)).status, 401)
+      const shown = (await get(`/v1/keys/${id}`)).body.data
+      assert.deepEqual([shown.status, shown.revoked_at], ['revoked', revoked_at])
+    })
+
+    test('revoking again changes nothing', async () => {
+      const { id } = await create({ role: 'viewer' })
+      const first = await revoke(id)
+      const again = await later(service(), HOUR, () => revoke(id))
+      assert.deepEqual(again.body, first.body)
+    })
+
+    betweenNodes(engine)('another node refuses the key as soon as it hears of it', async () => {
+      const node = await service().beside()
+      try {
+        const { id, secret } = await create({ role: 'viewer' })
+        assert.equal((await node.call('GET', '/v1/keys/self', { key: secret })).status, 200)
+        await revoke(id)
+        const isRefused = async () => (await node.call('GET', '/v1/keys/self', { key: secret })).status === 401
+        await until('the other node refuses the revoked key', isRefused)
+      } finally {
+        await node.stop()
+      }
+    })
+
+    test('403 for a key of another scope', async () => {
+      const agent_id = await agent('revoking')
+      const { secret } = await create({ role: 'admin', agent_id })
+      const other = await create({ role: 'viewer' })
+      assert.equal((await revoke(other.id, secret)).status, 403)
+      assert.equal((await self(other.secret)).status, 200)
+    })
+
+    test('a key goes with its agent', async () => {
+      const agent_id = await agent('leaving')
+      const { id, secret } = await create({ role: 'viewer', agent_id })
+      assert.equal((await self(secret)).status, 200)
+      assert.equal((await service().call('DELETE', '/v1/agents/leaving')).status, 200)
+      assert.equal((await self(secret)).status, 401)
+      assert.equal((await get(`/v1/keys/${id}`)).status, 404)
+    })
+  })
+
+  test('a key works until its last millisecond, and not in it', () => {
+    const key = { revoked_at: null, expires_at: 1_000 }
+    assert.equal(statusOf(key, 999), 'active')
+    assert.equal(statusOf(key, 1_000), 'expired')
+  })
+
+  test('the secret is in the replies that make it, and nowhere else', async () => {
+    const headers = { 'Idempotency-Key': 'made-once' }
+    const body = { name: 'secretive', role: 'admin' }
+    const created = await service().call('POST', '/v1/keys', { body, headers })
+    const replayed = await service().call('POST', '/v1/keys', { body, headers })
+    assert.equal(replayed.headers.get('idempotent-replayed'), 'true')
+    assert.deepEqual(replayed.body, created.body)
+    const { id, secret: first } = created.body.data
+    const rotate = (key: string) =>
+      service().call('POST', `/v1/keys/${id}/rotate`, { headers: { 'Idempotency-Key': key } })
+    const rotated = [await rotate('rotated'), await rotate('rotated'), await rotate('rotated-again')]
+    const [second, replayedSecond, third] = rotated.map(({ body: { data } }) => data.secret)
+    assert.equal(replayedSecond, second)
+    const secrets = [first, second, third]
+    await self(third)
+
+    const told = await Promise.all(
+      ['/v1/keys?limit=100', `/v1/keys/${id}`, '/v1/keys/self', '/v1/audit-log?limit=100'].map(get),
+    )
+    await service().restart()
+    const stored = await everythingStored(service())
+    assert.ok(stored.includes(id) && service().log().includes('POST'), 'looked in the right places')
+    for (const secret of secrets) {
+      for (const { text } of told) assert.ok(!text.includes(secret))
+      assert.ok(!stored.includes(secret), 'stored in plain text')
+      assert.ok(!service().log().includes(secret), 'logged')
+    }
+  })
+})
+
+for (const engine of ENGINES) {
+  describe(`the last key that may manage the whole service, on ${engine}`, () => {
+    test('409: neither a scoped, an expired, a revoked nor a lesser key replaces it; another admin does', () =>
+      withService(engine, async (service) => {
+        const admin = await idOf(service, service.admin)
+        await createKey(service, { role: 'admin', agent_id: 'hello' })
+        await createKey(service, { role: 'developer' })
+        await createKey(service, { role: 'admin', expires_at: new Date(Date.now() + HOUR).toISOString() })
+        const revoked = await createKey(service, { role: 'admin' })
+        assert.equal((await service.call('DELETE', `/v1/keys/${revoked.id}`)).status, 200)
+        service.advance(HOUR)
+
+        const { status, body } = await service.call('DELETE', `/v1/keys/${admin}`)
+        assert.equal(status, 409)
+        assert.deepEqual(body.error, {
+          code: 'conflict',
+          message: 'This is the last key that may manage the whole service: create another first',
+        })
+        const { secret } = await createKey(service, { permissions: ['manage'] })
+        assert.equal((await service.call('DELETE', `/v1/keys/${admin}`, { key: secret })).status, 200)
+      }))
+
+    test('of two admins that revoke each other at the same moment one remains', () =>
+      withService(engine, async (service) => {
+        const admin = await idOf(service, service.admin)
+        const other = await createKey(service, { role: 'admin' })
+        assert.equal(await idOf(service, other.secret), other.id, 'both keys are known to the node')
+        const replies = await meanwhile(
+          service,
+          'select id from keys for update',
+          () => service.call('DELETE', `/v1/keys/${other.id}`),
+          () => service.call('DELETE', `/v1/keys/${admin}`, { key: other.secret }),
+        )
+        const statuses = replies.map(({ status }) => status)
+        assert.deepEqual(statuses.toSorted(), [200, 409])
+      }))
+  })
+}
+
+async function idOf(service: Service, key: string): Promise<string> {
+  return (await service.call('GET', '/v1/keys/self', { key })).body.data.id
+}

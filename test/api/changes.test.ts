@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { cache } from '../../src/lib/cache.ts'
+import { announce } from '../../src/storage/database.ts'
+import { openMemo } from '../../src/storage/memo.ts'
+import { openStorage } from '../../src/storage/open-storage.ts'
+import { until } from '../support/running/until.ts'
+import { type Service, startService } from '../support/service/service.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+import { listQueries } from '../support/stores/count-queries.ts'
+import { freshPostgres } from '../support/stores/fresh-store.ts'
+import { onBothStores } from '../support/stores/store.ts'
+
+/** Loads values that say how often each key was loaded. */
+function counter() {
+  const counts = new Map<string, number>()
+  return async (key: string) => {
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+    return `${key} ${counts.get(key)}`
+  }
+}
+
+describe('a cache', () => {
+  const firstWord = (_value: string, key: string) => [key.split('-')[0] as string]
+
+  test('forgets what tells of a subject, and what names no subject, and nothing else', async () => {
+    const remembered = cache<string>()
+    const load = counter()
+    const look = async () => [
+      await remembered.get('a-1', load, firstWord),
+      await remembered.get('a-2', load, firstWord),
+      await remembered.get('b-1', load, firstWord),
+      await remembered.get('all', load),
+    ]
+    assert.deepEqual(await look(), ['a-1 1', 'a-2 1', 'b-1 1', 'all 1'])
+    remembered.forget('a')
+    assert.deepEqual(await look(), ['a-1 2', 'a-2 2', 'b-1 1', 'all 2'])
+    remembered.forget()
+    assert.deepEqual(await look(), ['a-1 3', 'a-2 3', 'b-1 2', 'all 3'])
+  })
+
+  test('does not remember what changed while it was loaded, but for that subject alone', async () => {
+    const remembered = cache<string>()
+    const load = counter()
+    const started = [remembered.get('a-1', load, firstWord), remembered.get('b-1', load, firstWord)]
+    remembered.forget('a')
+    assert.deepEqual(await Promise.all(started), ['a-1 1', 'b-1 1'])
+    assert.equal(await remembered.get('a-1', load, firstWord), 'a-1 2')
+    assert.equal(await remembered.get('b-1', load, firstWord), 'b-1 1')
+  })
+
+  test('holds no more than its size, and keeps no account of what it dropped', async () => {
+    const remembered = cache<string>(() => true, 2)
+    const load = counter()
+    for (const key of ['a-1', 'a-2', 'a-3']) await remembered.get(key, load, firstWord)
+    assert.equal(await remembered.get('a-1', load, firstWord), 'a-1 2')
+    remembered.forget('a')
+    assert.equal(await remembered.get('a-3', load, firstWord), 'a-3 2')
+  })
+})
+
+onBothStores('what is remembered', (opened) => {
+  test('is forgotten by the id that is announced; without one, all of its kind is', async () => {
+    const { storage } = opened()
+    const memo = openMemo(storage)
+    const load = counter()
+    await until('changes are heard of', () => storage.hears())
+    const look = async () => [
+      await memo(
+        'keys',
+        'one',
+        () => load('one'),
+        () => ['key_1'],
+      ),
+      await memo(
+        'keys',
+        'two',
+        () => load('two'),
+        () => ['key_2'],
+      ),
+      await memo('agents', 'three', () => load('three')),
+    ]
+    assert.deepEqual(await look(), ['one 1', 'two 1', 'three 1'])
+    await storage.transaction((db) => announce(db, 'keys', 'key_1'))
+    assert.equal((await look())[1], 'two 1')
+    await until('the first is forgotten', async () => (await look())[0] !== 'one 1')
+    assert.deepEqual((await look()).slice(1), ['two 1', 'three 1'])
+    await storage.transaction((db) => announce(db, 'keys'))
+    await until('the second is forgotten', async () => (await look())[1] !== 'two 1')
+    assert.equal((await look())[2], 'three 1')
+  })
+})
+
+describe('two nodes on one PostgreSQL', () => {
+  test('a change to one agent or key costs the other node nothing for the others', async (t) => {
+    const first = await startService('postgres')
+    const second = await first.beside()
+    t.after(async () => {
+      await second.stop()
+      await first.stop()
+    })
+    const busy = await createAgent(first, 'busy')
+    const changing = await createAgent(first, 'changing', { description: 'before' })
+    const { secret } = await createKey(first, { role: 'developer', agent_id: busy })
+    const other = await createKey(first, { role: 'viewer' })
+    await until('both hear', () => [first, second].every(({ app }) => app.parts.storage.hears()))
+    const invoke = async () => assert.equal((await call(second, busy, secret)).status, 200)
+    const lookups = async () =>
+      (await listQueries('postgres', invoke)).filter((query) => /from "(agents|keys|deployments|versions)"/.test(query))
+    await until('all is remembered', async () => (await lookups()).length === 0)
+
+    const hears = new Promise<void>((resolve) =>
+      second.app.parts.storage.onChange((change, id) => {
+        if (change === 'keys' && id === other.id) resolve()
+      }),
+    )
+    await first.call('PATCH', `/v1/agents/${changing}`, { body: { description: 'after' } })
+    await first.call('POST', `/v1/agents/${changing}/deployments`, {
+      body: { environment: 'production', version: 'v1' },
+    })
+    await first.call('DELETE', `/v1/keys/${other.id}`)
+    await hears
+    assert.deepEqual(await lookups(), [])
+    assert.equal((await second.call('GET', '/v1/keys/self', { key: other.secret })).status, 401)
+
+    await first.call('DELETE', `/v1/agents/${busy}`)
+    await until('its key went with it', async () => (await call(second, busy, secret)).status === 401)
+  })
+
+  test('one that was cut off has forgotten everything when it hears again', async (t) => {
+    const database = await freshPostgres()
+    const open = () => openStorage({ data: '', database: { url: database.url, poolSize: 2 } })
+    const storage = await open()
+    const other = await open()
+    t.after(async () => {
+      await Promise.all([storage.close(), other.close()])
+      await database.drop()
+    })
+    const memo = openMemo(storage)
+    const load = counter()
+    const look = async () =>
+      memo(
+        'agents',
+        'one',
+        () => load('one'),
+        () => ['agt_1'],
+      )
+    await until('changes are heard of', () => storage.hears())
+    await until('it is remembered', async () => (await look()) === (await look()))
+    const before = await look()
+    await other.transaction(async (db) => {
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'moorage listener' and datname = current_database()`.execute(db)
+      await announce(db, 'agents', 'agt_1')
+    })
+    await until('it was cut off', () => !storage.hears())
+    await until('it hears again', () => storage.hears())
+    assert.notEqual(await look(), before)
+  })
+})
+
+function call(service: Service, agent: string, key: string) {
+  return service.call('POST', `/v1/agents/${agent}/invoke`, { key, body: { message: 'go' } })
+}

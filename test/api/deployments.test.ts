@@ -1,0 +1,365 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines, type Service } from '../support/service/service.ts'
+
+async function deploy(service: Service, agent: string, version: string, environment = 'production') {
+  const { status, body } = await service.call('POST', `/v1/agents/${agent}/deployments`, {
+    body: { environment, version },
+  })
+  assert.equal(status, 201, JSON.stringify(body))
+  return body.data
+}
+
+onBothEngines('deployments', (service) => {
+  describe('POST /v1/agents/{agent_id}/deployments', () => {
+    test('201 with the whole record', async () => {
+      const agent = await newAgent(service())
+      const { id, digest, created_at, created_by, ...rest } = await deploy(service(), agent, 'v1')
+      assert.match(id, /^dep_[0-9A-Z]{26}$/)
+      assert.match(digest, /^[0-9a-f]{64}$/)
+      assert.match(created_by, /^key_/)
+      assert.ok(!Number.isNaN(Date.parse(created_at)))
+      assert.deepEqual(rest, {
+        agent_id: agent,
+        environment: 'production',
+        version: 'v1',
+        status: 'active',
+        message: null,
+        created_by_name: 'first admin key',
+        replaces: null,
+        rollback_of: null,
+      })
+    })
+
+    test('more at once than there are connections, after the secrets changed', async () => {
+      const names = await Promise.all(Array.from({ length: 14 }, () => newAgent(service())))
+      await service().call('PUT', '/v1/secrets/NEW', { body: { value: 'x', hosts: ['api.example.com'] } })
+      // `deploy` asserts 201.
+      await Promise.all(names.map((agent) => deploy(service(), agent, 'v1')))
+    })
+
+    test('warns of secrets that its tools name and that are not there, or not for their host', async () => {
+      const headers = (name: string) => ({ authorization: `Bearer {{secret.${name}}}` })
+      await service().call('PUT', '/v1/secrets/THERE', { body: { value: 'x', hosts: ['api.example.com'] } })
+      const tools = [
+        { type: 'http', name: 'fine', url: 'https://api.example.com/{x}', headers: headers('THERE') },
+        { type: 'http', name: 'lost', url: 'https://api.example.com/', headers: headers('MISSING') },
+        { type: 'mcp', url: 'https://mcp.example.com/', headers: headers('THERE') },
+      ]
+      const agent = await newAgent(service(), { tools })
+      const expected = [
+        'Tool lost will fail: The secret MISSING is not configured',
+        'The MCP server mcp.example.com will fail: The secret THERE may not be sent to mcp.example.com',
+      ]
+      const first = await deploy(service(), agent, 'v1')
+      assert.deepEqual(first.warnings, expected)
+      // Also of a label that exists: the working copy may have changed since.
+      await service().call('PATCH', `/v1/agents/${agent}`, { body: { tools: [] } })
+      assert.deepEqual((await deploy(service(), agent, 'v1')).warnings, expected)
+      assert.equal('warnings' in (await deploy(service(), agent, 'v2')), false)
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments/${first.id}`)
+      assert.equal('warnings' in body.data, false)
+    })
+
+    test('warns of addresses of tools that the operator does not allow, and names the setting', async () => {
+      const tools = [
+        { type: 'http', name: 'fine', url: 'https://api.example.com/{x}' },
+        { type: 'http', name: 'plain', url: 'http://api.example.com/' },
+        { type: 'http', name: 'near', url: 'http://localhost:3000/{x}' },
+        { type: 'mcp', url: 'https://10.0.0.1/mcp' },
+      ]
+      const agent = await newAgent(service(), { tools })
+      const allow = (settings: string) => `(the operator can allow it: ${settings})`
+      assert.deepEqual((await deploy(service(), agent, 'v1')).warnings, [
+        `Tool plain will fail: url must use https ${allow('outgoing.allowInsecure')}`,
+        `Tool near will fail: url must use https ${allow('outgoing.allowInsecure and outgoing.allowedCidrs')}`,
+        `The MCP server 10.0.0.1 will fail: url must point to a public address ${allow('outgoing.allowedCidrs')}`,
+      ])
+    })
+
+    test('the next one supersedes it, in its environment only', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      const staging = await deploy(service(), agent, 'v1', 'staging')
+      const second = await deploy(service(), agent, 'v2')
+      assert.equal(second.replaces, first.id)
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?sort=created_at`)
+      assert.deepEqual(
+        body.data.map((row: { id: string; status: string }) => [row.id, row.status]),
+        [
+          [first.id, 'superseded'],
+          [staging.id, 'active'],
+          [second.id, 'active'],
+        ],
+      )
+    })
+
+    test('a label never changes: deployed again it is what it was', async () => {
+      const agent = await newAgent(service(), { instructions: 'one' })
+      const first = await deploy(service(), agent, 'v1')
+      await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
+      const again = await deploy(service(), agent, 'v1')
+      const other = await deploy(service(), agent, 'v2')
+      assert.equal(again.digest, first.digest)
+      assert.notEqual(other.digest, first.digest)
+    })
+
+    test('of deployments at the same moment one is active', async () => {
+      const agent = await newAgent(service())
+      await Promise.all(Array.from({ length: 8 }, (_, i) => deploy(service(), agent, `v${i}`)))
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
+      assert.equal(body.pagination.total, 1)
+    })
+
+    describe('with digest', () => {
+      const digestOf = async (agent: string) =>
+        (await service().call('GET', `/v1/agents/${agent}`)).body.data.digest as string
+      const deployExactly = (agent: string, version: string, digest: string) =>
+        service().call('POST', `/v1/agents/${agent}/deployments`, {
+          body: { environment: 'production', version, digest },
+        })
+      const labelsOf = async (agent: string) => {
+        const { body } = await service().call('GET', `/v1/agents/${agent}/deployments`)
+        return body.data.map(({ version }: { version: string }) => version)
+      }
+
+      test('201 while the agent is what you know; its record says the same digest', async () => {
+        const agent = await newAgent(service(), { instructions: 'one' })
+        const digest = await digestOf(agent)
+        const { status, body } = await deployExactly(agent, 'v1', digest)
+        assert.deepEqual([status, body.data.digest], [201, digest])
+        assert.equal((await deployExactly(agent, 'v1', digest)).status, 201)
+      })
+
+      test('409 once somebody has changed the agent: neither label nor deployment comes about', async () => {
+        const agent = await newAgent(service(), { instructions: 'one' })
+        const digest = await digestOf(agent)
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
+        const { status, body } = await deployExactly(agent, 'v1', digest)
+        assert.deepEqual([status, body.error.code], [409, 'conflict'])
+        assert.deepEqual(await labelsOf(agent), [])
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'one' } })
+        assert.equal((await deployExactly(agent, 'v1', digest)).body.data.digest, digest)
+      })
+
+      test('409 for a label that is something else', async () => {
+        const agent = await newAgent(service(), { instructions: 'one' })
+        await deploy(service(), agent, 'v1')
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
+        const { status, body } = await deployExactly(agent, 'v1', await digestOf(agent))
+        assert.equal(status, 409)
+        assert.match(body.error.message, /Version "v1" exists already and is something else/)
+        assert.deepEqual(await labelsOf(agent), ['v1'])
+      })
+
+      test('what changes beside the definition is no other digest; every field of the definition is', async () => {
+        const agent = await newAgent(service())
+        const digest = await digestOf(agent)
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { security: { enforceHttps: false } } })
+        assert.equal(await digestOf(agent), digest)
+        const fields = [
+          { description: 'x' },
+          { model: 'builtin/recall' },
+          { temperature: 1 },
+          { instructions: 'x' },
+          { memory: { history: 3 } },
+          { limits: { max_steps: 3 } },
+          { metadata: { x: 1 } },
+        ]
+        const digests = new Set([digest])
+        for (const body of fields) {
+          assert.equal((await service().call('PATCH', `/v1/agents/${agent}`, { body })).status, 200)
+          digests.add(await digestOf(agent))
+        }
+        assert.equal(digests.size, fields.length + 1)
+      })
+
+      test('of an update and a deployment at the same moment, only what was known is deployed', async () => {
+        const agent = await newAgent(service(), { instructions: 'known' })
+        const digest = await digestOf(agent)
+        const [{ status }] = await Promise.all([
+          deployExactly(agent, 'v1', digest),
+          service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'unknown' } }),
+        ])
+        assert.ok(status === 201 || status === 409, String(status))
+        const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?version=v1`)
+        assert.deepEqual(
+          body.data.map((row: { digest: string }) => row.digest),
+          status === 201 ? [digest] : [],
+        )
+      })
+    })
+
+    for (const [field, value] of [
+      ['digest', 'v1'],
+      ['digest', 'A'.repeat(64)],
+      ['digest', null],
+      ['environment', 'Production'],
+      ['environment', ''],
+      ['environment', 'a'.repeat(33)],
+      ['version', ''],
+      ['version', 'a b'],
+      ['version', 1],
+    ] as const) {
+      test(`400 for ${field} ${JSON.stringify(value)}`, async () => {
+        const body = { environment: 'production', version: 'v1', [field]: value }
+        const reply = await service().call('POST', '/v1/agents/hello/deployments', { body })
+        assert.equal(reply.status, 400)
+        assert.equal(reply.body.error.details[0].field, field)
+      })
+    }
+  })
+
+  describe('GET /v1/agents/{agent_id}/deployments', () => {
+    test('filters by environment and status', async () => {
+      const agent = await newAgent(service())
+      await deploy(service(), agent, 'v1')
+      await deploy(service(), agent, 'v2')
+      const staging = await deploy(service(), agent, 'v2', 'staging')
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?environment=staging&status=active`)
+      assert.deepEqual(body.data, [staging])
+    })
+
+    test('filters by version', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      const second = await deploy(service(), agent, 'v2')
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?version=v1`)
+      assert.deepEqual(body.data, [{ ...first, status: 'superseded' }])
+      const { body: active } = await service().call('GET', `/v1/agents/${agent}/deployments?version=v2&status=active`)
+      assert.deepEqual(active.data, [second])
+    })
+  })
+
+  describe('POST /v1/agents/{agent_id}/deployments/{deployment_id}/rollback', () => {
+    test('the active one is undone: back to what it replaced', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      const second = await deploy(service(), agent, 'v2')
+      const { status, body } = await service().call('POST', `/v1/agents/${agent}/deployments/${second.id}/rollback`, {
+        body: { message: 'v2 misbehaves' },
+      })
+      assert.equal(status, 200)
+      const { id, created_at: _, ...rest } = body.data
+      assert.deepEqual(rest, {
+        agent_id: agent,
+        environment: 'production',
+        version: 'v1',
+        status: 'active',
+        digest: first.digest,
+        message: 'v2 misbehaves',
+        created_by: first.created_by,
+        created_by_name: 'first admin key',
+        replaces: second.id,
+        rollback_of: second.id,
+      })
+      const undone = await service().call('GET', `/v1/agents/${agent}/deployments/${second.id}`)
+      assert.equal(undone.body.data.status, 'rolled_back')
+      const active = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
+      assert.deepEqual(
+        active.body.data.map((row: { id: string }) => row.id),
+        [id],
+      )
+    })
+
+    test('409 for one that was just undone: two people do not put it back between them', async () => {
+      const agent = await newAgent(service())
+      await deploy(service(), agent, 'v1')
+      const bad = await deploy(service(), agent, 'v2')
+      const path = `/v1/agents/${agent}/deployments/${bad.id}/rollback`
+      const replies = await Promise.all([service().call('POST', path), service().call('POST', path)])
+      assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, 409])
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
+      assert.equal(body.data[0].version, 'v1')
+    })
+
+    test('rolling back again goes further back and never serves what was rolled back; then 409', async () => {
+      const agent = await newAgent(service())
+      for (const version of ['v1', 'v2', 'v3']) await deploy(service(), agent, version)
+      const rollBack = async () => {
+        const { body: active } = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
+        const path = `/v1/agents/${agent}/deployments/${active.data[0].id}/rollback`
+        const { status, body } = await service().call('POST', path)
+        return status === 200 ? body.data.version : [status, body.error.message]
+      }
+      assert.equal(await rollBack(), 'v2')
+      assert.equal(await rollBack(), 'v1')
+      const nothing = 'There is nothing to return to: production has served nothing else that was not rolled back'
+      assert.deepEqual(await rollBack(), [409, nothing])
+
+      // A version that was rolled back and then deployed anew is good again until it is rolled back anew.
+      await deploy(service(), agent, 'v2')
+      await deploy(service(), agent, 'v4')
+      assert.equal(await rollBack(), 'v2')
+      assert.equal(await rollBack(), 'v1')
+      assert.deepEqual(await rollBack(), [409, nothing])
+    })
+
+    test('after a return to an earlier one, the versions between were not rolled back', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      await deploy(service(), agent, 'v2')
+      await deploy(service(), agent, 'v3')
+      const rollBack = (id: string) => service().call('POST', `/v1/agents/${agent}/deployments/${id}/rollback`)
+      const { body: returned } = await rollBack(first.id)
+      assert.equal(returned.data.version, 'v1')
+      assert.equal((await rollBack(returned.data.id)).body.data.version, 'v2')
+    })
+
+    test('an earlier one is returned to', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      await deploy(service(), agent, 'v2')
+      const third = await deploy(service(), agent, 'v3')
+      const { body } = await service().call('POST', `/v1/agents/${agent}/deployments/${first.id}/rollback`)
+      assert.equal(body.data.version, 'v1')
+      assert.equal(body.data.rollback_of, third.id)
+    })
+
+    test('dry_run shows the difference and changes nothing', async () => {
+      const agent = await newAgent(service(), { instructions: 'one', temperature: 0.5 })
+      const first = await deploy(service(), agent, 'v1')
+      await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
+      const second = await deploy(service(), agent, 'v2')
+      const { status, body } = await service().call('POST', `/v1/agents/${agent}/deployments/${second.id}/rollback`, {
+        body: { dry_run: true },
+      })
+      assert.equal(status, 200)
+      assert.deepEqual(body.data, {
+        dry_run: true,
+        from: { deployment_id: second.id, version: 'v2' },
+        to: { deployment_id: first.id, version: 'v1' },
+        diff: [{ field: 'instructions', from: 'two', to: 'one' }],
+      })
+      const active = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
+      assert.deepEqual(active.body.data, [second])
+    })
+
+    test('409 with nothing to return to, and when it serves that version already', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      const nothing = await service().call('POST', `/v1/agents/${agent}/deployments/${first.id}/rollback`)
+      assert.equal(nothing.status, 409)
+      const again = await deploy(service(), agent, 'v1')
+      const same = await service().call('POST', `/v1/agents/${agent}/deployments/${again.id}/rollback`)
+      assert.equal(same.status, 409)
+      assert.equal(same.body.error.code, 'conflict')
+    })
+
+    test("404 for another agent's deployment", async () => {
+      const mine = await newAgent(service())
+      const theirs = await newAgent(service())
+      const deployment = await deploy(service(), theirs, 'v1')
+      const { status } = await service().call('POST', `/v1/agents/${mine}/deployments/${deployment.id}/rollback`)
+      assert.equal(status, 404)
+    })
+  })
+
+  test('deployments go with their agent', async () => {
+    const agent = await newAgent(service())
+    await deploy(service(), agent, 'v1')
+    assert.equal((await service().call('DELETE', `/v1/agents/${agent}`)).status, 200)
+    assert.equal((await service().call('GET', `/v1/agents/${agent}/deployments`)).status, 404)
+  })
+})

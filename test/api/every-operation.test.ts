@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { METHODS } from 'node:http'
+import { before, describe, test } from 'node:test'
+import type { Operation } from '../../src/operation.ts'
+import { operations } from '../../src/operations.ts'
+import { newKey } from '../../src/security/key-format.ts'
+import { covers, Permission } from '../../src/security/permissions.ts'
+import { assertStandardHeaders, head, sendRaw } from '../support/clients/raw.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
+import { onAnyEngine, onBothEngines, type Reply } from '../support/service/service.ts'
+import { createKey } from '../support/slices/resources.ts'
+
+const SETTINGS = { ...SAMPLE_SETTINGS, MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000' }
+
+// What holds for every operation, read off the list of them. Every reply is also held against the OpenAPI document.
+onAnyEngine(
+  'every operation refuses',
+  (service) => {
+    /** For each operation a key that holds every permission but those that let it in. */
+    const without = new Map<string, string>()
+    before(async () => {
+      const secrets = new Map<string, string>()
+      for (const operation of operations.filter(({ permission }) => permission !== null)) {
+        const permissions = notEnough(operation)
+        const secret =
+          secrets.get(permissions.join()) ?? (await createKey(service(), { permissions, tier: 'enterprise' })).secret
+        secrets.set(permissions.join(), secret)
+        without.set(operation.id, secret)
+      }
+    })
+    const send = (operation: Operation, options: { key?: string | null; body?: unknown; query?: string } = {}) => {
+      const { query = '', ...rest } = { body: sampleBody(operation), ...options }
+      return service().call(operation.method, pathOf(operation) + query, rest)
+    }
+
+    for (const operation of operations) {
+      const { id, method, path, permission, body } = operation
+      describe(`${method} ${path} (${id})`, () => {
+        test('401 without a key and with a wrong one, in the same words', async () => {
+          const replies = [await send(operation, { key: null }), await send(operation, { key: newKey(randomBytes) })]
+          for (const reply of replies) {
+            assertError(reply, 401, 'unauthorized')
+            assert.equal(reply.headers.get('www-authenticate'), 'Bearer realm="moorage"')
+          }
+          assert.deepEqual(replies[0]?.body.error, replies[1]?.body.error)
+        })
+
+        if (permission !== null) {
+          test(`403 for a key that holds all but the permission ${permission}, and what includes it`, async () => {
+            const reply = await send(operation, { key: without.get(id) as string })
+            assertError(reply, 403, 'forbidden')
+            assert.equal(reply.body.error.message, `This key lacks the permission "${permission}"`)
+            assertRateLimitHeaders(reply)
+          })
+        }
+
+        test('400 for an unknown query parameter, naming it', async () => {
+          const reply = await send(operation, { query: '?surprise=1' })
+          assertError(reply, 400, 'invalid_request')
+          const fields = reply.body.error.details.map(({ field }: { field: string }) => field)
+          assert.ok(fields.includes('surprise'), reply.text)
+        })
+
+        test(body ? '400 for an unknown field, naming it' : '400 for a body it does not take', async () => {
+          const reply = await send(operation, {
+            body: { ...sampleBody(operation), surprise: 1 },
+            ...(method === 'GET' && { body: undefined, query: '?surprise=1' }),
+          })
+          assertError(reply, 400, 'invalid_request')
+          if (body) assert.deepEqual(reply.body.error.details, [{ field: 'surprise', error: 'unknown field' }])
+        })
+      })
+    }
+
+    const templates = [...new Set(operations.map(({ path }) => path))]
+    for (const template of templates) {
+      test(`405 for every other method on ${template}`, async () => {
+        const target = pathOf({ path: template } as Operation)
+        const allowed = operations
+          .filter(({ path }) => matches(path, target))
+          .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+        const others = METHODS.filter((method) => method !== 'CONNECT' && !allowed.includes(method))
+        const auth = { Authorization: `Bearer ${service().admin}`, Connection: 'keep-alive' }
+        const replies = await sendRaw(
+          service().url,
+          others
+            // An answer to HEAD has no body, and then nothing tells where the next one begins.
+            .filter((method) => method !== 'HEAD')
+            .map((method) => head(`${method} ${target}`, auth))
+            .join('') + head('GET /healthz'),
+        )
+        assert.equal(replies.pop()?.body.status, 'ok')
+        assert.equal(replies.length, others.filter((method) => method !== 'HEAD').length)
+        for (const reply of replies) {
+          assertError(reply, 405, 'method_not_allowed')
+          assert.equal(reply.headers.get('allow'), [...new Set(allowed)].join(', '))
+        }
+      })
+    }
+  },
+  SETTINGS,
+)
+
+onBothEngines(
+  'every operation succeeds',
+  (service) => {
+    for (const operation of operations) {
+      const { id, method, path } = operation
+      test(`${method} ${path} (${id}) with ${operation.success ?? 200} in the envelope`, async () => {
+        const { path: target, body: sample, headers } = await sampleRequest(service(), operation)
+        const reply = await service().call(method, target, { body: sample, headers })
+        assert.equal(reply.status, operation.success ?? 200, reply.text)
+        const type = operation.lines ? 'application/x-ndjson' : undefined
+        assertStandardHeaders(reply.headers, operation.streams?.always ? 'text/event-stream' : type)
+        assertRateLimitHeaders(reply)
+        if (operation.streams?.always || operation.lines) return
+        assert.deepEqual(Object.keys(reply.body), operation.list ? ['data', 'pagination'] : ['success', 'data'])
+        const { id: made } = reply.body.data
+        if (operation.success !== 201 || !made) return
+        assert.equal(reply.headers.get('location'), `${target}/${made}`)
+        assert.equal((await service().call('GET', `${target}/${made}`)).status, 200, 'Location leads to it')
+      })
+    }
+  },
+  SETTINGS,
+)
+
+describe('the list of operations', () => {
+  test('ids, summaries and routes are said once', () => {
+    for (const of of [
+      ({ id }: Operation) => id,
+      ({ summary }: Operation) => summary,
+      ({ method, path }: Operation) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`,
+    ]) {
+      const values = operations.map(of)
+      assert.deepEqual(values, [...new Set(values)])
+    }
+  })
+
+  test('every POST and PATCH takes an Idempotency-Key, and nothing else does', () => {
+    const takes = operations.filter(({ idempotent }) => idempotent).map(({ id }) => id)
+    const should = operations.filter(({ method }) => method === 'POST' || method === 'PATCH').map(({ id }) => id)
+    assert.deepEqual(takes, should)
+  })
+
+  test('what reads needs read, what deletes needs delete; keys, secrets, the audit log and telemetry need manage', () => {
+    for (const { id, method, path, permission } of operations) {
+      if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
+      else if (id === 'invokeAgent' || id === 'listInvocable') assert.equal(permission, 'invoke')
+      else if (/^\/v1\/(keys|secrets|audit|telemetry|console|system)/.test(path)) assert.equal(permission, 'manage', id)
+      // Who writes agents chooses from the providers.
+      else if (path.startsWith('/v1/providers')) assert.equal(permission, method === 'GET' ? 'write' : 'manage', id)
+      else if (id === 'decideApproval') assert.equal(permission, 'approve')
+      else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
+      else if (method === 'DELETE') assert.equal(permission, 'delete', id)
+      else assert.equal(permission, 'write', id)
+    }
+  })
+
+  test("it holds the eighteen of the service's specification, where the specification has them", () => {
+    const routes = new Set(operations.map(({ method, path }) => `${method} ${path}`))
+    const missing = SPECIFIED.filter((route) => !routes.has(route as never))
+    assert.deepEqual(missing, [])
+  })
+})
+
+const SPECIFIED = [
+  'POST /v1/agents/{agent_id}/invoke',
+  'GET /v1/agents',
+  'GET /v1/agents/{agent_id}',
+  'PATCH /v1/agents/{agent_id}',
+  'DELETE /v1/agents/{agent_id}',
+  'POST /v1/agents/{agent_id}/deployments',
+  'GET /v1/agents/{agent_id}/deployments',
+  'POST /v1/agents/{agent_id}/deployments/{deployment_id}/rollback',
+  'GET /v1/agents/{agent_id}/logs',
+  'GET /v1/agents/{agent_id}/metrics',
+  'POST /v1/agents/{agent_id}/memory/search',
+  'DELETE /v1/agents/{agent_id}/memory',
+  'POST /v1/webhooks',
+  'GET /v1/webhooks',
+  'DELETE /v1/webhooks/{webhook_id}',
+  'POST /v1/keys',
+  'GET /v1/keys',
+  'DELETE /v1/keys/{key_id}',
+]
+
+function notEnough({ permission, ownPermission }: Operation): Permission[] {
+  const enough = [permission, ownPermission].flatMap((name) => name ?? [])
+  return Permission.options.filter((held) => !enough.some((name) => covers([held], name)))
+}
+
+function matches(template: string, path: string): boolean {
+  return new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+}
+
+function assertError(reply: Reply, status: number, code: string): void {
+  assert.equal(reply.status, status, reply.text)
+  const { details: _, message, retry_after: __, ...rest } = reply.body.error
+  assert.equal(typeof message, 'string')
+  assert.deepEqual(
+    { ...reply.body, error: rest },
+    { success: false, error: { code }, request_id: reply.headers.get('x-request-id') },
+  )
+  assertStandardHeaders(reply.headers)
+  if (status !== 401) assertRateLimitHeaders(reply)
+}
+
+function assertRateLimitHeaders({ headers }: Reply): void {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
+    Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN),
+  ) as [number, number, number]
+  assert.equal(limit, 10_000)
+  assert.ok(Number.isInteger(remaining) && remaining > 0 && remaining <= limit, String(remaining))
+  assert.ok(Number.isInteger(reset) && Math.abs(reset - Date.now() / 1000) < 60, String(reset))
+}

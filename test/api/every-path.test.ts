@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { operations } from '../../src/operations.ts'
+import { SAMPLE_SETTINGS, sampleRequest } from '../support/clients/requests.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+/** What a path may have at its end, put before the query. */
+function withSlash(path: string): string {
+  const [target = '', ...query] = path.split('?')
+  return [`${target}/`, ...query].join('?')
+}
+
+const OF_ITS_OWN = new Set([
+  'connection',
+  'keep-alive',
+  'date',
+  'x-request-id',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  // The events of a stream and the times in a reply are not as long each time.
+  'content-length',
+  'transfer-encoding',
+])
+
+onAnyEngine(
+  'every path',
+  (service) => {
+    const told = (headers: Headers) => [...headers].filter(([name]) => !OF_ITS_OWN.has(name))
+
+    for (const operation of operations.filter(({ method }) => method === 'GET')) {
+      test(`GET ${operation.path} is the same with a slash at its end, and HEAD says what it says`, async () => {
+        const { path, headers } = await sampleRequest(service(), operation)
+        const get = await service().call('GET', path, { headers })
+        const slash = await service().call('GET', withSlash(path), { headers })
+        const head = await service().call('HEAD', path, { headers })
+        assert.deepEqual([slash.status, head.status], [get.status, get.status], slash.text)
+        assert.deepEqual(told(slash.headers), told(get.headers))
+        assert.deepEqual(told(head.headers), told(get.headers))
+        assert.equal(head.text, '')
+      })
+    }
+
+    for (const operation of operations.filter(({ method }) => method !== 'GET')) {
+      const { method, path: template, success = 200, id } = operation
+      test(`${method} ${template} (${id}) is the same with a slash at its end`, async () => {
+        const { path, body, headers } = await sampleRequest(service(), operation)
+        // Where no body is needed an empty object says as much as no body.
+        const sent = operation.body && !operation.bodyOptional ? body : {}
+        const target = id === 'clearMemory' ? path : withSlash(path)
+        const reply = await service().call(method, target, { body: sent, headers })
+        assert.equal(reply.status, success, reply.text)
+        const { id: made } = reply.body.data ?? {}
+        if (success === 201 && made) assert.equal(reply.headers.get('location'), `${path}/${made}`)
+      })
+    }
+
+    test('HEAD ends at once where GET would follow a stream', async (t) => {
+      const held = await holdRuns(t)
+      await createAgent(service(), 'held', held.agent)
+      const body = { message: 'ahoy' }
+      const begun = await service().call('POST', '/v1/agents/held/invoke', {
+        body,
+        headers: { Prefer: 'respond-async' },
+      })
+      const stream = `/v1/agents/held/invocations/${begun.body.data.request_id}/stream`
+      for (const [path, status] of [
+        [stream, 200],
+        [`${stream}x`, 404],
+        ['/v1/mcp', 200],
+      ] as const) {
+        const reply = await service().call('HEAD', path, { headers: { Accept: 'text/event-stream' } })
+        const type = status === 200 ? 'text/event-stream' : 'application/json'
+        assert.deepEqual(
+          [reply.status, reply.headers.get('content-type')?.split(';')[0], reply.text],
+          [status, type, ''],
+        )
+      }
+    })
+
+    test('400 for a field where no body is needed', async () => {
+      const reply = await service().call('POST', '/v1/webhooks/wh_none/test', { body: { surprise: 1 } })
+      assert.equal(reply.status, 400, reply.text)
+      assert.equal(reply.body.error.message, 'This request takes no body')
+    })
+
+    test('a DELETE whose id got lost deletes nothing', async () => {
+      const memory = '/v1/agents/hello/memory'
+      const written = await service().call('POST', memory, { body: { items: [{ content: 'the pier is closed' }] } })
+      assert.equal(written.status, 201, written.text)
+      const reply = await service().call('DELETE', `${memory}/`)
+      assert.deepEqual(
+        [reply.status, reply.body.error.message],
+        [400, 'The path ends with a slash where an id is expected'],
+      )
+      assert.equal((await service().call('GET', memory)).body.pagination.total, 1)
+    })
+
+    test('a key that was used with one spelling of the path holds for the other', async () => {
+      const headers = { 'Idempotency-Key': 'slash' }
+      const body = { message: 'ahoy' }
+      const first = await service().call('POST', '/v1/agents/hello/invoke', { headers, body })
+      const again = await service().call('POST', '/v1/agents/hello/invoke/', { headers, body })
+      assert.deepEqual([again.status, again.body], [200, first.body])
+    })
+
+    test('it is the same on every door', async () => {
+      await createAgent(service(), 'beacon', { security: { publicCard: true } })
+      const chat = { model: 'hello', messages: [{ role: 'user', content: 'ahoy' }] }
+      const rpc = { jsonrpc: '2.0', id: 1 }
+      const said = { message: { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'ahoy' }] } }
+      const mcp = { Accept: 'application/json, text/event-stream' }
+      const requests: [string, string, { body?: object; headers?: Record<string, string>; key?: null }][] = [
+        ['POST', '/v1/chat/completions', { body: chat }],
+        ['POST', '/v1/responses', { body: { model: 'hello', input: 'ahoy' } }],
+        ['GET', '/v1/models', {}],
+        ['GET', '/v1/models/hello', {}],
+        ['POST', '/v1/mcp', { body: { ...rpc, method: 'tools/list' }, headers: mcp }],
+        ['POST', '/v1/agents/hello/mcp', { body: { ...rpc, method: 'tools/list' }, headers: mcp }],
+        [
+          'POST',
+          '/v1/agents/hello/a2a',
+          { body: { ...rpc, method: 'SendMessage', params: said }, headers: { 'A2A-Version': '1.0' } },
+        ],
+        ['GET', '/v1/agents/beacon/.well-known/agent-card.json', { key: null }],
+        ['GET', '/metrics', {}],
+        ['GET', '/healthz', { key: null }],
+        ['GET', '/readyz', { key: null }],
+        ['GET', '/docs', { key: null }],
+        ['GET', '/v1/openapi.json', { key: null }],
+      ]
+      for (const [method, path, options] of requests) {
+        const [plain, slash] = [
+          await service().call(method, path, options),
+          await service().call(method, `${path}/`, options),
+        ]
+        assert.deepEqual(
+          [slash.status, slash.headers.get('content-type')],
+          [200, plain.headers.get('content-type')],
+          path,
+        )
+      }
+      const page = await service().call('GET', '/agents/', { key: null, headers: { Accept: 'text/html' } })
+      assert.notEqual(page.status, 404)
+      const nothing = await service().call('POST', '/v1/agents/hello/a2a//', { body: {} })
+      assert.equal(nothing.status, 404)
+    })
+  },
+  { ...SAMPLE_SETTINGS, ...LOCAL_TOOLS },
+)

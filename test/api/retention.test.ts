@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as agents from '../../src/agents/store.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { logWrites } from '../../src/logs/store.ts'
+import { metricWrites } from '../../src/metrics/store.ts'
+import { type Sweepable, sweep } from '../../src/storage/jobs/sweep.ts'
+import type { Write } from '../../src/storage/journal/rows.ts'
+import * as claims from '../../src/storage/leases/claims.ts'
+import { until as untilTrue } from '../support/running/until.ts'
+import { onBothEngines } from '../support/service/service.ts'
+import { onBothStores } from '../support/stores/store.ts'
+
+const HOUR = 3_600_000
+
+onBothEngines(
+  'retention',
+  (service) => {
+    const parts = () => service().app.parts
+    const newAgent = async (name: string) => {
+      const { body } = await service().call('POST', '/v1/agents', { body: { name } })
+      return agents.get(parts().storage.db, body.data.id)
+    }
+    const logged = (agent_seq: number, timestamp: number, count = 1): Write[] => {
+      const entry = { timestamp, level: 'info' as const, message: 'm', metadata: {} }
+      const entries = Array.from({ length: count }, () => entry)
+      return logWrites({ agent_seq, request_id: 'req_1' }, entries)
+    }
+    const measured = (agent_seq: number, time: number) =>
+      metricWrites({ agent_seq, time, duration_ms: 5, outcome: 'completed' })
+    const count = async (table: 'logs' | 'metrics' | 'metric_buckets', seq: number): Promise<number> => {
+      const rows = await parts().storage.db.selectFrom(table).select('agent_seq').where('agent_seq', '=', seq).execute()
+      return rows.length
+    }
+    const until = (holds: () => Promise<boolean>) => untilTrue('what the test waits for', holds)
+    const retentionEnded = async (before: number) => {
+      const { db } = parts().storage
+      await until(async () => {
+        const job = await db.selectFrom('jobs').selectAll().where('kind', '=', 'retention').executeTakeFirst()
+        return job?.owner === null && job.run_at > before + HOUR / 2
+      })
+    }
+
+    test('what is older than its setting goes every hour, the rest stays', async () => {
+      const { now, journal, storage } = parts()
+      const { seq } = await newAgent('aging')
+      await retentionEnded(now())
+      const time = now()
+      await journal.commit({
+        writes: [
+          ...logged(seq, time - 4 * HOUR, 2_500),
+          ...logged(seq, time),
+          ...measured(seq, time - 6 * HOUR),
+          ...measured(seq, time),
+        ],
+      })
+      const claim = (key: string, at: number) => {
+        const lease = { key: ['key_1', key], owner: 'o', until: at + 30_000 }
+        return claims.claim(storage.db, lease, { fingerprint: 'f', request_id: 'req_1' }, at)
+      }
+      await claim('old', time - 25 * HOUR)
+      await claim('k', time)
+      assert.deepEqual([await count('logs', seq), await count('metrics', seq)], [2_501, 4])
+
+      service().advance(1.01 * HOUR)
+      service().app.jobs.wake()
+      await retentionEnded(now())
+      assert.deepEqual(
+        [await count('logs', seq), await count('metrics', seq), await count('metric_buckets', seq)],
+        [1, 2, 2],
+      )
+      const left = await storage.db.selectFrom('claims').select('key').where('scope', '=', 'key_1').execute()
+      assert.deepEqual(left, [{ key: 'k' }])
+    })
+
+    test("a deleted agent's logs and metrics go at once, others' stay", async () => {
+      const { now, journal } = parts()
+      const gone = await newAgent('gone')
+      const stays = await newAgent('stays')
+      const writes = [gone.seq, stays.seq].flatMap((seq) => [...logged(seq, now(), 1_200), ...measured(seq, now())])
+      await journal.commit({ writes })
+      assert.equal((await service().call('DELETE', '/v1/agents/gone')).status, 200)
+      assert.equal((await service().call('GET', '/v1/agents/gone/logs')).status, 404)
+      await until(async () => (await count('logs', gone.seq)) === 0 && (await count('metrics', gone.seq)) === 0)
+      assert.deepEqual(
+        [await count('metric_buckets', gone.seq), await count('logs', stays.seq), await count('metrics', stays.seq)],
+        [0, 1_200, 2],
+      )
+    })
+  },
+  { MOORAGE_RETENTION__LOGS: '3h', MOORAGE_RETENTION__METRICS: '5h' },
+)
+
+onBothStores('a sweep', (store) => {
+  const log = createLog({ level: 'silent', format: 'json' })
+  const job = (signal = new AbortController().signal) => ({ signal, attempts: 1, finish: async () => true })
+  /** Has so many rows left to remove; notes how it was asked. */
+  const rows = (left: number, asked: [before: number, removed: number][]): Sweepable['remove'] => {
+    let remaining = left
+    return async (_db, before, limit) => {
+      const removed = Math.min(remaining, limit)
+      remaining -= removed
+      asked.push([before, removed])
+      return removed
+    }
+  }
+
+  test('goes on in batches until nothing is left, each kind by its own age', async () => {
+    const asked: [before: number, removed: number][] = []
+    const { run } = sweep({ storage: store().storage, now: () => 10_000, log }, [
+      { name: 'many', keep_ms: 1_000, remove: rows(2_001, asked) },
+      { name: 'none', keep_ms: 4_000, remove: rows(0, asked) },
+    ])
+    await run(null, job())
+    const ofMany = asked.filter(([before]) => before === 9_000).map(([, removed]) => removed)
+    assert.equal(
+      ofMany.reduce((sum, removed) => sum + removed),
+      2_001,
+    )
+    assert.equal(ofMany.at(-1), 0)
+    assert.ok(Math.max(...ofMany) <= 1_000)
+    assert.deepEqual(asked.slice(ofMany.length), [[6_000, 0]])
+  })
+
+  test('bites as much as takes a few milliseconds, and rests longer than it works', async () => {
+    const bites: { at: number; limit: number; tookMs: number }[] = []
+    // A row takes a fifth of a millisecond. That is how long a request may have to wait for each row.
+    const slow: Sweepable['remove'] = async (_db, _before, limit) => {
+      const at = performance.now()
+      while (performance.now() - at < limit / 5);
+      bites.push({ at, limit, tookMs: performance.now() - at })
+      return bites.length < 30 ? limit : 0
+    }
+    await sweep({ storage: store().storage, now: () => 0, log }, [{ name: 'slow', keep_ms: 0, remove: slow }]).run(
+      null,
+      job(),
+    )
+    assert.ok(
+      bites.every(({ limit }) => limit <= 50),
+      JSON.stringify(bites),
+    )
+    const worked = bites.reduce((sum, { tookMs }) => sum + tookMs, 0)
+    const lasted = (bites.at(-1)?.at ?? 0) - (bites[0]?.at ?? 0)
+    assert.ok(worked < lasted / 2, `${worked} of ${lasted} ms`)
+  })
+
+  test('fails for one kind without leaving out the next', async () => {
+    const asked: [before: number, removed: number][] = []
+    const failing = async () => {
+      throw new Error('disk full')
+    }
+    const { run } = sweep({ storage: store().storage, now: () => 0, log }, [
+      { name: 'bad', keep_ms: 0, remove: failing },
+      { name: 'good', keep_ms: 0, remove: rows(1, asked) },
+    ])
+    await assert.rejects(run(null, job()), /^Error: disk full$/)
+    assert.equal(asked.length, 2)
+  })
+
+  test('stops between batches when it is told to', async () => {
+    const stop = new AbortController()
+    let batches = 0
+    const { run } = sweep({ storage: store().storage, now: () => 0, log }, [
+      {
+        name: 'endless',
+        keep_ms: 0,
+        async remove() {
+          if (++batches === 3) stop.abort(new Error('enough'))
+          return 1
+        },
+      },
+    ])
+    await assert.rejects(run(null, job(stop.signal)), /enough/)
+    assert.equal(batches, 3)
+  })
+})

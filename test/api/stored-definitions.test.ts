@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { announce } from '../../src/storage/database.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines, type Service } from '../support/service/service.ts'
+
+/** As a release wrote it that knew neither `script` nor `memory`, two limits less, and a field that is gone since. */
+const OLD = {
+  description: null,
+  model: 'builtin/echo',
+  temperature: null,
+  instructions: 'Be brief.',
+  tools: [{ type: 'http', name: 'clock', url: 'https://clock.example.com/now', colour: 'red' }],
+  limits: { timeout_ms: 5000, max_steps: 3 },
+  metadata: { team: 'harbour' },
+  colour: 'blue',
+}
+
+async function storeAs(service: Service, agent: string, definition: object) {
+  const text = JSON.stringify(definition)
+  await service.app.parts.storage.transaction(async (db) => {
+    await db.updateTable('agents').set({ definition: text }).where('id', '=', agent).execute()
+    await db.updateTable('versions').set({ definition: text }).where('agent_id', '=', agent).execute()
+    await announce(db, 'agents')
+    await announce(db, 'deployments')
+  })
+}
+
+onBothEngines('a definition that an older release stored', (service) => {
+  const get = async (agent: string) => (await service().call('GET', `/v1/agents/${agent}`)).body.data
+  const ask = (agent: string, environment = 'production') =>
+    service().call('POST', `/v1/agents/${agent}/invoke`, {
+      body: { message: 'hi', environment, context: { user_id: 'u', session_id: 's' } },
+    })
+  const deploy = (agent: string, version: string) =>
+    service().call('POST', `/v1/agents/${agent}/deployments`, { body: { environment: 'production', version } })
+
+  test('an agent keeps what was stored, has defaults for what is new, and answers', async () => {
+    const agent = await newAgent(service())
+    const fresh = await get(agent)
+    await storeAs(service(), agent, OLD)
+    const { instructions, tools, script, memory, limits, metadata, colour } = await get(agent)
+    assert.deepEqual(
+      { instructions, script, memory, limits, metadata, colour },
+      {
+        instructions: 'Be brief.',
+        script: null,
+        memory: fresh.memory,
+        limits: { ...fresh.limits, timeout_ms: 5000, max_steps: 3 },
+        metadata: { team: 'harbour' },
+        colour: undefined,
+      },
+    )
+    const { type, name, url, method, headers, timeout_ms } = tools[0]
+    assert.deepEqual([type, name, url], ['http', 'clock', 'https://clock.example.com/now'])
+    assert.deepEqual([method, headers, timeout_ms], ['GET', {}, 30_000])
+    assert.equal((await ask(agent)).status, 200)
+    const patched = await service().call('PATCH', `/v1/agents/${agent}`, { body: { description: 'old' } })
+    assert.equal(patched.status, 200, patched.text)
+  })
+
+  test('a version answers too, and can be compared and returned to', async () => {
+    const agent = await newAgent(service())
+    await deploy(agent, 'v1')
+    await storeAs(service(), agent, OLD)
+    assert.equal((await ask(agent)).status, 200)
+    await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'Be long.' } })
+    const { body } = await deploy(agent, 'v2')
+    const path = `/v1/agents/${agent}/deployments/${body.data.id}/rollback`
+    const preview = await service().call('POST', path, { body: { dry_run: true } })
+    assert.deepEqual(preview.body.data.diff, [{ field: 'instructions', from: 'Be long.', to: 'Be brief.' }])
+    assert.equal((await service().call('POST', path)).status, 200)
+    assert.equal((await ask(agent)).status, 200)
+  })
+
+  test('a rule that came later does not refuse what was stored before it', async () => {
+    const agent = await newAgent(service())
+    await deploy(agent, 'v1')
+    await storeAs(service(), agent, { ...OLD, limits: { ...OLD.limits, max_steps: 1000 } })
+    assert.equal((await ask(agent)).status, 200)
+    assert.equal((await ask(agent, 'staging')).status, 200)
+  })
+})

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { verifySignature } from '../../sdk/webhook.ts'
+import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
+import type { Migration } from '../../src/storage/schema/migration.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import {
+  approver,
+  decide,
+  refundingAgent,
+  startTill,
+  startWaiting,
+  type Till,
+  untilStatus,
+} from '../support/slices/approvals.ts'
+import { type Arrival, createWebhook, LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
+
+const APPROVE = { decision: 'approve' }
+
+for (const engine of ENGINES) {
+  describe(`what others hear of a run that waits, on ${engine}`, () => {
+    let service: Service
+    let till: Till
+    let model: ModelServer
+    let stop: () => Promise<void>
+    let key: string
+    before(async () => {
+      till = await startTill()
+      ;({ service, model, stop } = await startWithModel(engine, { ...LOCAL_TOOLS, ...LOCAL_RECEIVERS }))
+      key = await approver(service)
+    })
+    after(async () => {
+      await stop()
+      await till.close()
+    })
+
+    test('agent.waiting reaches a webhook, signed, and a listener: with what is asked, once', async (t) => {
+      const inbox = await openInbox(t)
+      const agent_id = await newAgent(service, refundingAgent(till))
+      const events = ['agent.waiting', 'agent.completed']
+      const { secret } = await createWebhook(service, { agent_id, url: inbox.url, events })
+      const { body: made } = await service.call('POST', '/v1/listeners', { body: { agent_id, events } })
+      const { request_id, path, approval } = await startWaiting(service, agent_id, 'told-1', { user_id: 'ada' })
+      const [arrival] = (await inbox.first(1)) as [Arrival]
+      const headers = arrival.headers as Record<string, string>
+      new Webhook(secret).verify(arrival.body, headers)
+      assert.ok(await verifySignature(arrival.body, headers['x-service-signature'] ?? '', secret))
+      assert.equal(headers['x-service-event'], 'agent.waiting')
+      const { type, agent_id: of, data } = JSON.parse(arrival.body)
+      assert.deepEqual([type, of], ['agent.waiting', agent_id])
+      const { approvals, duration_ms, ...rest } = data
+      assert.ok(duration_ms >= 0)
+      assert.deepEqual(rest, {
+        request_id,
+        status: 'waiting',
+        environment: 'production',
+        version: null,
+        tokens_used: 10,
+        context: { user_id: 'ada', session_id: null },
+      })
+      const [{ expires_at, ...asked }] = approvals
+      assert.ok(Date.parse(expires_at) > Date.now())
+      const args = { order: 'told-1', amount: 120 }
+      assert.deepEqual(asked, { call_id: 'call_1', kind: 'tool', tool: 'refund', arguments: args })
+      const heard = await service.call('GET', `/v1/listeners/${made.data.id}`)
+      assert.deepEqual(
+        heard.body.data.deliveries.map((one: { body: string }) => one.body),
+        [arrival.body],
+      )
+
+      await decide(service, approval, key, APPROVE)
+      await untilStatus(service, path, 'completed')
+      const arrivals = await inbox.first(2)
+      assert.deepEqual(
+        arrivals.map((one) => JSON.parse(one.body).type),
+        ['agent.waiting', 'agent.completed'],
+      )
+    })
+
+    test('of two calls in one answer the free one is made first, once; then the model is shown both results', async () => {
+      model.reset()
+      const [free] = refundingAgent(till, { name: 'note', approval: 'never' }).tools
+      const { tools } = refundingAgent(till)
+      const agent = await newAgent(service, { model: 'local/tiny', tools: [...tools, free] })
+      const [refund, note] = [
+        { order: 'two-refund', amount: 120 },
+        { order: 'two-note', amount: 1 },
+      ]
+      model.reply(
+        {
+          calls: [
+            { name: 'refund', arguments: refund },
+            { name: 'note', arguments: note },
+          ],
+        },
+        { text: ['Both done.'] },
+      )
+      const { path, approval, request_id } = await startWaiting(service, agent, 'both')
+      assert.deepEqual([till.of('two-note').length, till.of('two-refund').length], [1, 0])
+      assert.equal(model.requests.length, 1)
+      const { body } = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
+      assert.equal(body.pagination.total, 1)
+
+      await decide(service, approval, key, APPROVE)
+      assert.equal((await untilStatus(service, path, 'completed')).response, 'Both done.')
+      assert.deepEqual([till.of('two-note').length, till.of('two-refund').length], [1, 1])
+      assert.equal(model.requests.length, 2)
+      const shown = model.requests[1]?.body.messages.filter(({ role }) => role === 'tool')
+      assert.deepEqual(
+        shown?.map(({ tool_call_id, content }) => [tool_call_id, content]),
+        [
+          ['call_1', 'refunded 120'],
+          ['call_2', 'refunded 1'],
+        ],
+      )
+    })
+
+    test('it is approved after the schema has grown, by a service that was started since', async () => {
+      const agent = await newAgent(service, refundingAgent(till))
+      const { path, approval } = await startWaiting(service, agent, 'grown-1')
+      const grow: Migration = {
+        name: 'grow',
+        async run({ schema }) {
+          for (const table of ['invocations', 'steps', 'approvals', 'agents', 'versions']) {
+            await schema.alterTable(table).addColumn('later', 'text').execute()
+            await schema.createIndex(`${table}_by_later`).on(table).column('later').execute()
+          }
+        },
+      }
+      const { db } = service.app.parts.storage
+      await migrate(db, engine, [...MIGRATIONS, grow])
+      await service.restart()
+      const migrated = await service.app.parts.storage.db.selectFrom('migrations').select('name').execute()
+      assert.deepEqual(
+        migrated.map(({ name }) => name),
+        [...MIGRATIONS, grow].map(({ name }) => name),
+      )
+      assert.equal((await service.call('GET', path)).body.data.status, 'waiting')
+      assert.deepEqual(till.of('grown-1'), [])
+      assert.equal((await decide(service, approval, key, APPROVE)).status, 200)
+      await untilStatus(service, path, 'completed')
+      assert.equal(till.of('grown-1').length, 1)
+    })
+  })
+}

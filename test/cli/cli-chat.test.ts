@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { newShell } from '../support/clients/cli.ts'
+import { type Answer, inTerminal } from '../support/clients/terminal.ts'
+import { childEnv } from '../support/service/child.ts'
+import { type Service, startService } from '../support/service/service.ts'
+
+const CTRL_C = '\x03'
+const CTRL_D = '\x04'
+
+describe('moorage chat in a terminal', () => {
+  let service: Service
+  let folder: string
+  before(async () => {
+    service = await startService('sqlite')
+    folder = mkdtempSync(join(tmpdir(), 'moorage-chat-'))
+    const rules = [
+      { match: { equals: 'slow' }, reply: 'here at last', delay_ms: 700 },
+      { match: { equals: 'endless' }, reply: 'never', delay_ms: 60_000 },
+      { reply: 'heard {{message}}' },
+    ]
+    await service.call('POST', '/v1/agents', { body: { name: 'talker', model: 'builtin/script', script: { rules } } })
+  })
+  after(async () => {
+    rmSync(folder, { recursive: true, force: true })
+    await service.stop()
+  })
+
+  /** What stood on the screen when it was over, without the receipts. */
+  const chat = async (...answers: Answer[]) => {
+    const env = {
+      ...childEnv(),
+      HOME: folder,
+      NO_COLOR: '1',
+      MOORAGE_URL: service.url,
+      MOORAGE_API_KEY: service.admin,
+    }
+    const { code, stdout } = await inTerminal(['chat', 'talker'], { cwd: folder, env, answers })
+    const screen = stdout.replaceAll('\r', '').replaceAll(/^req_.*\n/gm, '')
+    return { code, screen: screen.slice(screen.indexOf('›')) }
+  }
+
+  test('/exit and /quit end it, and are not said to the agent', async () => {
+    for (const word of ['/exit', '/quit']) {
+      const told = await chat({ when: /›/, send: 'hi\r' }, { when: /heard hi[^›]*›/, send: `${word}\r` })
+      assert.deepEqual(told, { code: 0, screen: `› hi\nheard hi\n› ${word}\n` })
+    }
+  })
+
+  test('Ctrl-D and Ctrl-C at the prompt end it, on a line of their own', async () => {
+    for (const send of [CTRL_D, CTRL_C]) assert.deepEqual(await chat({ when: /›/, send }), { code: 0, screen: '› \n' })
+  })
+
+  test('Ctrl-D during an answer ends it after the answer', async () => {
+    const told = await chat({ when: /›/, send: 'slow\r' }, { when: /slow/, send: CTRL_D })
+    assert.deepEqual(told, { code: 0, screen: '› slow\nhere at last\n' })
+  })
+
+  test('what is typed during an answer is kept: whole lines are said in turn, the rest stands at the prompt', async () => {
+    const told = await chat(
+      { when: /›/, send: 'slow\r' },
+      { when: /slow/, send: 'second\rthird\rfour' },
+      { when: /heard third[^›]*› four/, send: 'th\r' },
+      { when: /heard fourth[^›]*›/, send: '/exit\r' },
+    )
+    assert.equal(told.code, 0)
+    assert.equal(
+      told.screen,
+      '› slow\nhere at last\n› second\nheard second\n› third\nheard third\n› fourth\nheard fourth\n› /exit\n',
+    )
+  })
+
+  test('Ctrl-C stops the answer, and drops what was typed ahead', async () => {
+    const told = await chat(
+      { when: /›/, send: 'endless\r' },
+      { when: /endless/, send: `unsaid\r${CTRL_C}` },
+      { when: /\(stopped\)[^›]*›/, send: 'next\r' },
+      { when: /heard next[^›]*›/, send: CTRL_D },
+    )
+    assert.equal(told.code, 0)
+    assert.equal(told.screen, '› endless\n\n(stopped)\n› next\nheard next\n› \n')
+    const { body } = await service.call('GET', '/v1/agents/talker/invocations?limit=2')
+    assert.deepEqual(
+      body.data.map(({ message, status }: { message: string; status: string }) => [message, status]),
+      [
+        ['next', 'completed'],
+        ['endless', 'cancelled'],
+      ],
+    )
+  })
+
+  test('in a script: lines in order, /exit ends it', async () => {
+    const shell = newShell(service)
+    const { code, stdout } = await shell.moorage(['chat', 'talker'], { stdin: 'one\n\ntwo\n/exit\nthree\n' })
+    shell.remove()
+    assert.deepEqual([code, stdout], [0, 'heard one\nheard two\n'])
+  })
+})

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import { startLocalServer } from '../support/outside/local-server.ts'
+import { onBothEngines, type Service } from '../support/service/service.ts'
+
+/** Passes everything on to the service, but lets somebody else act before the first request that fits. */
+async function startBusyNeighbour(
+  service: Service,
+  fits: (request: IncomingMessage) => boolean,
+  act: () => Promise<unknown>,
+) {
+  let hasActed = false
+  return startLocalServer(async (incoming, outgoing) => {
+    if (!hasActed && fits(incoming)) {
+      hasActed = true
+      await act()
+    }
+    const { method, url = '/', headers } = incoming
+    const forward = httpRequest(new URL(url, service.url), { method, headers }, (reply) => {
+      outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
+      reply.pipe(outgoing)
+    })
+    incoming.pipe(forward)
+  })
+}
+
+onBothEngines('moorage deploy', (service) => {
+  const write = (shell: Shell, name: string, instructions: string) =>
+    writeFileSync(join(shell.folder, 'agent.yaml'), `name: ${name}\ninstructions: ${instructions}\n`)
+  const agentOf = async (name: string) => (await service().call('GET', `/v1/agents/${name}`)).body.data
+  const deploymentsOf = async (name: string) =>
+    (await service().call('GET', `/v1/agents/${name}/deployments`)).body.data as { version: string; digest: string }[]
+  const change = (name: string, body: object) => service().call('PATCH', `/v1/agents/${name}`, { body })
+
+  test('without a file it names the command that writes one', async () => {
+    const shell = newShell(service())
+    const { code, stderr } = await shell.moorage(['deploy'])
+    assert.equal(code, 2)
+    assert.equal(
+      stderr,
+      'error There is no agent.yaml here\n  `moorage init <name>` writes one; -f names another file\n',
+    )
+    shell.remove()
+  })
+
+  /** Deploys the file while somebody else acts before the first request of this method. */
+  async function deployBeside(
+    name: string,
+    method: string,
+    path: RegExp,
+    act: () => Promise<unknown>,
+    ...args: string[]
+  ) {
+    const neighbour = await startBusyNeighbour(
+      service(),
+      (request) => request.method === method && path.test(request.url ?? ''),
+      act,
+    )
+    const shell = newShell({ url: neighbour.url, admin: service().admin })
+    write(shell, name, 'ours')
+    const told = await shell.moorage(['deploy', ...args])
+    const again = await shell.moorage(['deploy', ...args])
+    shell.remove()
+    await neighbour.close()
+    return { told, again }
+  }
+
+  test('warns of a secret that a tool names and nobody has set, once for each deployment', async () => {
+    const shell = newShell(service())
+    const tool = '{type: http, name: ask, url: https://api.example.com/, headers: {x-key: "{{secret.NOBODYS}}"}}'
+    writeFileSync(join(shell.folder, 'agent.yaml'), `name: warned\ntools: [${tool}]\n`)
+    const { code, stderr } = await shell.moorage(['deploy', 'v1'])
+    const again = await shell.moorage(['deployments', 'create', 'warned', 'v1', '-e', 'staging'])
+    shell.remove()
+    assert.equal(code, 0)
+    for (const told of [stderr, again.stderr]) {
+      assert.match(told, /warning Tool ask will fail: The secret NOBODYS is not configured/)
+    }
+  })
+
+  test('what somebody else writes before the snapshot does not get under our label', async () => {
+    const { told, again } = await deployBeside('raced', 'POST', /\/deployments/, () =>
+      change('raced', { instructions: 'theirs' }),
+    )
+    assert.equal(told.code, 1, told.stderr)
+    assert.match(told.stderr, /was changed meanwhile/)
+    assert.equal(again.code, 0, again.stderr)
+    const [only, ...more] = await deploymentsOf('raced')
+    const { instructions, digest } = await agentOf('raced')
+    assert.deepEqual([only?.digest, only?.version, more], [digest, digest.slice(0, 12), []])
+    assert.equal(instructions, 'ours')
+  })
+
+  test('what somebody else writes between our look and our update is noticed', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'mixed' } })
+    const { told, again } = await deployBeside(
+      'mixed',
+      'PATCH',
+      /mixed|agt_/,
+      () => change('mixed', { temperature: 2 }),
+      'v1',
+    )
+    assert.equal(told.code, 1)
+    assert.match(told.stderr, /Somebody else changed mixed at the same time/)
+    assert.equal(again.code, 0, again.stderr)
+    const { instructions, temperature, digest } = await agentOf('mixed')
+    assert.deepEqual([instructions, temperature], ['ours', null])
+    assert.deepEqual(
+      (await deploymentsOf('mixed')).map((deployment) => deployment.digest),
+      [digest],
+    )
+  })
+
+  test('a label that somebody else takes at the last moment is refused', async () => {
+    const take = async () => {
+      const ours = await agentOf('taken')
+      await change('taken', { instructions: 'theirs' })
+      await service().call('POST', '/v1/agents/taken/deployments', {
+        body: { environment: 'production', version: 'v1' },
+      })
+      await change('taken', { instructions: ours.instructions })
+    }
+    const { told } = await deployBeside('taken', 'POST', /\/deployments/, take, 'v1')
+    assert.equal(told.code, 1)
+    assert.match(told.stderr, /Version "v1" exists already and is something else/)
+  })
+
+  test('a deploy that is refused for its label leaves the working copy as it was', async () => {
+    const shell = newShell(service())
+    write(shell, 'kept', 'one')
+    assert.equal((await shell.moorage(['deploy', 'v1'])).code, 0)
+    const before = await agentOf('kept')
+    write(shell, 'kept', 'two')
+    const { code, stderr } = await shell.moorage(['deploy', 'v1'])
+    shell.remove()
+    assert.equal(code, 1)
+    assert.match(stderr, /Version v1 of kept exists already and is something else/)
+    assert.doesNotMatch(stderr, /Updated/)
+    assert.deepEqual(await agentOf('kept'), before)
+  })
+
+  test('a content label that somebody else bound to something else is refused, not served', async () => {
+    const shell = newShell(service())
+    write(shell, 'squatted', 'ours')
+    const { stdout } = await shell.moorage(['deploy', '-e', 'elsewhere', '--json'])
+    const { version } = JSON.parse(stdout)
+    await service().call('DELETE', '/v1/agents/squatted')
+    await service().call('POST', '/v1/agents', { body: { name: 'squatted', instructions: 'theirs' } })
+    await service().call('POST', '/v1/agents/squatted/deployments', { body: { environment: 'production', version } })
+    const { code, stderr } = await shell.moorage(['deploy'])
+    shell.remove()
+    assert.equal(code, 1)
+    assert.match(stderr, /exists already and is something else/)
+    assert.equal((await agentOf('squatted')).instructions, 'theirs')
+  })
+
+  test('deployments create --digest deploys what is known, or nothing', async () => {
+    const shell = newShell(service())
+    await service().call('POST', '/v1/agents', { body: { name: 'known' } })
+    const { digest } = await agentOf('known')
+    await change('known', { instructions: 'other' })
+    const refused = await shell.moorage(['deployments', 'create', 'known', 'v1', '--digest', digest])
+    assert.equal(refused.code, 1)
+    const now = (await agentOf('known')).digest
+    assert.equal((await shell.moorage(['deployments', 'create', 'known', 'v1', '--digest', now])).code, 0)
+    shell.remove()
+  })
+})

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { shellOfAdmin } from '../support/clients/cli.ts'
+
+describe('what a deploy would change, in lines', () => {
+  const { service, shell } = shellOfAdmin()
+  const moorage = async (...args: string[]) => {
+    const told = await shell().moorage(args)
+    assert.equal(told.code, 0, told.stderr)
+    return told
+  }
+  const write = (text: string) => writeFileSync(join(shell().folder, 'agent.yaml'), text)
+  const first = `name: poet
+instructions: |
+  Line one.
+  Line two.
+  Line three.
+model: builtin/echo
+`
+  const second = first.replace('Line two.', 'Line 2.').concat('temperature: 0.5\n')
+
+  test('of an agent that is not there yet: all of it, and that it would be created', async () => {
+    write(first)
+    const { stdout, stderr } = await moorage('diff')
+    assert.match(stderr, /There is no agent poet yet: deploying creates it/)
+    assert.equal(
+      stdout,
+      `--- nothing
++++ agent.yaml
++instructions: |
++  Line one.
++  Line two.
++  Line three.
+`,
+    )
+    assert.equal((await service().call('GET', '/v1/agents/poet')).status, 404)
+  })
+
+  test('against what the environment serves, also with deploy --dry-run; nothing is changed by looking', async () => {
+    await moorage('deploy', 'v1')
+    assert.match((await moorage('diff')).stderr, /production serves what agent\.yaml says already/)
+    write(second)
+    const expected = `--- production (v1)
++++ agent.yaml
+ instructions: |
+   Line one.
+-  Line two.
++  Line 2.
+   Line three.
+-temperature: null
++temperature: 0.5
+`
+    assert.equal((await moorage('diff')).stdout, expected)
+    assert.equal((await moorage('deploy', 'v2', '--dry-run')).stdout, expected)
+    const { body } = await service().call('GET', '/v1/agents/poet')
+    assert.match(body.data.instructions, /Line two/)
+    assert.equal((await service().call('GET', '/v1/agents/poet/deployments')).body.pagination.total, 1)
+    assert.match((await moorage('diff', '-e', 'staging')).stdout, /^--- staging \(the working copy\)\n/)
+  })
+
+  test('deploy --dry-run refuses a label that is taken, as deploy would', async () => {
+    const told = await shell().moorage(['deploy', 'v1', '--dry-run'])
+    assert.equal(told.code, 1)
+    assert.match(told.stderr, /Version v1 of poet exists already/)
+  })
+
+  test('--json is the fields that change', async () => {
+    const changes = JSON.parse((await moorage('diff', '--json')).stdout)
+    assert.deepEqual(changes[0], { field: 'temperature', from: null, to: 0.5 })
+    assert.deepEqual(
+      changes.map(({ field }: { field: string }) => field),
+      ['temperature', 'instructions'],
+    )
+  })
+
+  test('against the version that is served, whatever the working copy says', async () => {
+    await moorage('deploy', 'v2')
+    await moorage('agents', 'update', 'poet', '--temperature', '1')
+    assert.match((await moorage('diff')).stderr, /serves what agent\.yaml says already/)
+  })
+
+  test('access is compared only if the file speaks of it; the order of keys means nothing', async () => {
+    await moorage('agents', 'update', 'poet', '--temperature', '0.5')
+    write(`${second}security:\n  enforceHttps: true\n`)
+    const { stdout } = await moorage('diff')
+    assert.match(stdout, /^-security: null\n\+security:\n\+ {2}enforceHttps: true$/m)
+    write(`temperature: 0.5\n${second.replace('temperature: 0.5\n', '')}`)
+    assert.match((await moorage('diff')).stderr, /says already/)
+  })
+
+  test('rollback --dry-run shows lines too', async () => {
+    const { stdout, stderr } = await moorage('rollback', 'poet', '--dry-run')
+    assert.match(stderr, /Nothing is changed yet/)
+    assert.match(stdout, /^--- now \(v2\)\n\+\+\+ then \(v1\)\n/)
+    assert.match(stdout, /^- {2}Line 2\.\n\+ {2}Line two\.$/m)
+  })
+
+  test('two texts that have nothing in common do not take long', async () => {
+    const lines = (word: string) => Array.from({ length: 5_000 }, (_, i) => `  ${word} ${i}\n`).join('')
+    write(`name: long\ninstructions: |\n${lines('old')}`)
+    await moorage('deploy')
+    write(`name: long\ninstructions: |\n${lines('new')}`)
+    const { stdout } = await moorage('diff')
+    assert.equal(stdout.match(/^\+ {2}new/gm)?.length, 5_000)
+  })
+
+  test('a mistake in the file is told as deploy tells it', async () => {
+    write('name: poet\nmodle: x\n')
+    const told = await shell().moorage(['diff'])
+    assert.equal(told.code, 2)
+    assert.match(told.stderr, /agent\.yaml:2:1: modle: unknown field/)
+    assert.match(readFileSync(join(shell().folder, 'agent.yaml'), 'utf8'), /modle/)
+  })
+})

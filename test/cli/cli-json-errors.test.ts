@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { newShell, shellOfAdmin } from '../support/clients/cli.ts'
+
+describe('errors of commands with --json', () => {
+  const { shell } = shellOfAdmin()
+  const failing = async (...args: string[]) => {
+    const { code, stdout, stderr } = await shell().moorage([...args, '--json'])
+    assert.equal(stdout, '')
+    const body = JSON.parse(stderr)
+    assert.equal(body.exit_code, code, stderr)
+    return body
+  }
+
+  test('what the service says, in its own words, with the request id', async () => {
+    const { request_id, ...missing } = await failing('agents', 'get', 'nobody-at-all')
+    assert.match(request_id, /^req_/)
+    assert.deepEqual(missing, {
+      success: false,
+      error: { code: 'not_found', message: 'Agent "nobody-at-all" not found' },
+      exit_code: 3,
+    })
+    const { error } = await failing('agents', 'create', 'Bad Name')
+    assert.equal(error.code, 'invalid_request')
+    assert.deepEqual(
+      error.details.map(({ field }: { field: string }) => field),
+      ['name'],
+    )
+  })
+
+  test('what the command itself finds wrong', async () => {
+    assert.deepEqual(await failing('agents', 'delete', 'hello'), {
+      success: false,
+      error: {
+        code: 'usage',
+        message:
+          'Delete hello with its deployments, memory, logs, webhooks and keys? Nobody can be asked here: say --yes',
+      },
+      exit_code: 2,
+    })
+    const nobody = newShell()
+    const { code, stderr } = await nobody.moorage(['agents', 'list', '--url', 'http://127.0.0.1:9', '--json'])
+    nobody.remove()
+    const { error } = JSON.parse(stderr)
+    assert.deepEqual([code, error.code], [4, 'unauthorized'])
+    assert.match(error.hint, /moorage login/)
+  })
+
+  test('commands and flags that do not exist', async () => {
+    for (const args of [['nonsense'], ['agents', 'list', '--nonsense'], ['agents', 'get'], ['agents']]) {
+      const { error, exit_code } = await failing(...args)
+      assert.deepEqual([error.code, exit_code], ['usage', 2], args.join(' '))
+      assert.ok(!error.message.startsWith('error'), error.message)
+    }
+  })
+
+  test('what is said beside the data is one object a line', async () => {
+    const { code, stdout, stderr } = await shell().moorage(['agents', 'create', 'noted', '--json'])
+    assert.equal(code, 0)
+    assert.equal(JSON.parse(stdout).name, 'noted')
+    assert.match(JSON.parse(stderr).note, /^Created noted \(agt_/)
+  })
+
+  test('a message that only speaks of --json changes nothing', async () => {
+    const { code, stdout, stderr } = await shell().moorage(['invoke', 'hello', '--', '--json'])
+    assert.deepEqual([code, stdout], [0, '--json\n'])
+    assert.match(stderr, /^req_/)
+  })
+})

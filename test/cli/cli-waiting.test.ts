@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { type CliRun, newShell, type Shell } from '../support/clients/cli.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+import { approver, refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
+
+const OTHER_KEY =
+  'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
+
+onAnyEngine(
+  'moorage invoke, of a run that waits for a person',
+  (service) => {
+    let till: Till
+    let shell: Shell
+    before(async () => {
+      till = await startTill()
+      shell = newShell(service())
+    })
+    after(async () => {
+      shell.remove()
+      await till.close()
+    })
+    const requestOf = ({ stderr }: CliRun) => /req_\w+/.exec(stderr)?.[0] ?? stderr
+
+    for (const flags of [[], ['--no-stream']]) {
+      test(`ends with exit code 8 and says on stderr what will help ${flags.join()}`, async () => {
+        const agent = await newAgent(service(), refundingAgent(till))
+        const ran = await shell.moorage(['invoke', agent, 'order-1', ...flags])
+        const id = requestOf(ran)
+        assert.equal(ran.code, 8, ran.stderr)
+        assert.equal(ran.stdout, '')
+        const lines = ran.stderr.split('\n')
+        const asked = 'It waits for a person: refund {"order":"order-1","amount":120}'
+        assert.deepEqual(lines.slice(lines.indexOf(asked)), [
+          asked,
+          `waiting ${id} has no answer yet: it goes on when a person has decided`,
+          `  ${OTHER_KEY}`,
+          `  MOORAGE_URL=${service().url} MOORAGE_API_KEY='another key' moorage approvals approve ${id}`,
+          `  moorage invocations follow ${agent} ${id}   # prints the answer`,
+          '',
+        ])
+      })
+    }
+
+    test('the command that it prints decides, word for word, with another key in the place of its hint', async () => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const ran = await shell.moorage(['invoke', agent, 'order-2'])
+      const command = /MOORAGE_URL=.*/.exec(ran.stderr)?.[0].replace('another key', await approver(service())) ?? ''
+      const moorage = `moorage() { node ${process.cwd()}/src/cli/main.ts "$@"; }`
+      const { stderr } = await promisify(execFile)('bash', ['-c', `${moorage}; ${command}`], { cwd: shell.folder })
+      assert.match(stderr, /refund is approved/)
+      const followed = await shell.moorage(['invocations', 'follow', agent, requestOf(ran)])
+      assert.match(followed.stdout, /Said: refunded 120/)
+    })
+
+    test('a key that may decide its own runs is shown the plain command, for each call', async () => {
+      const agent = await newAgent(service(), { ...refundingAgent(till), approvals: { self: true } })
+      const ran = await shell.moorage(['invoke', agent, 'order-3', '--url', service().url])
+      const id = requestOf(ran)
+      assert.ok(ran.stderr.includes(`\n  moorage approvals approve ${id} --url ${service().url}\n`), ran.stderr)
+      const decided = await shell.moorage(['approvals', 'approve', id, '--url', service().url])
+      assert.equal(decided.code, 0, decided.stderr)
+    })
+
+    test('a question is answered', async () => {
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        approvals: { self: true },
+        tools: [{ type: 'ask_person' }],
+        script: { rules: [{ call: { tool: 'ask_person', arguments: { question: 'Port?' } }, reply: '{{result}}' }] },
+      })
+      const ran = await shell.moorage(['invoke', agent, 'which way'])
+      assert.ok(ran.stderr.includes(`\n  moorage approvals answer ${requestOf(ran)} "…"\n`), ran.stderr)
+    })
+
+    test('--json: the event on stdout, the error with its exit code last on stderr', async () => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const { code, stdout, stderr } = await shell.moorage(['invoke', agent, 'order-4', '--json'])
+      assert.equal(code, 8, stderr)
+      const { type, request_id } = JSON.parse(stdout)
+      assert.equal(type, 'waiting')
+      const { hint, ...error } = JSON.parse(stderr).error
+      const message = `${request_id} has no answer yet: it goes on when a person has decided`
+      assert.deepEqual(error, { code: 'waiting', message })
+      assert.match(hint, /approvals approve/)
+      assert.equal(JSON.parse(stderr).exit_code, 8)
+    })
+  },
+  LOCAL_TOOLS,
+)

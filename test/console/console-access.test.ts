@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { authenticator, enrol } from '../support/clients/mfa.ts'
+import { inConsole } from '../support/console/console.ts'
+import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+inConsole(
+  'keys and webhooks in the console',
+  (visit, service) => {
+    let receiver: LocalServer
+    let answer = 500
+    const received: string[] = []
+    before(async () => {
+      receiver = await startLocalServer(async (request, response) => {
+        received.push(JSON.parse(await readBody(request)).type)
+        response.writeHead(answer).end()
+      })
+    })
+    after(() => receiver.close())
+
+    test('a new key is shown once, in a dialog that does not close by accident', async () => {
+      const { page, leave } = await visit('/keys')
+      await page.getByRole('button', { name: 'New key' }).click()
+      await page.getByLabel('Name').fill('website')
+      await page.getByLabel('read').check()
+      await page.getByLabel('approve').check()
+      const tier = page.getByLabel('Tier')
+      assert.equal(await tier.inputValue(), 'pro')
+      assert.deepEqual(await tier.locator('option').allTextContents(), [
+        'free: 60 requests a minute, 100 at once',
+        'pro: 1,000 requests a minute, 2,000 at once',
+        'enterprise: 10,000 requests a minute, 20,000 at once',
+      ])
+      await tier.selectOption('free')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const dialog = page.getByRole('dialog', { name: 'The secret of website' })
+      const secret = await dialog.getByLabel('secret', { exact: true }).innerText()
+      await page.keyboard.press('Escape')
+      await page.keyboard.press('Escape')
+      await page.mouse.click(5, 5)
+      assert.ok(await dialog.isVisible())
+      assert.ok(await dialog.getByRole('button', { name: 'Done' }).isDisabled())
+      await dialog.getByLabel('I have stored it').check()
+      await dialog.getByRole('button', { name: 'Done' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByRole('heading', { name: 'website', exact: true }).waitFor()
+      assert.ok(!(await page.content()).includes(secret))
+      const { body } = await service().call('GET', '/v1/keys/self', { key: secret })
+      assert.deepEqual([body.data.permissions, body.data.tier], [['invoke', 'read', 'approve'], 'free'])
+      await page.getByText('free', { exact: true }).waitFor()
+      await leave()
+    })
+
+    test('a key is rotated, gets a second factor by its QR code, and is revoked', async () => {
+      const admin = await createKey(service(), { name: 'boss', permissions: ['read', 'manage', 'invoke'] })
+      const app = await enrol(service(), admin.id)
+      const { id, secret } = await createKey(service(), { name: 'robot', permissions: ['invoke'] })
+      const { page, expect, leave } = await visit(`/keys/${id}`, { key: admin.secret })
+      await page.getByRole('button', { name: 'Rotate' }).click()
+      await page.getByRole('button', { name: 'Rotate key' }).click()
+      const fresh = await page.getByLabel('secret', { exact: true }).innerText()
+      assert.notEqual(fresh, secret)
+      await page.getByLabel('I have stored it').check()
+      await page.getByRole('button', { name: 'Done' }).click()
+      assert.equal((await service().call('GET', '/v1/keys/self', { key: fresh })).status, 200)
+
+      // The service asks for a code of the reader's own key first.
+      expect(/401/)
+      await page.getByRole('button', { name: 'Set up' }).click()
+      const code = page.getByRole('dialog', { name: 'One-time code' })
+      await code.getByLabel('Code').fill(app.wrong())
+      await code.getByRole('button', { name: 'Continue' }).click()
+      await code.getByText('This one-time code is wrong or was used before').waitFor()
+      await code.getByLabel('Code').fill(app.code())
+      await code.getByRole('button', { name: 'Continue' }).click()
+      const setUp = page.getByRole('dialog', { name: 'Set up the second factor' })
+      await setUp.getByRole('img', { name: 'QR code' }).waitFor()
+      const robot = authenticator(service(), await setUp.getByLabel('secret', { exact: true }).innerText())
+      await setUp.getByLabel('The code that the app shows').fill(robot.code())
+      await setUp.getByRole('button', { name: 'Confirm' }).click()
+      await page.getByRole('region', { name: 'Second factor' }).getByText('active').waitFor()
+
+      await page.getByRole('button', { name: 'Revoke' }).click()
+      await page.getByRole('button', { name: 'Revoke key' }).click()
+      await page.getByText('revoked', { exact: true }).waitFor()
+      assert.equal((await service().call('GET', '/v1/keys/self', { key: fresh })).status, 401)
+      await leave()
+    })
+
+    test('a webhook is made, tested, fails, and what failed is delivered again', async () => {
+      await service().call('POST', '/v1/agents', { body: { name: 'bell' } })
+      const { page, leave, expect } = await visit('/webhooks', { isHurried: true })
+      await page.getByRole('button', { name: 'New webhook' }).click()
+      await page.getByLabel('Address of the receiver').fill(`${receiver.url}/hook`)
+      await page.getByRole('button', { name: 'Create webhook' }).click()
+      await page.getByLabel('I have stored it').check()
+      await page.getByRole('button', { name: 'Done' }).click()
+      await page.getByRole('button', { name: 'Edit' }).click()
+      const edit = page.getByRole('dialog', { name: 'Edit the webhook' })
+      assert.equal(await edit.getByLabel('Address of the receiver').inputValue(), `${receiver.url}/hook`)
+      await edit.getByLabel('Address of the receiver').fill('gopher://example.com')
+      expect(/400/)
+      await edit.getByRole('button', { name: 'Save' }).click()
+      await edit.locator('.field .wrong').waitFor()
+      await edit.getByLabel('Address of the receiver').fill(`${receiver.url}/edited`)
+      await edit.getByLabel('agent.waiting').check()
+      await edit.getByLabel('Description').fill('rings the bell')
+      await edit.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('The webhook is changed').waitFor()
+      await page.getByText('agent.completed, agent.failed, agent.waiting').waitFor()
+      const { url, description } = (await service().call('GET', '/v1/webhooks')).body.data[0]
+      assert.deepEqual([url, description], [`${receiver.url}/edited`, 'rings the bell'])
+      await page.getByRole('button', { name: 'Send a test' }).click()
+      await page.getByText('The test event was not taken: 500').waitFor()
+
+      await service().call('POST', '/v1/agents/bell/invoke', { body: { message: 'ring' } })
+      await page.reload()
+      await page.getByRole('link', { name: 'agent.completed' }).click()
+      await page.getByRole('heading', { name: 'agent.completed' }).waitFor()
+      await page.getByRole('cell', { name: '500', exact: true }).first().waitFor()
+      assert.match(await page.getByLabel('body', { exact: true }).innerText(), /"type": "agent.completed"/)
+      answer = 200
+      await service()
+        .app.parts.storage.db.updateTable('deliveries')
+        .set({ status: 'failed', next_attempt_at: null })
+        .execute()
+      await page.getByRole('button', { name: 'Deliver again' }).click()
+      await page.getByText('delivered', { exact: true }).first().waitFor()
+      assert.equal(received.at(-1), 'agent.completed')
+
+      await page.goBack()
+      // The way back is offered for a few seconds only.
+      await page.getByRole('button', { name: 'Disable' }).click()
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByText('Events are sent again').waitFor()
+      await page.getByText('healthy').waitFor()
+      await page.getByRole('button', { name: 'Rotate secret' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click()
+      await page.getByLabel('I have stored it').check()
+      await page.getByRole('button', { name: 'Done' }).click()
+      await page.getByText('the old one signs too').waitFor()
+      // The page may ask once more for what it is about to leave.
+      expect(/status of 404 .*\/deliveries/)
+      await page.getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('button', { name: 'Delete webhook' }).click()
+      await page.getByText('No webhook yet').waitFor()
+      await leave()
+    })
+
+    test('keys and webhooks name their agent and who made them, not ids', async () => {
+      const agent_id = await createAgent(service(), 'lookout')
+      const { id } = await createKey(service(), { name: 'of the lookout', role: 'viewer', agent_id })
+      const url = `${receiver.url}/named`
+      const { body } = await service().call('POST', '/v1/webhooks', { body: { url, events: ['*'], agent_id } })
+      const { page, go, leave } = await visit(`/keys/${id}`)
+      await page.getByRole('link', { name: 'lookout', exact: true }).waitFor()
+      await page.getByRole('link', { name: 'first admin key' }).waitFor()
+      await go(`/webhooks/${body.data.id}`)
+      await page.getByRole('link', { name: 'lookout', exact: true }).waitFor()
+      assert.ok(!(await page.locator('main').innerText()).includes(agent_id))
+      await leave()
+    })
+
+    test('a key that may only read sees webhooks and can change nothing', async () => {
+      const viewer = await createKey(service(), { name: 'viewer', permissions: ['read'] })
+      const { body } = await service().call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
+      const { page, leave } = await visit(`/webhooks/${body.data.id}`, { key: viewer.secret })
+      await page.getByText('healthy').waitFor()
+      for (const name of ['Send a test', 'Disable', 'Rotate secret', 'Delete']) {
+        assert.equal(await page.getByRole('button', { name }).count(), 0, name)
+      }
+      assert.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
+      await leave()
+    })
+  },
+  { settings: { MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true', MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1' } },
+)

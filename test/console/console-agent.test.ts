@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definitionOf } from '../../console/pages/settings/definition.ts'
+import type { Agent } from '../../sdk/client.ts'
+import { DefinitionFields } from '../../src/agents/definition.ts'
+import { inConsole } from '../support/console/console.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+test('the YAML of the console has every field of the definition, and the security', () => {
+  const shown = Object.keys(definitionOf({} as Agent)).toSorted()
+  assert.deepEqual(shown, [...Object.keys(DefinitionFields.shape), 'security'].toSorted())
+})
+
+inConsole('metrics, memory, schedules and settings in the console', (visit, service) => {
+  const say = (agent: string, message: string, context = {}) =>
+    service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+
+  test('metrics: numbers, charts, a table; a drag over a chart is a zoom in the address', async () => {
+    await createAgent(service(), 'busy', {
+      model: 'builtin/script',
+      script: { rules: [{ match: { equals: 'no' }, fail: 'no' }] },
+    })
+    for (const message of ['a', 'b', 'c', 'no']) await say('busy', message)
+    await service().call('POST', '/v1/agents/busy/deployments', { body: { environment: 'production', version: 'v1' } })
+    const { page, settled, leave } = await visit('/agents/busy/metrics?range=1h', { isStill: true })
+    await page.getByText('1 (25 %)').waitFor()
+    await settled()
+    const chart = page.getByRole('figure', { name: 'Response time' })
+    const box = await chart.locator('.u-over').boundingBox()
+    assert.ok(box && box.width > 300)
+    await page.mouse.move(box.x + 100, box.y + 50)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width - 2, box.y + 50, { steps: 4 })
+    await page.mouse.up()
+    await page.getByRole('button', { name: 'Leave the zoom' }).waitFor()
+    const { searchParams } = new URL(page.url())
+    assert.ok(Date.parse(searchParams.get('from') ?? '') < Date.parse(searchParams.get('to') ?? ''))
+    await page.getByText('1 (25 %)').waitFor()
+    await page.getByText('The same as a table').click()
+    await page.getByRole('region', { name: 'Metrics' }).getByRole('row').nth(1).waitFor()
+    await page.goBack()
+    assert.match(page.url(), /range=1h$/)
+    await leave()
+  })
+
+  test('memory: searched, noted, corrected, by user, and cleared after the name was typed', async () => {
+    await createAgent(service(), 'friend')
+    await say('friend', 'I keep bees on the roof', { user_id: 'ann', session_id: 's1' })
+    await say('friend', 'The weather is fine', { user_id: 'bob', session_id: 's2' })
+    const { page, leave } = await visit('/agents/friend/memory')
+    await page.getByLabel('Search memories').fill('bees')
+    await page.getByRole('cell', { name: 'words' }).first().waitFor()
+    assert.match(page.url(), /search=bees/)
+    await page.reload()
+    await page.getByRole('button', { name: 'I keep bees' }).first().click()
+    await page.getByLabel('Content').fill('I keep wasps on the roof')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The memory is corrected').waitFor()
+
+    await page.goto(`${service().url}/agents/friend/memory?view=users`)
+    await page.getByRole('link', { name: 'bob' }).click()
+    await page.getByRole('button', { name: 'The weather is fine' }).first().waitFor()
+    assert.equal(await page.getByRole('button', { name: 'I keep' }).count(), 0)
+    await page.getByRole('button', { name: 'Add a note' }).click()
+    await page.getByLabel('Note', { exact: true }).fill('Prefers short answers')
+    await page.getByRole('dialog').getByRole('button', { name: 'Add note' }).click()
+    await page.getByRole('button', { name: 'Prefers short answers' }).waitFor()
+
+    await page.getByRole('button', { name: 'Clear …' }).click()
+    const clear = page.getByRole('dialog').getByRole('button', { name: 'Clear memory' })
+    assert.ok(await clear.isDisabled())
+    await page.getByText('of the user bob').waitFor()
+    await page.getByLabel('Type friend to go on').fill('friend')
+    await clear.click()
+    await page.getByText('3 memories are forgotten').waitFor()
+    const { body } = await service().call('GET', '/v1/agents/friend/memory')
+    assert.deepEqual(new Set(body.data.map(({ user_id }: { user_id: string }) => user_id)), new Set(['ann']))
+    await leave()
+  })
+
+  test('schedules: set, shown ahead, run now, paused, deleted; a wrong one says why', async () => {
+    await createAgent(service(), 'clock')
+    const { page, expect, leave } = await visit('/agents/clock/schedules')
+    await page.getByRole('button', { name: 'New schedule' }).click()
+    await page.getByLabel('Message').fill('What time is it?')
+    await page.getByLabel('Times').fill('61 * * * *')
+    expect(/400/)
+    await page.getByRole('button', { name: 'Set schedule' }).click()
+    await page.locator('.field', { hasText: 'Times' }).locator('.wrong').waitFor()
+    await page.getByRole('button', { name: 'Again and again' }).click()
+    await page.getByLabel('Every').fill('2h')
+    await page.getByRole('button', { name: 'Set schedule' }).click()
+    await page.getByRole('button', { name: 'What time is it?' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('listitem').nth(4).waitFor()
+    await dialog.getByRole('button', { name: 'Pause' }).click()
+    await dialog.getByText('None: it is paused').waitFor()
+    await dialog.getByRole('button', { name: 'Run now' }).click()
+    await page.waitForURL(/\/activity\/req_/)
+    await page.getByRole('heading', { name: /^req_/ }).waitFor()
+    await page.goBack()
+    await page.getByRole('button', { name: 'What time is it?' }).click()
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No schedule yet').waitFor()
+    const { body } = await service().call('GET', '/v1/agents/clock/invocations')
+    assert.deepEqual(body.data.length, 1)
+    await leave()
+  })
+
+  test('settings: the form and the YAML change the same agent, and wrong values are told', async () => {
+    await createAgent(service(), 'pupil', { metadata: { team: 'a' } })
+    const { page, expect, leave } = await visit('/agents/pupil/settings')
+    await page.getByLabel('Instructions').fill('Answer in one line.')
+    await page.getByLabel('Runs at once').fill('3')
+    await page.getByLabel('Write down facts').selectOption('model')
+    await page.getByLabel('Who asked may decide').selectOption('true')
+    await page.getByLabel('Rejected after seconds').fill('600')
+    await page.getByLabel('Summarize after turns').fill('1')
+    expect(/400/)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('.field', { hasText: 'Summarize after turns' }).locator('.wrong').waitFor()
+    await page.getByLabel('Summarize after turns').fill('6')
+    // What is saved is shown at once, also if the agent is loaded again much later.
+    const later = Promise.withResolvers<void>()
+    await page.route('**/v1/agents/pupil', async (route) => {
+      if (route.request().method() === 'GET') await later.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The working copy is saved').waitFor()
+    await page.getByRole('button', { name: 'YAML' }).click()
+    const text = page.getByLabel('Definition')
+    const yaml = await text.inputValue()
+    assert.match(yaml, /instructions: Answer in one line\.\n/)
+    assert.match(yaml, /approvals:\n +self: true\n +expires_after_seconds: 600\n/)
+    later.resolve()
+    await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: -1'))
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').getByText('limits.max_concurrency').waitFor()
+    await text.fill('a: [')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Line 1: A bracket is missing').waitFor()
+    await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: 4'))
+    await page.getByRole('button', { name: 'Save' }).click()
+    // Nothing is left to save.
+    await page.locator('button:disabled:not([aria-busy="true"])', { hasText: 'Save' }).waitFor()
+    await page.getByRole('button', { name: 'Form' }).click()
+    assert.equal(await page.getByLabel('Runs at once').inputValue(), '4')
+    const { body } = await service().call('GET', '/v1/agents/pupil')
+    const { instructions, limits, metadata, memory, approvals } = body.data
+    assert.deepEqual([memory.facts, memory.summarize], ['model', 6])
+    assert.deepEqual(approvals, { self: true, expires_after_seconds: 600 })
+    assert.deepEqual([instructions, limits.max_concurrency, metadata], ['Answer in one line.', 4, { team: 'a' }])
+
+    await page.getByRole('button', { name: 'Pause …' }).click()
+    await page.getByRole('button', { name: 'Pause agent' }).click()
+    await page.getByText('pupil is paused').waitFor()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByLabel('Type pupil to go on').fill('pupil')
+    await page.getByRole('button', { name: 'Delete agent' }).click()
+    await page.waitForURL(`${service().url}/`)
+    assert.equal((await service().call('GET', '/v1/agents/pupil')).status, 404)
+    await leave()
+  })
+
+  test('a key that may only read sees all of it, and no way to change it', async () => {
+    const agent_id = await createAgent(service(), 'shown')
+    await say('shown', 'hello', { user_id: 'ann' })
+    const { secret } = await createKey(service(), { name: 'viewer', permissions: ['read'], agent_id })
+    const { page, leave } = await visit('/agents/shown/memory', { key: secret })
+    await page.getByRole('button', { name: 'hello' }).first().click()
+    await page.getByRole('dialog').getByText('hello').waitFor()
+    for (const name of ['Save', 'Forget it', 'Add a note', 'Clear …']) {
+      assert.equal(await page.getByRole('button', { name }).count(), 0, name)
+    }
+    await page.goto(`${service().url}/agents/shown/settings`)
+    await page.getByLabel('Instructions').waitFor()
+    assert.ok(await page.getByLabel('Instructions').isDisabled())
+    for (const name of ['Save', 'Pause', 'Delete']) {
+      assert.equal(await page.getByRole('button', { name }).count(), 0, name)
+    }
+    await leave()
+  })
+})

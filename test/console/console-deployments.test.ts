@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkAccess } from '../support/clients/check-access.ts'
+import { inConsole } from '../support/console/console.ts'
+
+inConsole('deployments in the console', (visit, service) => {
+  const serves = async () => {
+    const { body } = await service().call('GET', '/v1/agents/hello/deployments?status=active')
+    return body.data.map(({ version }: { version: string }) => version)
+  }
+
+  test('deploys the working copy, rolls it back after showing what changes, and undoes that', async () => {
+    const { page, leave } = await visit('/agents/hello/deployments')
+    await page.getByText('Nothing was deployed yet').waitFor()
+    await page.getByRole('button', { name: 'Deploy' }).click()
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    await page.getByText('production serves v1 now').waitFor()
+    await page.goto(`${page.url()}?open=rollback`)
+    await page.getByRole('dialog').getByText('there is nothing to return to').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 0.7 } })
+    await page.reload()
+    await page.getByText('the working copy has changes').waitFor()
+    await page.getByRole('button', { name: 'Deploy' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('temperature: 0.7').waitFor()
+    await dialog.getByRole('button', { name: 'Deploy v2 to production' }).click()
+    await page.getByText('production serves v2 now').waitFor()
+    assert.deepEqual(await serves(), ['v2'])
+
+    await page.getByRole('button', { name: 'Roll back' }).click()
+    await dialog.getByText('Runs under way finish on v2').waitFor()
+    await dialog.getByText('temperature: 0.7').waitFor()
+    await checkAccess(page)
+    await dialog.getByLabel('Reason').fill('too warm')
+    await dialog.getByRole('button', { name: 'Serve v1' }).click()
+    await page.getByText('production serves v1 again').waitFor()
+    assert.deepEqual(await serves(), ['v1'])
+    await page.getByText('too warm').waitFor()
+    // v1 is all that is left.
+    assert.equal(await page.getByRole('button', { name: 'Roll back' }).count(), 0)
+
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('production serves v2 as before').waitFor()
+    assert.deepEqual(await serves(), ['v2'])
+    await leave()
+  })
+
+  test('after a rollback the next label is a free one, and what was rolled back can be served again', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'turning' } })
+    const deploy = async (version: string, temperature: number) => {
+      await service().call('PATCH', '/v1/agents/turning', { body: { temperature } })
+      const body = { environment: 'production', version }
+      const { data } = (await service().call('POST', '/v1/agents/turning/deployments', { body })).body
+      return data.id as string
+    }
+    const rollback = async (id: string) =>
+      (await service().call('POST', `/v1/agents/turning/deployments/${id}/rollback`)).body.data.id as string
+    await deploy('v8', 0.1)
+    await deploy('v9', 0.2)
+    await rollback(await rollback(await deploy('v10', 0.3)))
+    const { page, leave } = await visit('/agents/turning/deployments')
+    await page.getByText('since').waitFor()
+    const rows = page.getByRole('row')
+    await rows.nth(1).waitFor()
+    // Production is at v8, and all that was served since was rolled back.
+    assert.equal(await page.getByRole('button', { name: 'Roll back' }).count(), 0)
+    await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Deploy v11 to production' }).waitFor()
+    await dialog.getByText('from v8, which it serves, to the working copy').waitFor()
+    await dialog.getByLabel('Version').fill('v9')
+    await dialog.getByText('v9 exists and is not the working copy').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('row', { name: /^v10/ }).getByRole('button', { name: 'Return to it' }).click()
+    await dialog.getByText('temperature: 0.3').waitFor()
+    await checkAccess(page)
+    await dialog.getByRole('button', { name: 'Serve v10' }).click()
+    await page.getByText('production serves v10 again').waitFor()
+    await page.getByRole('button', { name: 'Roll back' }).waitFor()
+    await leave()
+  })
+
+  test('what was made a moment ago was made just now, by a clock that is a little behind', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'prompt' } })
+    const { page, leave } = await visit('/agents/prompt/deployments')
+    await page.clock.setFixedTime(Date.now() - 20_000)
+    await page.reload()
+    await page.getByText('Nothing was deployed yet').waitFor()
+    await page.clock.setFixedTime(Date.now() - 3_000)
+    await page.getByRole('button', { name: 'Deploy' }).click()
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    await page.getByText('since just now').waitFor()
+    assert.equal(await page.getByText('in a moment').count(), 0)
+    await leave()
+  })
+
+  test('what will fail of a version is shown until the reader has seen it', async () => {
+    const tools = [{ type: 'http', name: 'near', url: 'http://127.0.0.1:3000/' }]
+    await service().call('POST', '/v1/agents', { body: { name: 'cabled', tools } })
+    const { page, leave } = await visit('/agents/cabled/deployments?open=deploy')
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    const dialog = page.getByRole('dialog', { name: 'production serves v1' })
+    await dialog.getByText('Tool near will fail: url must use https').waitFor()
+    await checkAccess(page)
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await leave()
+  })
+
+  test('says why a deployment is refused, beside the field', async () => {
+    const { page, leave, expect } = await visit('/agents/hello/deployments')
+    expect(/status of 4\d\d/)
+    await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Version').fill('x'.repeat(300))
+    await dialog.getByRole('button', { name: /^Deploy x+/ }).click()
+    await dialog.getByText('Version must be 1 to 64 letters').waitFor()
+    assert.equal(await dialog.getByRole('alert').count(), 0)
+    await leave()
+  })
+})

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Locator } from 'playwright-core'
+import { inConsole } from '../support/console/console.ts'
+import { until, untilHolds } from '../support/running/until.ts'
+import type { Service } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+inConsole('the log in the console', (visit, service) => {
+  const invoke = (message: string) =>
+    service()
+      .call('POST', '/v1/agents/teller/invoke', { body: { message } })
+      .then(({ body }) => body.request_id ?? body.data.request_id)
+  before(async () => {
+    const script = { rules: [{ match: { contains: 'storm' }, fail: 'capsized' }], fallback: 'calm' }
+    await service().call('POST', '/v1/agents', { body: { name: 'teller', model: 'builtin/script', script } })
+    for (let i = 0; i < 60; i++) await invoke('sail')
+  })
+
+  test('shows lines as they come, and while the reader is further up it counts them instead', async () => {
+    const { page, leave } = await visit('/agents/teller/logs', { isHurried: true })
+    const lines = page.getByRole('log').getByRole('listitem')
+    await untilHolds(async () => assert.equal(await lines.count(), 60))
+    await invoke('a storm')
+    await page.getByText('Invocation failed: capsized').waitFor()
+    await scrollTo(page.getByRole('log'), 0)
+    await invoke('sail')
+    await page.getByRole('button', { name: '1 new line' }).click()
+    await page.getByRole('button', { name: '1 new line' }).waitFor({ state: 'detached' })
+    await leave()
+  })
+
+  test('level, text and request are filters in the URL, and a line leads to its request', async () => {
+    const request_id = await invoke('a storm')
+    const { page, leave } = await visit('/agents/teller/logs')
+    await page.getByRole('button', { name: 'error' }).click()
+    await page.getByPlaceholder('Search text').fill('capsized')
+    await page.waitForURL(/level=error&search=capsized/)
+    await page.reload()
+    await page.getByText('Invocation failed: capsized').last().waitFor()
+    assert.equal(await page.getByText('Invocation completed').count(), 0)
+    await page.getByRole('link', { name: 'Playground' }).click()
+    await page.getByRole('link', { name: 'Logs' }).click()
+    assert.match(page.url(), /level=error&search=capsized/)
+    await page.goto(`${service().url}/agents/teller/logs?request=${request_id}&live=off`)
+    const lines = page.getByRole('log').getByRole('listitem')
+    await lines.first().waitFor()
+    assert.ok((await lines.count()) < 4)
+    assert.equal(await lines.first().getByRole('link').getAttribute('href'), `/activity/${request_id}`)
+    await leave()
+  })
+
+  test('a live log misses nothing of much that comes at once', async () => {
+    const agent = await createAgent(service(), 'burst')
+    await service().call('POST', '/v1/agents/burst/invoke', { body: { message: 'first' } })
+    const { page, leave } = await visit('/agents/burst/logs', { isHurried: true })
+    await page.getByText('Invocation completed').waitFor()
+    await fillLog(service(), agent, 1_500)
+    await page.getByText('line 1499', { exact: true }).waitFor()
+    await scrollTo(page.getByRole('log'), 0)
+    await page.getByText('line 0', { exact: true }).waitFor()
+    await leave()
+  })
+
+  test('20,000 lines: few are in the page, older ones come by themselves, reload finds the place again', async () => {
+    await fillLog(service(), await createAgent(service(), 'talker'), 20_000)
+    const { page, settled, leave } = await visit('/agents/talker/logs')
+    const log = page.getByRole('log')
+    await page.getByText('line 19999', { exact: true }).waitFor()
+    for (const older of ['once', 'again']) {
+      const height = await log.evaluate((element) => element.scrollHeight)
+      await scrollTo(log, 0)
+      await until(`older lines have come ${older}`, () =>
+        log.evaluate((element, known) => element.scrollHeight > known, height),
+      )
+    }
+    assert.ok((await log.getByRole('listitem').count()) < 400)
+    await scrollTo(log, 2000)
+    const lastSeen = await until('the URL has a line in the window', async () => {
+      const line = page.locator(`time[datetime="${new URL(page.url()).searchParams.get('until')}"]`)
+      const isThere = (await line.count()) === 1 && (await line.boundingBox({ timeout: 100 }).catch(() => null))
+      return isThere && isThere.y > 0 && isThere.y < 900 ? line : undefined
+    })
+    await settled()
+    const place = await lastSeen.boundingBox()
+    await service().call('POST', '/v1/agents/talker/invoke', { body: { message: 'more' } })
+    await page.getByRole('button', { name: /new lines?$/ }).waitFor()
+    assert.deepEqual(await lastSeen.boundingBox(), place)
+    await page.reload()
+    await lastSeen.waitFor()
+    await page.getByRole('button', { name: 'Newest lines' }).click()
+    await page.getByText('Invocation completed').waitFor()
+    await leave()
+  })
+})
+
+/** Resolves when the page knows that the reader has scrolled: what comes before that is followed to the end. */
+async function scrollTo(log: Locator, top: number): Promise<void> {
+  await log.evaluate(
+    (element, y) =>
+      new Promise((resolve) => {
+        if (element.scrollTop === y) return resolve(undefined)
+        element.addEventListener('scroll', () => setTimeout(resolve), { once: true })
+        element.scrollTo(0, y)
+      }),
+    top,
+  )
+}
+
+/** Lines of the last hours, written by the database itself. */
+async function fillLog({ app }: Service, agent_id: string, lines: number): Promise<void> {
+  const { storage } = app.parts
+  const agents = storage.db.selectFrom('agents').select('seq').where('id', '=', agent_id)
+  const { seq } = await agents.executeTakeFirstOrThrow()
+  const numbers = `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${lines - 1}) select i from n`
+  const time = `(${Date.now() - 3_600_000} - (${lines} - i) * 1000)`
+  await storage.transaction(async (db) => {
+    const insert = `insert into logs (agent_seq, timestamp, level, request_id, message, metadata)
+      select ${seq}, ${time}, 1, 'req_' || (1000000 + i), 'line ' || i, '{}' from (${numbers}) as n`
+    await sql.raw(insert).execute(db)
+  })
+}

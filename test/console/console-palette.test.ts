@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { checkAccess } from '../support/clients/check-access.ts'
+import { inConsole } from '../support/console/console.ts'
+import { until, untilHolds } from '../support/running/until.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+inConsole('finding things in the console', (visit, service) => {
+  before(() => createAgent(service(), 'harbour'))
+
+  test('Ctrl+K finds pages, agents and commands by a few letters, without the mouse', async () => {
+    const { page, leave } = await visit('/keys')
+    await page.getByRole('heading', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Control+k')
+    const field = page.getByRole('combobox', { name: 'A page, a command, an agent, or any id' })
+    await field.fill('harb log')
+    await page.getByRole('option', { name: 'harbour › Logs' }).waitFor()
+    await checkAccess(page)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/agents/harbour/logs')
+    await page.keyboard.press('Control+k')
+    await field.fill('new agent')
+    await page.getByRole('option', { name: 'New agent', selected: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByLabel('Name').fill('quay')
+    await page.getByRole('button', { name: 'Create agent' }).click()
+    await page.getByRole('heading', { name: 'quay' }).waitFor()
+    // What was made is not asked for again.
+    await page.getByRole('link', { name: 'Agents', exact: true }).first().click()
+    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    assert.equal(new URL(page.url()).search, '')
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    await page.keyboard.press('Control+k')
+    await field.waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Escape')
+    await field.waitFor({ state: 'detached' })
+    await leave()
+  })
+
+  test('commands open the dialogs that buttons open, and do what buttons do', async () => {
+    const { page, expect, leave } = await visit('/agents/harbour')
+    const say = async (text: string, command: string) => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: 'A page' }).fill(text)
+      // The agents may come later than the text.
+      await page.getByRole('option', { name: command, selected: true }).waitFor()
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('heading', { name: 'harbour' }).waitFor()
+    await page.getByText('running').first().waitFor()
+    await say('deploy', 'harbour › Deploy')
+    await page.getByRole('dialog', { name: 'Deploy harbour' }).waitFor()
+    await page.goBack()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await say('pause', 'harbour › Pause')
+    await page.getByRole('button', { name: 'Pause agent' }).click()
+    await page.getByText('harbour is paused').waitFor()
+    await page.getByText('paused', { exact: true }).waitFor()
+    await say('harb resume', 'harbour › Resume')
+    await page.getByText('harbour answers again').waitFor()
+    await say('new key', 'New key')
+    await page.getByRole('dialog', { name: 'New key' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await say('dark', 'Use dark colours')
+    await until('dark colours', () => page.evaluate(`getComputedStyle(document.body).colorScheme === 'dark'`))
+    // What the page has asked for just before is refused.
+    expect(/status of 401/)
+    await say('sign out', 'Sign out')
+    await page.getByRole('heading', { name: 'Sign in to Moorage' }).waitFor()
+    await leave()
+  })
+
+  test('a key that may only read is offered no command that changes anything', async () => {
+    const { secret: key } = await createKey(service(), { name: 'a reader', role: 'viewer' })
+    const { page, leave } = await visit('/agents/harbour', { key })
+    await page.getByRole('heading', { name: 'harbour' }).waitFor()
+    await page.keyboard.press('Control+k')
+    for (const word of ['new', 'deploy', 'pause', 'invoke', 'delete', 'roll back']) {
+      await page.getByRole('combobox', { name: 'A page' }).fill(word)
+      const found = await page.getByRole('listbox').getByRole('option').allTextContents()
+      assert.deepEqual(
+        found.filter((label) => !label.endsWith(' › Deployments')),
+        [],
+      )
+    }
+    await leave()
+  })
+
+  test('a dialog is gone when its page is left, also before the next page is loaded', async () => {
+    const { page, leave } = await visit('/')
+    await page.getByRole('link', { name: 'harbour' }).waitFor()
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(/agent-pages/, async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'New agent' }).click()
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'A page' }).fill('harbour')
+    await page.getByRole('option').first().click()
+    await page.waitForURL('**/agents/harbour')
+    await untilHolds(async () => assert.equal(await page.getByRole('dialog').count(), 0))
+    await page.goBack()
+    await page.goBack()
+    await page.getByRole('link', { name: 'harbour' }).waitFor()
+    await untilHolds(async () => assert.equal(await page.getByRole('dialog').count(), 0))
+    release()
+    await leave()
+  })
+
+  test('a pasted id opens its page', async () => {
+    const { id } = await createKey(service(), { name: 'a pasted one', role: 'viewer' })
+    const { body } = await service().call('POST', '/v1/agents/harbour/invoke', { body: { message: 'moor here' } })
+    const deployed = { environment: 'production', version: 'v1.0.0' }
+    const made = await service().call('POST', '/v1/agents/harbour/deployments', { body: deployed })
+    const { page, leave } = await visit('/')
+    for (const [pasted, shown] of [
+      [made.body.data.id, 'v1.0.0 in production'],
+      [body.data.request_id, 'moor here'],
+      [id, 'a pasted one'],
+    ]) {
+      await page.getByRole('button', { name: 'Find' }).click()
+      await page.getByRole('combobox', { name: 'A page' }).fill(` ${pasted} `)
+      await page.getByRole('option', { name: pasted, selected: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByText(shown).first().waitFor()
+      assert.match(page.url(), new RegExp(pasted))
+    }
+    await leave()
+  })
+})

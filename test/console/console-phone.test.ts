@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { inConsole } from '../support/console/console.ts'
+import { fillForConsole, PAGES, SEED_SETTINGS } from '../support/console/console-seed.ts'
+import { untilHolds } from '../support/running/until.ts'
+
+const PHONE = { width: 390, height: 844 }
+
+inConsole(
+  'the console on a phone',
+  (visit, service) => {
+    let paths: Awaited<ReturnType<typeof fillForConsole>>
+    before(async () => {
+      paths = await fillForConsole(service(), { perHour: 1 })
+    })
+
+    test('no table of any page is wider than the screen, and every button in one can be reached', async () => {
+      const { page, go, settled, leave } = await visit('/', PHONE)
+      for (const name of PAGES) {
+        await go(paths[name])
+        await settled()
+        const wide = await page.evaluate(
+          `[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)`,
+        )
+        assert.deepEqual(wide, [], name)
+      }
+      await leave()
+    })
+
+    test('the request behind a page opens on the screen, and the arrows stand side by side', async () => {
+      const { page, settled, leave } = await visit(paths.request, PHONE)
+      await settled()
+      const [previous, next] = await Promise.all(
+        ['Previous in the list', 'Next in the list'].map((name) => page.getByRole('button', { name }).boundingBox()),
+      )
+      assert.ok(previous && next && previous.y === next.y && previous.x < next.x)
+      await page.getByRole('button', { name: 'API', exact: true }).click()
+      const popover = await page.locator('.popover:popover-open').boundingBox()
+      assert.ok(popover && popover.x >= 0 && popover.x + popover.width <= PHONE.width, JSON.stringify(popover))
+      assert.ok(popover.y >= 0 && popover.y + popover.height <= PHONE.height, JSON.stringify(popover))
+      await leave()
+    })
+
+    for (const width of [390, 1440]) {
+      test(`a dialog dims the whole window of ${width} px, and what it does is seen without scrolling`, async () => {
+        const { page, settled, leave } = await visit('/keys?open=key', { width, height: 700 })
+        await settled()
+        const strip = () => page.evaluate('innerWidth - document.documentElement.clientWidth')
+        assert.equal(await strip(), 0)
+        const create = await page.getByRole('button', { name: 'Create key' }).boundingBox()
+        assert.ok(create && create.y + create.height <= 700, JSON.stringify(create))
+        assert.equal(await page.evaluate('document.activeElement.labels?.[0]?.textContent'), 'Name')
+        await leave()
+      })
+    }
+
+    test('what the service finds wrong stands at its field, which gets the focus', async () => {
+      const { page, expect, leave } = await visit('/keys?open=key', PHONE)
+      await page.getByLabel('Name').fill('robot')
+      await page.getByRole('combobox', { name: 'Agent' }).fill('nobody-of-that-name')
+      expect(/400/)
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.locator('.field', { hasText: 'Agent' }).getByText('no such agent').waitFor()
+      await untilHolds(async () => {
+        assert.equal(await page.evaluate('document.activeElement.labels?.[0]?.textContent'), 'Agent')
+      })
+      await leave()
+    })
+
+    test('the colours are switched, stay after a reload, and hold in the API reference, which leads back', async () => {
+      const { page, leave } = await visit('/keys', PHONE)
+      const isDark = () => page.evaluate(`getComputedStyle(document.documentElement).colorScheme === 'dark'`)
+      assert.equal(await isDark(), false)
+      await page.getByRole('button', { name: 'Use dark colours' }).click()
+      assert.equal(await isDark(), true)
+      await page.reload()
+      await page.getByRole('button', { name: 'Use light colours' }).waitFor()
+      assert.equal(await isDark(), true)
+      await page.getByRole('link', { name: 'API docs' }).click()
+      await page.getByRole('heading', { name: 'Moorage API' }).waitFor()
+      assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
+      await page.getByRole('link', { name: '← Console' }).click()
+      await page.getByRole('heading', { name: 'Agents' }).waitFor()
+      await leave()
+    })
+  },
+  { settings: SEED_SETTINGS },
+)

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { inConsole } from '../support/console/console.ts'
+import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
+import { untilHolds } from '../support/running/until.ts'
+import { localProvider } from '../support/service/with-model.ts'
+import { approver } from '../support/slices/approvals.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+let model: SpeakingModel
+
+inConsole(
+  'the playground',
+  (visit, service) => {
+    before(() => createAgent(service(), 'sailor', { model: 'local/parrot' }))
+    after(() => model.close())
+
+    test('shows the answer as it comes; a reload in the middle loses nothing', async () => {
+      const { page, leave } = await visit('/agents/sailor')
+      await page.getByLabel('User').fill('ann')
+      await page.getByLabel('Message', { exact: true }).fill('Tell me of the sea')
+      await page.keyboard.press('Enter')
+      const speech = await model.next()
+      speech.say('It is wide')
+      await page.getByText('It is wide').waitFor()
+      assert.match(page.url(), /session=play-\w+/)
+      await page.reload()
+      await page.getByText('It is wide').waitFor()
+      await page.getByText('Tell me of the sea', { exact: true }).waitFor()
+      speech.say(', and deep.')
+      await page.getByText('It is wide, and deep.').waitFor()
+      speech.finish()
+      await page.getByRole('complementary', { name: 'About this answer' }).getByText('model').waitFor()
+      await page.getByText('completed').waitFor()
+      await leave()
+      const { body } = await service().call('GET', '/v1/agents/sailor/invocations')
+      assert.deepEqual([body.pagination.total, body.data[0].context.user_id], [1, 'ann'])
+    })
+
+    test('stops an answer, sends the message again, and edits it in a new session', async () => {
+      const { page, leave } = await visit('/agents/sailor')
+      await page.getByLabel('Message', { exact: true }).fill('Count the waves')
+      await page.keyboard.press('Enter')
+      const speech = await model.next()
+      speech.say('One, two')
+      await page.getByText('One, two').waitFor()
+      await page.getByRole('button', { name: 'Stop' }).click()
+      await page.getByText('cancelled').waitFor()
+      await page.getByText('One, two').waitFor()
+      await page.getByRole('button', { name: 'Send again' }).click()
+      const again = await model.next()
+      again.say('Uncountable.')
+      again.finish()
+      await page.getByText('Uncountable.').waitFor()
+      await page.getByText('completed').waitFor()
+      assert.deepEqual(model.messages.slice(-2), ['Count the waves', 'Count the waves'])
+      await page.getByRole('button', { name: 'Edit in a new session' }).first().click()
+      const field = page.getByLabel('Message', { exact: true })
+      await untilHolds(async () => assert.equal(await field.inputValue(), 'Count the waves'))
+      assert.doesNotMatch(page.url(), /session=/)
+      await page.goBack()
+      await page.getByText('Uncountable.').waitFor()
+      await leave()
+    })
+
+    test('goes on while the reader looks at another page', async () => {
+      const { page, leave } = await visit('/agents/sailor')
+      await page.getByLabel('Message', { exact: true }).fill('Whistle')
+      await page.keyboard.press('Enter')
+      const speech = await model.next()
+      speech.say('Tra')
+      await page.getByText('Tra').waitFor()
+      await page.getByRole('link', { name: 'Logs' }).click()
+      speech.say('la')
+      speech.finish()
+      await page.getByText('Invocation completed').first().waitFor()
+      await page.getByRole('link', { name: 'Playground' }).click()
+      await page.getByText('Trala').waitFor()
+      await leave()
+    })
+
+    test('shows an error with its code, and the same call as curl, TypeScript and Python', async () => {
+      await service().call('POST', '/v1/agents', {
+        body: { name: 'grump', model: 'builtin/script', script: { rules: [{ fail: 'not today' }] } },
+      })
+      const { page, leave } = await visit('/agents/grump')
+      await page.getByLabel('Message', { exact: true }).fill("It's me")
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').getByText('not today').waitFor()
+      await page.getByText('failed', { exact: true }).waitFor()
+      const call = page.getByLabel('call', { exact: true })
+      await call.getByText('/v1/agents/grump/invoke').waitFor()
+      assert.match(await call.innerText(), /^curl -X POST 'http:[^']+\/v1\/agents\/grump\/invoke'[^]*It'\\''s me/)
+      await page.getByRole('button', { name: 'TypeScript' }).click()
+      await call.getByText('moorage.agents').waitFor()
+      assert.match(await call.innerText(), /moorage\.agents\.invoke\('grump', \{[^]*message: "It's me"/)
+      await page.getByRole('button', { name: 'Python' }).click()
+      await call.getByText('requests.post').waitFor()
+      assert.match(await call.innerText(), /requests\.post\([^]*"message": "It's me"/)
+      await leave()
+    })
+
+    test('a run that waits for a person says so, and goes on in the conversation once somebody has decided', async () => {
+      const url = 'https://shop.example.com/refunds'
+      const body = {
+        name: 'cashier',
+        model: 'builtin/script',
+        tools: [
+          { type: 'http', name: 'refund', description: 'Pays money back', method: 'POST', url, approval: 'always' },
+        ],
+        script: { rules: [{ call: { tool: 'refund', arguments: {} }, reply: 'That is settled.' }] },
+      }
+      assert.equal((await service().call('POST', '/v1/agents', { body })).status, 201)
+      const { page, leave } = await visit('/agents/cashier', { isHurried: true })
+      await page.getByLabel('Message', { exact: true }).fill('Money back, please')
+      await page.keyboard.press('Enter')
+      await page.getByText('It waits for a person.').waitFor()
+      await page.reload()
+      await page.getByText('It waits for a person.').waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Stop' }).count(), 0)
+      const what = page.getByRole('link', { name: 'See what is to be decided' })
+      const { data } = (await service().call('GET', '/v1/approvals')).body
+      const { agent_id, request_id, call_id } = data[0]
+      assert.match((await what.getAttribute('href')) ?? '', new RegExp(`/approvals\\?request=${request_id}$`))
+      const path = `/v1/agents/${agent_id}/invocations/${request_id}/approvals/${call_id}`
+      const key = await approver(service())
+      const decided = await service().call('POST', path, { key, body: { decision: 'reject' } })
+      assert.equal(decided.status, 200, decided.text)
+      await page.getByText('That is settled.').waitFor()
+      await page.getByText('completed').waitFor()
+      await leave()
+    })
+
+    test('asks two versions side by side', async () => {
+      const rules = (reply: string) => ({ script: { rules: [{ reply }] } })
+      await service().call('POST', '/v1/agents', {
+        body: { name: 'twins', model: 'builtin/script', ...rules('the first') },
+      })
+      const deploy = (environment: string, version: string) =>
+        service().call('POST', '/v1/agents/twins/deployments', { body: { environment, version } })
+      await deploy('production', 'v1')
+      await service().call('PATCH', '/v1/agents/twins', { body: rules('the second') })
+      await deploy('staging', 'v2')
+      const { page, leave } = await visit('/agents/twins')
+      await page.getByLabel('Beside it').selectOption('staging')
+      await page.getByLabel('Message', { exact: true }).fill('Who is it?')
+      await page.keyboard.press('Enter')
+      await page.getByText('the first').waitFor()
+      await page.getByText('the second').waitFor()
+      await page.reload()
+      await page.getByText('the first').waitFor()
+      await page.getByText('the second').waitFor()
+      await leave()
+    })
+  },
+  {
+    settings: async () => {
+      model = await startSpeakingModel()
+      return localProvider(model.url)
+    },
+  },
+)

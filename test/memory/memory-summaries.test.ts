@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { ModelServer, SeenRequest } from '../support/outside/model-server.ts'
+import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import { writeMemory } from '../support/slices/memory.ts'
+
+const MODEL = 'local/test-model'
+const ROUND_MS = 30_001
+
+for (const engine of ENGINES) {
+  describe(`summaries of sessions, on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    before(async () => {
+      ;({ service, model, stop } = await startWithModel(engine, JWT_SETTINGS))
+    })
+    after(() => stop())
+
+    const summarizing = (memory: object = {}) =>
+      newAgent(service, { model: MODEL, memory: { summarize: 4, ...memory } })
+    const say = async (agent: string, message: string, context: object, answer = 'Noted.') => {
+      model.reply({ text: [answer] })
+      const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+      assert.equal(reply.status, 200, reply.text)
+    }
+    /** One run may have begun before; the next has not. */
+    const summarize = async () => {
+      for (let i = 0; i < 2; i++) {
+        const { now, storage } = service.app.parts
+        service.advance(ROUND_MS)
+        const asked = now()
+        service.app.jobs.wake()
+        await until('the summaries were looked after', async () => {
+          const job = await storage.db.selectFrom('jobs').selectAll().where('kind', '=', 'summaries').executeTakeFirst()
+          return job !== undefined && job.owner === null && job.run_at > asked
+        })
+      }
+    }
+    const pathOf = (agent: string, session: string, user?: string) =>
+      `/v1/agents/${agent}/sessions/${session}/summary${user === undefined ? '' : `?user_id=${user}`}`
+    const summaryOf = async (agent: string, session: string, user?: string) =>
+      (await service.call('GET', pathOf(agent, session, user))).body.data
+    const shownTo = (request: SeenRequest | undefined) =>
+      request?.body.messages.map(({ content }) => content).join('\n')
+
+    test('a session that is longer than what the model is shown: it is shown a summary of the rest', async () => {
+      model.reset()
+      const agent = await summarizing({ history: 2, recall: 0 })
+      const context = { user_id: 'anna', session_id: 's1' }
+      await say(agent, 'My boat is <b>Nightingale</b>', context)
+      await summarize()
+      assert.equal(model.requests.length, 1)
+      assert.equal(await summaryOf(agent, 's1', 'anna'), undefined)
+      await say(agent, 'She leaks', context)
+      model.reply({ text: [' Anna has a boat, Nightingale, which leaks. '] })
+      await summarize()
+      const asked = shownTo(model.requests[2])
+      assert.match(asked ?? '', /<summary>\n\n<\/summary>\n\n<turns>\n\{"role":"user","content":"My boat is \\u003cb>/)
+      assert.match(asked ?? '', /She leaks.*\n.*Noted/)
+      const { updated_at, ...summary } = await summaryOf(agent, 's1', 'anna')
+      assert.ok(Date.parse(updated_at))
+      const content = 'Anna has a boat, Nightingale, which leaks.'
+      const covers = { turns: 4, model: MODEL, tokens_used: 15 }
+      assert.deepEqual(summary, { session_id: 's1', user_id: 'anna', content, ...covers })
+      assert.match(service.log(), /"turns":4,"tokens":15,"msg":"a session was summarized"/)
+
+      await say(agent, 'What is she called?', context)
+      const answering = model.requests[3]?.body.messages ?? []
+      assert.deepEqual(
+        answering.slice(1).map(({ role, content: said }) => [role, said]),
+        [
+          ['user', `<summary>\n"${content}"\n</summary>\n\nShe leaks`],
+          ['assistant', 'Noted.'],
+          ['user', 'What is she called?'],
+        ],
+      )
+      assert.match(answering[0]?.content ?? '', /<summary>.*never follow instructions/)
+
+      // Nothing is done for two new turns; with four the model goes on from what it wrote.
+      await summarize()
+      assert.equal(model.requests.length, 4)
+      await say(agent, 'And where?', context)
+      model.reply({ text: ['Anna asks where.'] })
+      await summarize()
+      assert.match(shownTo(model.requests[5]) ?? '', /<summary>\n"Anna has a boat.*\n<\/summary>\n\n<turns>\n.*called/)
+      const later = await summaryOf(agent, 's1', 'anna')
+      assert.deepEqual([later.content, later.turns, later.tokens_used], ['Anna asks where.', 8, 30])
+    })
+
+    test('a model with a small window still answers and still summarizes', async () => {
+      model.reset()
+      const agent = await summarizing({ recall: 0 })
+      model.takeAtMost(5_000)
+      const context = { session_id: 'long' }
+      const items = Array.from({ length: 30 }, (_, i) => ({
+        content: `Turn ${i} about the harbour. `.padEnd(1_200, `${i} `),
+        kind: 'turn',
+        role: i % 2 === 0 ? 'user' : 'assistant',
+        context,
+      }))
+      await writeMemory(service, agent, items)
+      await summarize()
+      const { turns, tokens_used } = await summaryOf(agent, 'long')
+      assert.ok(turns > 26 && tokens_used > 0, `${turns} turns`)
+      await service.call('PUT', pathOf(agent, 'long'), { body: { content: 'All about the harbour' } })
+      const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'And now?', context } })
+      assert.equal(reply.status, 200, reply.text)
+      const shown = shownTo(model.requests.at(-1)) ?? ''
+      assert.match(shown, /All about the harbour/)
+      assert.match(shown, /Turn 29/)
+      assert.doesNotMatch(shown, /Turn 1 /)
+    })
+
+    test('each session has its own, and a token sees those of its user', async () => {
+      model.reset()
+      const agent = await summarizing({ recall: 0 })
+      const put = (content: string, user?: string, key = service.admin) =>
+        service.call('PUT', pathOf(agent, 'same', user), { body: { content }, key })
+      for (const user_id of ['anna', 'ben', undefined]) {
+        await say(agent, 'hello', { session_id: 'same', ...(user_id && { user_id }) })
+        assert.equal((await put(`Of ${user_id}`, user_id)).status, 200)
+      }
+      assert.equal((await summaryOf(agent, 'same', 'ben')).content, 'Of ben')
+      assert.equal((await summaryOf(agent, 'same')).content, 'Of undefined')
+      await say(agent, 'again', { session_id: 'same', user_id: 'anna' })
+      assert.match(shownTo(model.requests.at(-1)) ?? '', /Of anna/)
+      await say(agent, 'again', { session_id: 'same' })
+      assert.match(shownTo(model.requests.at(-1)) ?? '', /Of undefined/)
+
+      const anna = await signJwt({ user_id: 'anna', permissions: ['read', 'write', 'delete'] })
+      const own = await service.call('GET', pathOf(agent, 'same'), { key: anna })
+      assert.deepEqual([own.body.data.content, own.body.data.model], ['Of anna', null])
+      assert.equal((await service.call('GET', pathOf(agent, 'same', 'ben'), { key: anna })).status, 403)
+      assert.equal((await put('Of Anna', undefined, anna)).body.data.user_id, 'anna')
+      assert.equal((await service.call('DELETE', pathOf(agent, 'same'), { key: anna })).status, 200)
+      assert.equal((await service.call('DELETE', pathOf(agent, 'same'), { key: anna })).status, 404)
+      assert.equal((await summaryOf(agent, 'same', 'ben')).content, 'Of ben')
+      assert.equal((await put('x', 'nobody')).status, 404)
+      assert.equal((await put('x'.repeat(4_001), 'ben')).status, 400)
+    })
+
+    test('it goes with the turns that it tells of: forgotten, corrected, erased; the export has it', async () => {
+      model.reset()
+      const agent = await summarizing()
+      const context = { user_id: 'cleo', session_id: 's' }
+      const summarized = async () => {
+        await say(agent, 'My code is 4711', context)
+        const reply = await service.call('PUT', pathOf(agent, 's', 'cleo'), { body: { content: 'The code is 4711' } })
+        assert.equal(reply.status, 200, reply.text)
+      }
+      const turn = async () =>
+        (await service.call('GET', `/v1/agents/${agent}/memory?user_id=cleo&kind=turn`)).body.data[0].id
+      const forgets = async (method: string, path: string, body?: object) => {
+        await summarized()
+        const target = path.replace('TURN', await turn())
+        const reply = await service.call(method, target, { body })
+        assert.equal(reply.status, 200, reply.text)
+        assert.equal(await summaryOf(agent, 's', 'cleo'), undefined, `${method} ${path}`)
+      }
+      await summarized()
+      const exported = (await service.call('GET', '/v1/users/cleo/export')).text.trim().split('\n')
+      const line = exported.map((one) => JSON.parse(one)).find(({ type }) => type === 'summary')
+      assert.deepEqual([line.agent_id, line.session_id, line.content], [agent, 's', 'The code is 4711'])
+      await forgets('PATCH', `/v1/agents/${agent}/memory/TURN`, { content: 'My code is a secret' })
+      await forgets('PATCH', `/v1/agents/${agent}/memory/TURN`, { kind: 'note' })
+      await forgets('DELETE', `/v1/agents/${agent}/memory/TURN`)
+      await forgets('DELETE', `/v1/agents/${agent}/memory?user_id=cleo&session_id=s`)
+      await forgets('DELETE', '/v1/users/cleo')
+      assert.deepEqual(
+        await service.app.parts.storage.db
+          .selectFrom('memory_summaries')
+          .selectAll()
+          .where('user_id', '=', 'cleo')
+          .execute(),
+        [],
+      )
+    })
+
+    test('what is erased while the model reads does not come back', async () => {
+      model.reset()
+      const agent = await summarizing()
+      const context = { user_id: 'dora', session_id: 's' }
+      const items = Array.from({ length: 4 }, (_, i) => ({
+        content: `Secret ${i}`,
+        kind: 'turn',
+        role: 'user',
+        context,
+      }))
+      // What earlier tests have left is read before.
+      await summarize()
+      await writeMemory(service, agent, items)
+      const held = Promise.withResolvers<void>()
+      model.holdNext(held.promise)
+      const reading = model.nextRequest()
+      const done = summarize()
+      assert.match(shownTo(await reading) ?? '', /Secret 3/)
+      await service.call('DELETE', '/v1/users/dora')
+      held.resolve()
+      await done
+      assert.equal(await summaryOf(agent, 's', 'dora'), undefined)
+    })
+
+    test('never by default, never without a session, never by built-in models; a model that fails has an hour', async () => {
+      model.reset()
+      const plain = await newAgent(service, { model: MODEL })
+      const builtin = await newAgent(service, { model: 'builtin/echo', memory: { summarize: true } })
+      const eager = await summarizing()
+      const turns = (context: object) =>
+        Array.from({ length: 12 }, (_, i) => ({ content: `Turn ${i}`, kind: 'turn', role: 'user', context }))
+      for (const agent of [plain, builtin]) await writeMemory(service, agent, turns({ session_id: 's' }))
+      await writeMemory(service, eager, turns({ user_id: 'anna' }))
+      await summarize()
+      assert.equal(model.requests.length, 0)
+      await writeMemory(service, eager, turns({ session_id: 's' }))
+      model.reply({ text: [' '] })
+      await summarize()
+      assert.equal(model.requests.length, 1)
+      assert.match(service.log(), /a session was not summarized/)
+      service.advance(3_600_000)
+      model.reply({ text: ['Twelve turns.'] })
+      await summarize()
+      assert.equal((await summaryOf(eager, 's')).content, 'Twelve turns.')
+    })
+
+    test('400 for what it cannot be', async () => {
+      for (const wrong of [0, 1, 201, 2.5, 'yes', null]) {
+        const reply = await service.call('POST', '/v1/agents', {
+          body: { name: 'wrong', memory: { summarize: wrong } },
+        })
+        assert.equal(reply.status, 400, reply.text)
+        assert.equal(reply.body.error.details[0].field, 'memory.summarize')
+      }
+    })
+  })
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { newKey } from '../../src/security/key-format.ts'
+import { isPassing } from '../../src/storage/failures.ts'
+import { allEvents } from '../support/clients/sse.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { type Service, startService } from '../support/service/service.ts'
+import { createKey } from '../support/slices/resources.ts'
+import { type PostgresServer, startPostgres } from '../support/stores/postgres.ts'
+
+describe('a database that goes away', () => {
+  let postgres: PostgresServer
+  let first: Service
+  let second: Service
+  before(async () => {
+    postgres = await startPostgres()
+    first = await startService('postgres', {
+      DATABASE_URL: postgres.url,
+      ...LOCAL_TOOLS,
+    })
+    second = await first.beside()
+  })
+  after(async () => {
+    await second.stop()
+    await first.stop()
+    await postgres.close()
+  })
+  /** A node answers from memory until it has noticed. */
+  const takeAway = async () => {
+    await postgres.stop()
+    const isNoticed = () => [first, second].every(({ app }) => !app.parts.storage.hears())
+    await until('both nodes have noticed', isNoticed)
+  }
+
+  test('503 while it is gone, and everything goes on when it is back', async () => {
+    const { id, secret } = await createKey(first, { role: 'viewer' })
+    for (const node of [first, second]) {
+      assert.equal((await node.call('GET', '/v1/agents', { key: secret })).status, 200)
+    }
+    const create = () =>
+      first.call('POST', '/v1/agents', { body: { name: 'retried' }, headers: { 'Idempotency-Key': 'retried' } })
+
+    await takeAway()
+
+    const unavailable = [
+      await first.call('GET', '/v1/agents', { key: secret }),
+      await first.call('GET', '/v1/agents', { key: newKey(randomBytes) }),
+      await second.call('GET', '/v1/keys/self'),
+      await create(),
+    ]
+    for (const { status, headers, body } of unavailable) {
+      assert.equal(status, 503)
+      assert.deepEqual(body, {
+        success: false,
+        error: {
+          code: 'unavailable',
+          message: 'The database is not available, try again shortly',
+          retry_after: 1,
+        },
+        request_id: headers.get('x-request-id'),
+      })
+      assert.equal(headers.get('retry-after'), '1')
+    }
+    const mistyped = await first.call('GET', '/v1/agents', { key: `${secret.slice(0, -1)}?` })
+    assert.equal(mistyped.status, 401, 'its checksum is wrong: nobody asks the database')
+    assert.equal((await first.call('GET', '/healthz')).status, 200, 'a restart would not help')
+    const notReady = await first.call('GET', '/readyz')
+    assert.deepEqual(
+      [notReady.status, notReady.body],
+      [503, { status: 'not_ready', reason: 'the database does not take writes' }],
+    )
+
+    await postgres.start()
+
+    for (const node of [first, second]) {
+      await until('it is ready again', async () => (await node.call('GET', '/readyz')).status === 200)
+    }
+    const created = await create()
+    assert.equal(created.status, 201, created.text)
+    assert.equal((await create()).headers.get('idempotent-replayed'), 'true')
+
+    // What one node changes, the other hears again.
+    await until('the other node listens again', async () => {
+      const key = await createKey(first, { role: 'viewer' })
+      assert.equal((await second.call('GET', '/v1/keys/self', { key: key.secret })).status, 200)
+      await first.call('DELETE', `/v1/keys/${key.id}`)
+      return (await second.call('GET', '/v1/keys/self', { key: key.secret })).status === 401
+    })
+    assert.equal((await first.call('GET', `/v1/keys/${id}`)).status, 200)
+  })
+
+  test('an open stream follows its run to the end, on the node that runs it and on another', async (t) => {
+    const released = Promise.withResolvers<void>()
+    const tool = await startLocalServer(async (_request, response) => {
+      await released.promise
+      response.end('low tide')
+    })
+    t.after(() => tool.close())
+    const agent = await newAgent(first, {
+      model: 'builtin/script',
+      script: { rules: [{ call: { tool: 'tide' }, reply: 'It is {{result}}' }] },
+      tools: [{ type: 'http', name: 'tide', url: `${tool.url}/` }],
+    })
+    const { body } = await first.call('POST', `/v1/agents/${agent}/invoke`, {
+      body: { message: 'go' },
+      headers: { Prefer: 'respond-async' },
+    })
+    const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
+    await until('the run', async () => (await first.call('GET', path)).body.data.status === 'running')
+    const open = ({ url, admin }: Service) =>
+      fetch(`${url}${path}/stream`, { headers: { Authorization: `Bearer ${admin}` } })
+    const responses = [await open(first), await open(second)]
+    assert.deepEqual(
+      responses.map(({ status }) => status),
+      [200, 200],
+    )
+    const streams = responses.map(allEvents)
+
+    await takeAway()
+    const gone = await Promise.all([first, second].map((node) => node.call('GET', path)))
+    assert.deepEqual(
+      gone.map(({ status }) => status),
+      [503, 503],
+    )
+    await postgres.start()
+    for (const node of [first, second]) {
+      await until('it is ready again', async () => (await node.call('GET', '/readyz')).status === 200)
+    }
+    released.resolve()
+
+    for (const events of await Promise.all(streams)) {
+      const text = events.map(({ event, data }) => (event === 'delta' ? (data as { text: string }).text : '')).join('')
+      assert.equal(text, 'It is low tide')
+      assert.equal(events.at(-1)?.event, 'done')
+    }
+  })
+
+  test('what changed while a node could not listen is not remembered wrongly', async () => {
+    const { id, secret } = await createKey(first, { role: 'viewer' })
+    assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 200)
+    await postgres.stop()
+    await postgres.start()
+    await until('the first node is ready again', async () => (await first.call('GET', '/readyz')).status === 200)
+    await first.call('DELETE', `/v1/keys/${id}`)
+    const isRefused = async () => (await second.call('GET', '/v1/keys/self', { key: secret })).status === 401
+    await until('the other node refuses the key', isRefused)
+  })
+
+  test('a transaction whose connection is cut off fails alone', async () => {
+    const { storage } = first.app.parts
+    const cutOff = storage.transaction(async (db) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
+      await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(storage.db)
+      await until('the connection is gone', async () => {
+        const left = await sql`select 1 from pg_stat_activity where pid = ${rows[0]?.pid}`.execute(storage.db)
+        return left.rows.length === 0
+      })
+      await sql`select 1`.execute(db)
+    })
+    await assert.rejects(cutOff, (error) => isPassing(error))
+    assert.equal((await first.call('GET', '/v1/agents')).status, 200)
+  })
+
+  test('the logs tell of it, and nothing of how the database is reached', () => {
+    const log = first.log() + second.log()
+    assert.match(log, /the database is not available/)
+    assert.ok(!log.includes(new URL(postgres.url).password))
+  })
+})

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { createLog } from '../../src/lib/log.ts'
+import { LiveRuns } from '../../src/runtime/following/live-runs.ts'
+import type { NodeWire } from '../../src/runtime/following/node-message.ts'
+import { RemoteRuns } from '../../src/runtime/following/remote-runs.ts'
+import { readEvents, type SseEvent } from '../support/clients/sse.ts'
+import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
+import { PATIENCE } from '../support/running/patience.ts'
+import { until } from '../support/running/until.ts'
+import { type Reply, type Service, startService } from '../support/service/service.ts'
+import { localProvider } from '../support/service/with-model.ts'
+
+const LONG = 'ö🚢 '.repeat(3_000)
+
+describe('a run of another node', () => {
+  let here: Service
+  let there: Service
+  let model: SpeakingModel
+  /** Sends a piece of the answer; without one the answer ends. */
+  let say: (text?: string) => void
+
+  before(async () => {
+    model = await startSpeakingModel()
+    here = await startService('postgres', localProvider(model.url))
+    there = await here.beside()
+    const { status, text } = await here.call('POST', '/v1/agents', { body: { name: 'teller', model: 'local/tiny' } })
+    assert.equal(status, 201, text)
+  })
+  after(async () => {
+    await there.stop()
+    await here.stop()
+    await model.close()
+  })
+
+  const begin = async () => {
+    const headers = { Prefer: 'respond-async' }
+    const { body } = await here.call('POST', '/v1/agents/teller/invoke', { body: { message: 'go' }, headers })
+    const speech = await model.next()
+    say = (text) => (text === undefined ? speech.finish() : speech.say(text))
+    const { request_id } = body.data
+    const [runner, follower] = here.app.parts.live.find(request_id) ? [here, there] : [there, here]
+    return { request_id, runner, follower, path: `/v1/agents/teller/invocations/${request_id}/stream` }
+  }
+  const open = ({ url, admin }: Service, path: string, headers: Record<string, string> = {}) =>
+    fetch(url + path, { headers: { Authorization: `Bearer ${admin}`, ...headers } })
+
+  test('is followed: each piece as it is said, also long ones, and the end', async () => {
+    const { path, follower } = await begin()
+    say('Once ')
+    const events: SseEvent[] = []
+    const pieces = ['upon ', LONG, 'a ', 'time']
+    const waits: number[] = []
+    let spoken = 0
+    for await (const event of readEvents(await open(follower, path))) {
+      events.push(event)
+      if (event.event !== 'delta') continue
+      if (spoken > 0) waits.push(performance.now() - spoken)
+      spoken = performance.now()
+      say(pieces.shift())
+    }
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['start', 'delta', 'delta', 'delta', 'delta', 'delta', 'done'],
+    )
+    const text = events.map(({ data }) => (data as { text?: string }).text ?? '').join('')
+    assert.equal(text, `Once upon ${LONG}a time`)
+    // Without being told, a node would ask for the next piece after five seconds.
+    assert.ok(Math.min(...waits) < 2_500, `${waits.join()} ms`)
+  })
+
+  test('is followed from where a client was, and costs no query for each follower', async () => {
+    const { path, follower } = await begin()
+    say('Once ')
+    const responses = await Promise.all(
+      Array.from({ length: 20 }, () => open(follower, path, { 'Last-Event-ID': '1.5.0' })),
+    )
+    say('upon')
+    const reading = responses.map(async (response) => {
+      const told: unknown[] = []
+      for await (const { event, data } of readEvents(response)) {
+        told.push([event, (data as { text?: string }).text])
+        if (event === 'delta') say()
+      }
+      return told
+    })
+    for (const told of await Promise.all(reading)) {
+      assert.deepEqual(told, [
+        ['delta', 'upon'],
+        ['done', undefined],
+      ])
+    }
+  })
+
+  test('goes on here when its node has died and this one has taken the run over', async () => {
+    const { path, follower, request_id } = await begin()
+    const { live, storage } = follower.app.parts
+    const agents = storage.db.selectFrom('agents').select('id').where('name', '=', 'teller')
+    const agent = await agents.executeTakeFirstOrThrow()
+    say('Once ')
+    const heard: string[] = []
+    const events = readEvents(await open(follower, path))
+    const next = async () => heard.push((await events.next()).value?.event ?? 'nothing')
+    await next()
+    await next()
+    const run = live.start(request_id, agent.id)
+    run.begin({ attempt: 2, milestones: [], user_id: undefined, created_by: 'key_1' })
+    await Promise.race([next(), delay(5_000 * PATIENCE, undefined, { ref: false })])
+    run.end()
+    say()
+    assert.deepEqual(heard, ['start', 'delta', 'restart'])
+  })
+
+  test('is cancelled once it has really stopped, not as soon as its node is told', async () => {
+    const { request_id, runner, follower } = await begin()
+    const { live, storage } = runner.app.parts
+    const askedAt = async () => {
+      const asked = storage.db.selectFrom('invocations').select('cancel_requested_at').where('id', '=', request_id)
+      return (await asked.executeTakeFirst())?.cancel_requested_at
+    }
+    const replies: Reply[] = []
+    const cancel = async () => {
+      replies.push(await follower.call('POST', `/v1/agents/teller/invocations/${request_id}/cancel`))
+    }
+    let cancelling: Promise<void> | undefined
+    await storage.transaction(async (db) => {
+      // The run cannot end: its log cannot be written.
+      await sql`lock table logs in share mode`.execute(db)
+      cancelling = cancel()
+      const first = await until('its node is asked to cancel it', askedAt)
+      await until('it is asked again', async () => replies.length > 0 || (await askedAt()) !== first)
+      await until('its node stops it', () => live.find(request_id)?.cancellation.cancelled)
+      assert.deepEqual(replies, [])
+    })
+    await cancelling
+    assert.deepEqual([replies[0]?.status, replies[0]?.body.data.status], [200, 'cancelled'])
+    await until('its node has left it', () => !live.find(request_id))
+  })
+})
+
+describe('nodes that follow runs of each other', () => {
+  test('send all that was said once, and then only what is new or was lost', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    let passed = 0
+    const clock = performance.now.bind(performance)
+    t.mock.method(performance, 'now', () => clock() + passed)
+    const listeners: ((message: string) => void)[] = []
+    const sent: string[] = []
+    let isCut = false
+    const wire: NodeWire = {
+      onMessage: (listener) => listeners.push(listener),
+      async publish(message) {
+        sent.push(JSON.parse(message).kind)
+        if (!isCut) for (const listener of listeners) listener(message)
+      },
+    }
+    const log = createLog({ level: 'silent', format: 'json' })
+    const nodeOf = (node: string, live: LiveRuns) =>
+      new RemoteRuns({ node, live, wire, findEnded: async () => [], log })
+    const live = new LiveRuns()
+    nodeOf('speaks', live)
+    const follower = nodeOf('follows', new LiveRuns())
+    const follows = async () => {
+      const count = sent.length
+      passed += 5_000
+      t.mock.timers.tick(5_000)
+      await until('it says again what it follows', async () => sent.slice(count).includes('follow'))
+    }
+
+    const run = live.start('req_1', 'agt_1')
+    run.begin({ attempt: 1, milestones: [], user_id: undefined, created_by: 'key_1' })
+    run.record({ type: 'delta', text: 'Once ' })
+    const watch = follower.watch('req_1')
+    await until('the first words are there', async () => watch.copy()?.told.characters === 5)
+    let told = ''
+    watch.copy()?.follow({ characters: 0, tools: 0 }, ({ data }) => {
+      told += (data as { text: string }).text
+    })
+    run.record({ type: 'delta', text: 'upon ' })
+    await until('the next words are there', async () => told === 'Once upon ')
+    await follows()
+    await follows()
+    assert.deepEqual(sent, ['follow', 'all', 'more', 'follow', 'follow'])
+
+    isCut = true
+    run.record({ type: 'delta', text: 'a time' })
+    await until('the last words are lost', async () => sent.length === 6)
+    isCut = false
+    // They may still be on their way when it says again what it follows; then they are lost.
+    await follows()
+    await follows()
+    await until('the last words are there', async () => told === 'Once upon a time')
+    await follows()
+    assert.deepEqual(sent.slice(6), ['follow', 'follow', 'all', 'follow'])
+    watch.close()
+    follower.close()
+  })
+})

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { Agent, get, type RequestOptions } from 'node:http'
+import { describe, test } from 'node:test'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { until, untilCounted } from '../support/running/until.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
+import { type Service, startService, withService } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+describe('a service that is stopped', () => {
+  test('finishes what runs, takes nothing new, and then is gone, without waiting for clients to hang up', (t) => {
+    const story = async (service: Service) => {
+      const held = await holdRuns(t, 'at last')
+      await createAgent(service, 'slow', held.agent)
+      const invoke = (headers: Record<string, string> = {}) =>
+        service.call('POST', '/v1/agents/slow/invoke', { body: { message: 'go' }, headers })
+      const [running, streaming] = [invoke(), invoke({ Accept: 'text/event-stream' })]
+      await until('both run', () => held.count() === 2)
+      const started = performance.now()
+      const stopped = service.app.stop()
+      held.release()
+      const { status, headers, body } = await running
+      assert.deepEqual([status, body.data?.response], [200, 'at last'])
+      assert.equal(headers.get('connection'), 'close')
+      assert.match((await streaming).text, /event: done\n/)
+      await stopped
+      assert.ok(performance.now() - started < 15_000, 'the time to drain is 30 s')
+      await assert.rejects(service.call('GET', '/healthz'), /fetch failed/)
+    }
+    return withService('sqlite', story, { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '30s' })
+  })
+
+  test('resets nobody: clients that keep their connection hear in a reply that it is the last', async (t) => {
+    // A connection is cut only after nobody has asked on it for so long.
+    const service = await startService('sqlite', {}, {}, { lingerMs: 30_000 })
+    const { hostname, port } = new URL(service.url)
+    const clients = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+    t.after(() => {
+      for (const agent of clients) agent.destroy()
+      return service.stop()
+    })
+    let answered = 0
+    const ends = clients.map(async (agent) => {
+      for (;;) {
+        const ended = await ask({ agent, hostname, port, path: '/healthz' })
+        if (ended !== 'keep-alive') return ended
+        answered += 1
+      }
+    })
+    await untilCounted('replies', 500, () => answered)
+    await service.app.stop()
+    // After its last reply a client may try to connect again: then nobody is there.
+    for (const end of await Promise.all(ends)) assert.equal(end, 'close')
+  })
+
+  test('twice is once', () =>
+    withService('sqlite', async (service) => {
+      await Promise.all([service.app.stop(), service.app.stop()])
+    }))
+})
+
+/** What the reply says of the connection, or why there is none. */
+function ask(options: RequestOptions): Promise<string> {
+  return new Promise((resolve) => {
+    const request = get(options, (response) => {
+      response.resume()
+      response.on('end', () => resolve(String(response.headers.connection)))
+    })
+    request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+  })
+}

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { buildParts } from '../../src/build-parts.ts'
+import { localFetch } from '../../src/cli/connect/local-store.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { announce } from '../../src/storage/database.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
+import { PATIENCE } from '../support/running/patience.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
+import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+
+const LIMIT = { timeout: 15_000 * PATIENCE }
+const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
+
+onBothEngines(
+  'the lease of a run',
+  (service) => {
+    const db = () => service().app.parts.storage.db
+    const invoke = (agent: string, headers: Record<string, string> = {}) =>
+      service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+    const rowOf = (id: string) =>
+      db().selectFrom('invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    const change = (
+      id: string,
+      fields: { status?: string; owner?: string | null; lease_until?: number | null; lapses?: number },
+    ) => db().updateTable('invocations').set(fields).where('id', '=', id).execute()
+    /** The run that is under way, once it is stored. */
+    const stored = async (agent: string) => {
+      const run = await until('the stored run', () =>
+        service()
+          .app.parts.live.ofAgent(agent)
+          .find(({ lease }) => lease),
+      )
+      return run.request_id
+    }
+
+    test('is renewed while it goes on', LIMIT, async () => {
+      const agent = await newAgent(service(), slow(60_000))
+      const reply = invoke(agent)
+      const id = await stored(agent)
+      const { now } = service().app.parts
+      await change(id, { lease_until: now() + 5_000 })
+      service().app.jobs.wake()
+      await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > now() + 20_000, 5_000)
+      await service().call('POST', `/v1/agents/${agent}/invocations/${id}/cancel`)
+      assert.equal((await reply).status, 409)
+    })
+
+    test('is renewed too when the process has slept through it: what it runs is not taken for what a dead node left', async (t) => {
+      const held = await holdRuns(t)
+      const agent = await newAgent(service(), held.agent)
+      const reply = invoke(agent)
+      const id = await stored(agent)
+      await change(id, { lease_until: 1 })
+      service().app.jobs.wake()
+      await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > 1)
+      held.release()
+      assert.equal((await reply).status, 200)
+      assert.equal((await rowOf(id)).status, 'completed')
+    })
+
+    test('once lost stops the run, and nothing of it is kept', LIMIT, async () => {
+      const agent = await newAgent(service(), slow(60_000))
+      const reply = invoke(agent)
+      const id = await stored(agent)
+      await change(id, { owner: 'another node' })
+      service().app.jobs.wake()
+      const { status, body } = await reply
+      assert.equal(status, 409)
+      assert.equal(body.error.message, 'The invocation was ended by another node')
+      const { status: kept, owner } = await rowOf(id)
+      assert.deepEqual([kept, owner], ['running', 'another node'])
+      await change(id, { status: 'failed' })
+    })
+
+    test('once lost is no cancel: the run goes on where somebody finds it', LIMIT, async (t) => {
+      let calls = 0
+      const tool = await startLocalServer((_request, response) => {
+        // The first call is under way when the lease is lost.
+        if (++calls > 1) response.end('done')
+      })
+      t.after(() => tool.close())
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        tools: [{ type: 'http', name: 'act', url: tool.url }],
+        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
+      })
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('the tool was called', () => calls === 1)
+      const { live, node, storage } = service().app.parts
+      const { write } = storage
+      t.after(() => Object.assign(storage, { write }))
+      // Nobody has taken the run: whatever this node writes about its end would count.
+      storage.write = async (batch) => {
+        await change(id, { owner: node })
+        return write(batch)
+      }
+      await change(id, { owner: 'another node' })
+      service().app.jobs.wake()
+      await until('it has stopped', () => live.find(id) === undefined)
+      assert.equal((await rowOf(id)).status, 'running')
+      storage.write = write
+      await change(id, { lease_until: 1 })
+      service().app.jobs.wake()
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      assert.equal(calls, 2)
+    })
+
+    test('taken again while the run stops here begins when it has', LIMIT, async (t) => {
+      const agent = await newAgent(service())
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      const { live, storage } = service().app.parts
+      await until('it is left', () => live.find(id) === undefined)
+      const stopping = live.start(id, agent)
+      stopping.cancel()
+      const find = t.mock.method(live, 'find')
+      await change(id, { status: 'queued' })
+      await storage.transaction((trx) => announce(trx, 'queue'))
+      await until('it was taken', () => find.mock.calls.some(({ arguments: [asked] }) => asked === id))
+      stopping.end()
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+    })
+
+    test('of a background run that this node takes from itself does not begin a second run', async (t) => {
+      let calls = 0
+      const answer = Promise.withResolvers<void>()
+      const tool = await startLocalServer(async (_request, response) => {
+        calls++
+        await answer.promise
+        response.end('done')
+      })
+      t.after(() => tool.close())
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        tools: [
+          {
+            type: 'http',
+            name: 'act',
+            method: 'POST',
+            url: tool.url,
+            input_schema: { type: 'object', properties: {} },
+          },
+        ],
+        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
+      })
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('the tool was called', () => calls === 1)
+      // Another node found its lease over, and put it back into the queue.
+      await change(id, { status: 'queued', owner: null, lease_until: null, lapses: 1 })
+      await service().app.parts.storage.transaction((trx) => announce(trx, 'queue'))
+      await until('it is taken again', async () => (await rowOf(id)).status === 'running')
+      answer.resolve()
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      assert.equal(calls, 1)
+    })
+
+    describe('of a run on the command line', () => {
+      test('is renewed as well', async (t) => {
+        t.mock.timers.enable({ apis: ['setInterval'] })
+        const agent = await newAgent(service(), slow(60_000))
+        const local = await openBeside(service())
+        try {
+          const reply = local.fetch(`http://local/v1/agents/${agent}/invoke`, {
+            method: 'POST',
+            body: JSON.stringify({ message: 'go' }),
+          })
+          const run = await until('the stored run', () => local.parts.live.all().find(({ lease }) => lease))
+          const { now } = service().app.parts
+          await change(run.request_id, { lease_until: now() + 5_000 })
+          t.mock.timers.tick(10_000)
+          await until('it is renewed', async () => ((await rowOf(run.request_id)).lease_until ?? 0) > now() + 20_000)
+          run.cancel()
+          assert.equal((await reply).status, 409)
+        } finally {
+          await local.close()
+        }
+      })
+    })
+  },
+  LOCAL_TOOLS,
+)
+
+describe('a SQLite store whose service was killed', () => {
+  test('is free of its leases when the next one starts; what the command line holds stays its own', LIMIT, () =>
+    withService('sqlite', async (service) => {
+      const { db } = service.app.parts.storage
+      const { now, newId } = service.app.parts
+      const hello = await db.selectFrom('agents').select('seq').where('name', '=', 'hello').executeTakeFirstOrThrow()
+      const held = { owner: 'service:dead', lease_until: now() + 25_000 }
+      const rows = { dead: held, cli: { ...held, owner: 'cli:alive' } }
+      const ids: Record<string, string> = {}
+      await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'go' } })
+      const [pattern = assert.fail()] = await db.selectFrom('invocations').selectAll().execute()
+      for (const [name, lease] of Object.entries(rows)) {
+        const id = newId('req', now())
+        ids[name] = id
+        const row = { ...pattern, ...lease, id, agent_seq: hello.seq, status: 'running', finished_at: null }
+        await db.insertInto('invocations').values(row).execute()
+      }
+      await db
+        .updateTable('jobs')
+        .set({ owner: 'service:dead', run_at: now() + 25_000 })
+        .where('kind', '=', 'retention')
+        .execute()
+
+      await service.restart()
+      const store = service.app.parts.storage.db
+      const statusOf = async (name: string) =>
+        (
+          await store
+            .selectFrom('invocations')
+            .selectAll()
+            .where('id', '=', ids[name] ?? '')
+            .executeTakeFirstOrThrow()
+        ).status
+      await until('the dead one has failed', async () => (await statusOf('dead')) === 'failed')
+      assert.equal(await statusOf('cli'), 'running')
+      await until('the job has run', async () => {
+        const job = await store.selectFrom('jobs').selectAll().where('kind', '=', 'retention').executeTakeFirstOrThrow()
+        return job.owner === null && job.run_at > now() + 1_800_000
+      })
+    }),
+  )
+})
+
+/** The host's command line, on the store of a service that runs. */
+async function openBeside({ app }: Service) {
+  const { config } = app.parts
+  const log = createLog({ ...config.log, level: 'silent' }, { write() {} })
+  const { parts, close } = await buildParts(config, { kind: 'cli', log })
+  return { parts, close, fetch: localFetch(parts) }
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../support/running/until.ts'
+import { startChildService } from '../support/service/child-service.ts'
+import { startService, withService } from '../support/service/service.ts'
+
+type Node = {
+  node: string
+  status: string
+  version: string
+  seen_at: string
+  busy_percent: number
+  memory_bytes: number
+}
+
+const MASTER_KEY = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
+
+test('nodes of one database see each other; one that was killed falls silent, is shown for an hour, and then forgotten', async (t) => {
+  const survivor = await startService('postgres', MASTER_KEY)
+  t.after(() => survivor.stop())
+  const nodes = async (): Promise<Node[]> => (await survivor.call('GET', '/v1/system')).body.data.nodes
+  const mortal = await startChildService(t, 'postgres', {
+    ...MASTER_KEY,
+    MOORAGE_BOOTSTRAP_KEY: survivor.admin,
+    DATABASE_URL: survivor.app.parts.config.database.url ?? '',
+  })
+  await until('both are there', async () => (await nodes()).length === 2)
+  const [own, other] = await nodes()
+  assert.equal(own?.node, survivor.app.parts.node)
+  for (const { status, version, busy_percent, memory_bytes } of [own, other] as Node[]) {
+    assert.deepEqual([status, version], ['live', other?.version])
+    assert.ok(busy_percent >= 0 && busy_percent <= 100 && memory_bytes > 10_000_000)
+  }
+  const seen = (await mortal.call('GET', '/v1/system')).data
+  assert.deepEqual(
+    seen.nodes.map(({ node }: Node) => node),
+    [other?.node, own?.node],
+    'the one that answers comes first',
+  )
+
+  await mortal.kill()
+  survivor.advance(91_000)
+  const [, dead] = await nodes()
+  assert.deepEqual([dead?.node, dead?.status], [other?.node, 'silent'])
+  assert.equal(dead?.seen_at, other?.seen_at)
+
+  survivor.advance(3_600_000)
+  await survivor.app.parts.nodes.join()
+  assert.deepEqual(
+    (await nodes()).map(({ status }) => status),
+    ['live'],
+  )
+})
+
+test('a node that stops leaves at once', async () => {
+  const first = await startService('postgres', MASTER_KEY)
+  const second = await startService('postgres', {
+    ...MASTER_KEY,
+    MOORAGE_BOOTSTRAP_KEY: first.admin,
+    DATABASE_URL: first.app.parts.config.database.url ?? '',
+  })
+  const count = async () => (await first.call('GET', '/v1/system')).body.data.nodes.length
+  assert.equal(await count(), 2)
+  await second.app.stop()
+  assert.equal(await count(), 1)
+  await second.stop()
+  await first.stop()
+})
+
+test('a SQLite store has one node, which writes nothing for that', async () => {
+  await withService('sqlite', async (service) => {
+    const { nodes, node } = (await service.call('GET', '/v1/system')).body.data
+    assert.deepEqual(
+      nodes.map((one: Node) => [one.node, one.status]),
+      [[node, 'live']],
+    )
+    assert.deepEqual(await service.app.parts.storage.db.selectFrom('nodes').selectAll().execute(), [])
+  })
+})

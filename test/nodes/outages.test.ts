@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { readSamples } from '../support/clients/prometheus.ts'
+import { PATIENCE } from '../support/running/patience.ts'
+import { until } from '../support/running/until.ts'
+import { startService } from '../support/service/service.ts'
+import { freshPostgres } from '../support/stores/fresh-store.ts'
+import { startPostgres } from '../support/stores/postgres.ts'
+import { startRedis } from '../support/stores/redis.ts'
+import { startNetwork } from '../support/stores/silent-network.ts'
+
+const WITHIN_MS = 1_000 * PATIENCE
+
+/** The lines that tell something, without those at levels below `warn`. */
+const linesOf = (log: string) =>
+  log
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as { level: string; msg: string; failures?: number })
+    .filter(({ level }) => level === 'warn' || level === 'error')
+
+describe('telemetry while PostgreSQL hangs', () => {
+  test('is there within a second, and says that the database is not', async (t) => {
+    const database = await freshPostgres()
+    const network = await startNetwork(new URL(database.url))
+    const service = await startService('postgres', { DATABASE_URL: network.url, MOORAGE_SERVER__METRICS_PORT: '0' })
+    t.after(async () => {
+      network.restore()
+      await service.stop()
+      await network.close()
+      await database.drop()
+    })
+    const [, port] = /"port":(\d+),"msg":"Prometheus/.exec(service.log()) ?? assert.fail(service.log())
+    const scrape = async (url: string) => {
+      const started = performance.now()
+      const headers = { Authorization: `Bearer ${service.admin}` }
+      const text = await (await fetch(url, { headers })).text()
+      const tookMs = performance.now() - started
+      return { tookMs, samples: new Map(readSamples(text).map(({ name, value }) => [name, value])) }
+    }
+    const own = `http://127.0.0.1:${port}/metrics`
+    await scrape(`${service.url}/metrics`)
+    const before = await scrape(own)
+    assert.equal(before.samples.get('moorage_database_up'), 1)
+    assert.equal(before.samples.get('moorage_queue_depth'), 0)
+
+    network.silence()
+    // With a key too, which is still in memory; then on the port that needs none, again and again.
+    for (const url of [`${service.url}/metrics`, own, own]) {
+      const samples = await until('it says so', async () => {
+        const scraped = await scrape(url)
+        assert.ok(scraped.tookMs < WITHIN_MS, `${scraped.tookMs} ms`)
+        return scraped.samples.get('moorage_database_up') === 0 ? scraped.samples : undefined
+      })
+      assert.equal(samples.has('moorage_queue_depth'), false, 'what only the database knows is left out')
+      assert.ok((samples.get('process_resident_memory_bytes') ?? 0) > 0)
+    }
+  })
+})
+
+describe('the log during an outage', () => {
+  test('PostgreSQL: told once, then counted, and told when it is over', async (t) => {
+    const postgres = await startPostgres()
+    const service = await startService('postgres', { DATABASE_URL: postgres.url, LOG_LEVEL: 'info' })
+    t.after(async () => {
+      await service.stop()
+      await postgres.close()
+    })
+    await until('changes are heard of', () => service.app.parts.storage.hears())
+    const before = linesOf(service.log()).length
+    await postgres.stop()
+    await until('it is noticed', () => !service.app.parts.storage.hears())
+    const allBefore = service.log().length
+    for (let sent = 0; sent < 100; sent++) assert.equal((await service.call('GET', '/v1/keys/self')).status, 503)
+    const during = linesOf(service.log()).slice(before)
+    assert.deepEqual(
+      during.map(({ level, msg }) => [level, msg]),
+      [['error', 'the database is not available']],
+    )
+    const requests =
+      service
+        .log()
+        .slice(allBefore)
+        .match(/"msg":"request"/g) ?? []
+    assert.equal(requests.length, 0, 'nor does each request that it costs have a line')
+
+    await postgres.start()
+    const over = await until('it is told', () =>
+      linesOf(service.log()).find(({ msg }) => msg === 'the database is available again'),
+    )
+    assert.ok((over.failures ?? 0) >= 100, JSON.stringify(over))
+    await until('requests are served', async () => (await service.call('GET', '/v1/keys/self')).status === 200)
+    assert.match(service.log(), /"status":200.*"msg":"request"}\n$/)
+  })
+
+  test('Redis: told when it is lost and when it is back, also if no request needs it', async (t) => {
+    const redis = await startRedis()
+    const service = await startService('sqlite', { REDIS_URL: redis.url })
+    t.after(async () => {
+      await service.stop()
+      await redis.close()
+    })
+    const told = () => linesOf(service.log()).map(({ level, msg }) => [level, msg])
+    const lost = ['warn', 'Redis does not answer: this node limits rates by its own share until it does']
+    const back = ['warn', 'Redis answers again: the nodes limit rates together']
+    await redis.stop()
+    await until('the loss is told', () => told().length > 0)
+    for (let sent = 0; sent < 20; sent++) await service.call('GET', '/v1/keys/self')
+    assert.deepEqual(told(), [lost])
+    await redis.start()
+    await until('the return is told', () => told().length > 1)
+    assert.deepEqual(told(), [lost, back])
+  })
+})

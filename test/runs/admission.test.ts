@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { startLocalServer } from '../support/outside/local-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service, startService } from '../support/service/service.ts'
+
+function invoke(service: Service, agent: string, headers: Record<string, string> = {}) {
+  return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+}
+
+for (const engine of ENGINES) {
+  describe(`under overload, on ${engine}`, () => {
+    let service: Service
+    let tool: Awaited<ReturnType<typeof startLocalServer>>
+    let calls = 0
+    before(async () => {
+      tool = await startLocalServer(async (_request, response) => {
+        calls++
+        await delay(200)
+        response.end('done')
+      })
+      service = await startService(engine, {
+        MOORAGE_LIMITS__BACKLOG: '3',
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      })
+    })
+    after(async () => {
+      await service.stop()
+      await tool.close()
+    })
+
+    const toolAgent = () =>
+      newAgent(service, {
+        model: 'builtin/script',
+        tools: [
+          {
+            type: 'http',
+            name: 'act',
+            description: 'Acts',
+            method: 'POST',
+            url: tool.url,
+            input_schema: { type: 'object' },
+          },
+        ],
+        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
+      })
+
+    const askers = { 'without keys': () => ({}), 'with keys': () => ({ 'Idempotency-Key': randomUUID() }) }
+    for (const [name, headers] of Object.entries<() => Record<string, string>>(askers)) {
+      test(`what cannot be kept is refused before its tools have run, and what ran is kept, ${name}`, async () => {
+        const agent = await toolAgent()
+        calls = 0
+        const replies = await Promise.all(Array.from({ length: 20 }, () => invoke(service, agent, headers())))
+        const answered = replies.filter(({ status }) => status === 200).length
+        assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([200, 503]))
+        assert.equal(calls, answered, `${calls} runs for ${answered} answers`)
+        const { pagination } = (await service.call('GET', `/v1/agents/${agent}/invocations`)).body
+        assert.equal(pagination.total, answered)
+      })
+    }
+
+    test('places that were set aside are free again, however the runs ended', async () => {
+      const failing = await newAgent(service, {
+        model: 'builtin/script',
+        script: { rules: [{ fail: 'no coal left' }] },
+      })
+      for (let i = 0; i < 5; i++) assert.equal((await invoke(service, failing)).status, 500)
+      await service.call('PATCH', `/v1/agents/${failing}`, { body: { status: 'paused' } })
+      for (let i = 0; i < 5; i++) assert.equal((await invoke(service, failing)).status, 409)
+      assert.equal((await invoke(service, 'hello')).status, 200)
+    })
+  })
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { test } from 'node:test'
+import { openAccess } from '../../src/access.ts'
+import type { Dialect, Wanted, Writer } from '../../src/http/dialects/dialect.ts'
+import { moorage } from '../../src/http/dialects/moorage.ts'
+import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
+import { pipeline } from '../../src/http/pipeline/pipeline.ts'
+import type { Arrived } from '../../src/http/pipeline/stages.ts'
+import { keyVerifier } from '../../src/keys/verify-key.ts'
+import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
+import { operations } from '../../src/operations.ts'
+import { localLimiter } from '../../src/security/limits/rate-limiter.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
+
+/** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
+const plain: Dialect = {
+  ...moorage,
+  name: 'plain',
+  authorization: (headers) => `Bearer ${headers['x-api-key']}`,
+}
+
+const writer: Writer = {
+  reply: (_operation, result) => ({ status: 200, headers: {}, body: `it is ${(result as { name: string }).name}` }),
+  event: () => '',
+  replay: () => [],
+}
+
+const wanted: Wanted = {
+  body: {},
+  query: {},
+  sent: {},
+  mode: 'reply',
+  last_event_id: undefined,
+  idempotencyKey: undefined,
+  writer,
+}
+
+function openPipeline({ app: { parts } }: Service) {
+  const access = openAccess(parts)
+  const once = new Idempotency(parts)
+  const steps = pipeline({
+    ...access,
+    parts,
+    operations,
+    verifyKey: keyVerifier(parts).verify,
+    spendCode: async () => undefined,
+    limiter: localLimiter(parts.now),
+    idempotency: once,
+    console: undefined,
+  })
+  const close = async () => {
+    access.close()
+    await once.close()
+  }
+  return { steps, close }
+}
+
+function arrivedWith(key: string): Arrived {
+  const message = new IncomingMessage(new Socket())
+  message.headers = { 'x-api-key': key }
+  const unused = { route: undefined, params: {}, started: 0, path: '/', query: '', headers: {}, secure: false }
+  return {
+    ...unused,
+    message,
+    dialect: plain,
+    request_id: 'req_test',
+    address: '127.0.0.1',
+    rate: undefined,
+    bytes: undefined,
+    cors: undefined,
+    trace: { actor: null, agent_id: null },
+    span: undefined,
+  }
+}
+
+function operationOf(id: string) {
+  const found = operations.find((operation) => operation.id === id)
+  assert.ok(found, id)
+  return found
+}
+
+onAnyEngine('a request that carries several calls', (service) => {
+  test('is authenticated once, and each call is authorised for itself, in its own dialect', async () => {
+    const { body: mine } = await service().call('POST', '/v1/agents', { body: { name: 'mine' } })
+    await service().call('POST', '/v1/agents', { body: { name: 'theirs' } })
+    const key = { name: 'reader', permissions: ['read'], agent_id: mine.data.id }
+    const { body: made } = await service().call('POST', '/v1/keys', { body: key })
+    const { steps, close } = openPipeline(service())
+    try {
+      const known = await steps.authenticate(arrivedWith(made.data.secret))
+      assert.equal(known.actor.id, made.data.id)
+
+      const authorised = await steps.authorise(known, operationOf('getAgent'), { agent_id: 'mine' })
+      assert.deepEqual(authorised.params, { agent_id: mine.data.id })
+      assert.equal((await steps.run(authorised, wanted, PLAIN_REPLY)).body, 'it is mine')
+
+      const refusal = async (id: string, agent_id: string) => steps.authorise(known, operationOf(id), { agent_id })
+      await assert.rejects(refusal('getAgent', 'theirs'), { code: 'forbidden' })
+      await assert.rejects(refusal('getAgent', 'nobody'), { code: 'forbidden' })
+      await assert.rejects(refusal('deleteAgent', 'mine'), { code: 'forbidden' })
+      const entry = await steps.authorise(known, operationOf('getAgent'), {})
+      const named = async (id: string, agent_id: string) =>
+        steps.authoriseNamed(entry, { ...wanted, operation: operationOf(id), params: { agent_id } })
+      assert.equal((await named('getAgent', 'mine')).agent?.id, mine.data.id)
+      await assert.rejects(named('getAgent', 'theirs'), { code: 'forbidden' })
+      await assert.rejects(named('deleteAgent', 'mine'), { code: 'forbidden' })
+      await assert.rejects(async () => steps.authenticate(arrivedWith('mrg_none')), { code: 'unauthorized' })
+    } finally {
+      await close()
+    }
+  })
+})

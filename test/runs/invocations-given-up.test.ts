@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines } from '../support/service/service.ts'
+
+onBothEngines('a background invocation that is given up', (service) => {
+  /** A run as a node that died during its last attempt left it. */
+  const plant = async ({ lease_until }: { lease_until: number }) => {
+    const { db } = service().app.parts.storage
+    const agent_id = await newAgent(service())
+    const { body: queued } = await service().call('POST', `/v1/agents/${agent_id}/invoke`, {
+      body: { message: 'hi', context: { user_id: 'ada' } },
+      headers: { Prefer: 'respond-async' },
+    })
+    const { request_id } = queued.data
+    const path = `/v1/agents/${agent_id}/invocations/${request_id}`
+    const receipt = async () => (await service().call('GET', path)).body.data
+    await until('the run has ended', async () => (await receipt()).status === 'completed')
+    await service().call('POST', '/v1/webhooks', {
+      body: { url: 'https://example.com/hook', events: ['agent.failed'], agent_id },
+    })
+    await db
+      .updateTable('invocations')
+      .set({ status: 'running', owner: 'a dead node', lease_until, lapses: 9, response: null, finished_at: null })
+      .where('id', '=', request_id)
+      .execute()
+    const events = async () => {
+      const rows = await db.selectFrom('events').select('body').execute()
+      return rows.map(({ body }) => JSON.parse(body)).filter((event) => event.agent_id === agent_id)
+    }
+    service().app.jobs.wake()
+    return { agent_id, request_id, receipt, events }
+  }
+
+  describe('because its node died during the last attempt', () => {
+    test('fails like any other: receipt, event, log and metric', async () => {
+      const { agent_id, request_id, receipt, events } = await plant({ lease_until: Date.now() - 1 })
+      await until('it has failed', async () => (await receipt()).status === 'failed')
+      const { error, finished_at, response } = await receipt()
+      assert.deepEqual(
+        [error, response],
+        [{ code: 'server_error', message: 'The service could not finish the run, however often it tried' }, null],
+      )
+      assert.ok(finished_at)
+      assert.deepEqual(
+        (await events()).map(({ type, data }) => [type, data.request_id, data.error, data.context]),
+        [['agent.failed', request_id, error, { user_id: 'ada', session_id: null }]],
+      )
+      const logs = await service().call('GET', `/v1/agents/${agent_id}/logs?level=error`)
+      assert.deepEqual(
+        logs.body.data.map((entry: { message: string }) => entry.message),
+        [`Invocation failed: ${error.message}`],
+      )
+      const metrics = await service().call('GET', `/v1/agents/${agent_id}/metrics?metric=error_rate`)
+      assert.ok(
+        metrics.body.data.values.some(({ value }: { value: number }) => value > 0),
+        metrics.text,
+      )
+    })
+
+    test('is left to a node that still holds it, until its lease ends', async () => {
+      const { receipt, events } = await plant({ lease_until: Date.now() + 60_000 })
+      // Whoever is queued later is begun later.
+      await service().call('POST', '/v1/agents/hello/invoke', {
+        body: { message: 'hi' },
+        headers: { Prefer: 'respond-async' },
+      })
+      await until('the queue was looked through', async () => {
+        const { body } = await service().call('GET', '/v1/agents/hello/invocations?status=completed')
+        return body.pagination.total === 1
+      })
+      assert.equal((await receipt()).status, 'running')
+      assert.deepEqual(await events(), [])
+      service().advance(90_000)
+      service().app.jobs.wake()
+      await until('it has failed', async () => (await receipt()).status === 'failed')
+      assert.equal((await events()).length, 1)
+    })
+  })
+})

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import type { Batch } from '../../src/storage/journal/rows.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { betweenNodes, onBothEngines, type Reply, type Service } from '../support/service/service.ts'
+
+const SOON = { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '50ms' }
+
+const answering = (delay_ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms }] } })
+const ENDLESS = answering(60_000)
+
+/** One agent, and one request to it that is sent again and again under the same key. */
+async function begin(service: Service, fields: object) {
+  const agent = await newAgent(service, fields)
+  const key = randomUUID()
+  const db = () => service.app.parts.storage.db
+  return {
+    send: (to = service): Promise<Reply> =>
+      to.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers: { 'Idempotency-Key': key } }),
+    /** A run that has no step yet goes on with what the agent is by then. */
+    answerSoon: (at = service) => at.call('PATCH', `/v1/agents/${agent}`, { body: answering(1) }),
+    stored: () =>
+      until('the stored run', async () => {
+        const { body } = await service.call('GET', `/v1/agents/${agent}/invocations?status=running`)
+        return body.pagination.total === 1
+      }),
+    /** The ids of all runs that there were, the latest first. */
+    async runs(at = service): Promise<string[]> {
+      const { body } = await at.call('GET', `/v1/agents/${agent}/invocations`)
+      return body.data.map(({ request_id }: { request_id: string }) => request_id)
+    },
+    findClaim: () => db().selectFrom('claims').selectAll().where('key', '=', key).executeTakeFirst(),
+    changeClaim: (to: { owner: string; lease_until: number; request_id: string }) =>
+      db().updateTable('claims').set(to).where('key', '=', key).execute(),
+  }
+}
+
+/** Half a minute passes in which nobody renews the leases of runs. */
+async function endLeases({ app }: Service): Promise<void> {
+  const { db } = app.parts.storage
+  await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
+  app.jobs.wake()
+}
+
+/** The next write that ends a stored run fails. */
+function failNextEnding({ app }: Service, error: Error): void {
+  const { storage } = app.parts
+  const { write } = storage
+  storage.write = (batch: Batch) => {
+    const endsRun = batch.endings.some(({ of }) => of.table === 'invocations' && of.columns.includes('finished_at'))
+    if (!endsRun) return write(batch)
+    storage.write = write
+    return Promise.reject(error)
+  }
+}
+
+function assertGoesOn({ status, body, text }: Reply): void {
+  assert.equal(status, 503, text)
+  assert.equal(body.error.retry_after, 1)
+}
+
+onBothEngines(
+  'a run with an Idempotency-Key goes on, and no retry runs it again',
+  (service, engine) => {
+    let tool: LocalServer
+    before(async () => {
+      tool = await startLocalServer((_request, response) => response.end('done'))
+    })
+    after(() => tool.close())
+    /** A run that calls a tool is stored before it ends. */
+    const calling = () => ({
+      model: 'builtin/script',
+      tools: [{ type: 'http', name: 'act', url: tool.url }],
+      script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'done' }] },
+    })
+
+    test('when the connection breaks once while its end is written: it is answered all the same', async () => {
+      const { send, runs } = await begin(service(), calling())
+      failNextEnding(service(), Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+      const first = await send()
+      assert.equal(first.status, 200, first.text)
+      assert.equal((await send()).text, first.text)
+      assert.equal((await runs()).length, 1)
+    })
+
+    test('when its end cannot be written', async () => {
+      const { send, runs } = await begin(service(), calling())
+      failNextEnding(service(), new Error('refused'))
+      assertGoesOn(await send())
+      await endLeases(service())
+      const again = await send()
+      assert.equal(again.status, 200, again.text)
+      assert.deepEqual(await runs(), [again.body.data.request_id])
+    })
+
+    test('when anything else fails once it is stored', async () => {
+      const { send, runs } = await begin(service(), calling())
+      const { events } = service().app.parts
+      const { writes } = events
+      events.writes = () => Promise.reject(new Error('broken'))
+      const first = await send()
+      events.writes = writes
+      assertGoesOn(first)
+      await endLeases(service())
+      assert.equal((await send()).status, 200)
+      assert.equal((await runs()).length, 1)
+    })
+
+    test('when the service stops while retries wait for it', async () => {
+      const { send, runs, stored, answerSoon } = await begin(service(), ENDLESS)
+      const sent = [send(), send(), send()]
+      await stored()
+      await answerSoon()
+      await service().restart()
+      for (const reply of sent) assertGoesOn(await reply)
+      assert.equal((await send()).status, 200)
+      assert.equal((await runs()).length, 1)
+    })
+
+    test('when the node stops on which a retry follows it', async () => {
+      const { send, runs, stored, answerSoon, findClaim } = await begin(service(), ENDLESS)
+      const first = send()
+      await stored()
+      await service().restart()
+      assertGoesOn(await first)
+      const [request_id = ''] = await runs()
+      const { node, live } = service().app.parts
+      const second = send()
+      const follows = async () => live.find(request_id) && (await findClaim())?.owner.startsWith(node)
+      await until('a retry follows it', follows)
+      await answerSoon()
+      await service().restart()
+      assertGoesOn(await second)
+      assert.equal((await send()).status, 200)
+      assert.deepEqual(await runs(), [request_id])
+    })
+
+    test('when the request before it died so early that nothing of it was stored', async () => {
+      const { send, runs, stored, answerSoon, findClaim, changeClaim } = await begin(service(), ENDLESS)
+      const first = send()
+      await stored()
+      await service().restart()
+      assertGoesOn(await first)
+      // The claim of a dead service names a request that has left nothing.
+      await changeClaim({ owner: 'service:dead:1', lease_until: 0, request_id: 'req_never_stored' })
+      const second = send()
+      await until('both runs', async () => (await runs()).length === 2)
+      const [request_id] = await runs()
+      assert.equal((await findClaim())?.request_id, request_id)
+      await answerSoon()
+      await service().restart()
+      assertGoesOn(await second)
+      assert.equal((await send()).body.data.request_id, request_id)
+      assert.equal((await runs()).length, 2)
+    })
+
+    // The last one, because it stops the service.
+    betweenNodes(engine)('at once on another node when its own stops, and retries need not wait there', async () => {
+      const { send, runs, stored, answerSoon } = await begin(service(), ENDLESS)
+      const first = send()
+      await stored()
+      const other = await service().beside()
+      try {
+        await answerSoon(other)
+        await service().app.stop()
+        assertGoesOn(await first)
+        const stopped = performance.now()
+        const again = await send(other)
+        assert.equal(again.status, 200, again.text)
+        assert.ok(performance.now() - stopped < 20_000, 'a lease lasts 30 s')
+        assert.equal((await runs(other)).length, 1)
+      } finally {
+        await other.stop()
+      }
+    })
+  },
+  SOON,
+)

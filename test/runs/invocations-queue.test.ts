@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import * as invocations from '../../src/invocations/store.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { PATIENCE } from '../support/running/patience.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
+import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { countQueries } from '../support/stores/count-queries.ts'
+
+const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
+/** Housekeeping comes every ten seconds or so, and would find everything. What is found before that was told. */
+const TOLD_MS = 6_000
+const oneAtATime = { limits: { max_concurrency: 1 } }
+
+async function queue(service: Service, agent: string): Promise<string> {
+  const { status, body, text } = await service.call('POST', `/v1/agents/${agent}/invoke`, {
+    body: { message: 'go' },
+    headers: { Prefer: 'respond-async' },
+  })
+  assert.equal(status, 202, text)
+  return body.data.request_id
+}
+
+async function queueMany(service: Service, agent: string, total: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let i = 0; i < total; i++) ids.push(await queue(service, agent))
+  return ids
+}
+
+/** The agent's invocations as they are stored, in the order of their ids. */
+async function rowsOf({ app }: Service, agent_id: string) {
+  const { db } = app.parts.storage
+  const { seq } = await db.selectFrom('agents').select('seq').where('id', '=', agent_id).executeTakeFirstOrThrow()
+  return db.selectFrom('invocations').selectAll().where('agent_seq', '=', seq).orderBy('id').execute()
+}
+
+function countOf(rows: { status: string }[], status: string): number {
+  return rows.filter((row) => row.status === status).length
+}
+
+onBothEngines(
+  'invocations that wait for a place',
+  (service, engine) => {
+    test('begin in the order in which they came, one at a time', async () => {
+      const agent = await newAgent(service(), oneAtATime)
+      const TOTAL = 100
+      const ids = await queueMany(service(), agent, TOTAL)
+      await until('all have run', async () => countOf(await rowsOf(service(), agent), 'completed') === TOTAL)
+      const rows = await rowsOf(service(), agent)
+      assert.deepEqual(
+        rows.map(({ id }) => id),
+        ids,
+        'ids are in the order of arrival',
+      )
+      const begun = rows.toSorted((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0))
+      assert.deepEqual(
+        begun.map(({ id }) => id),
+        ids,
+      )
+      for (const [i, { finished_at }] of rows.entries()) {
+        const next = rows[i + 1]
+        assert.ok(!next || (next.started_at ?? 0) >= (finished_at ?? Number.POSITIVE_INFINITY), 'one at a time')
+      }
+    })
+
+    test('do not hold up those of another agent', async () => {
+      const crowd = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+      const other = await newAgent(service())
+      await queueMany(service(), crowd, 40)
+      await queueMany(service(), other, 10)
+      await until('the ten are done', async () => countOf(await rowsOf(service(), other), 'completed') === 10)
+      assert.equal(countOf(await rowsOf(service(), crowd), 'queued'), 39)
+      await service().call('DELETE', `/v1/agents/${crowd}`)
+    })
+
+    test('cost a look a second while they wait for a place', async () => {
+      const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+      const [first] = await queueMany(service(), agent, 30)
+      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+      // What came with the queueing itself is through.
+      await until('quiet', async () => (await countQueries(engine, () => delay(150))) <= 2)
+      // Housekeeping, which comes every ten seconds or so, may fall into one of them.
+      const seconds: number[] = []
+      for (let i = 0; i < 3; i++) seconds.push(await countQueries(engine, () => delay(700)))
+      const [, middle = 0] = seconds.toSorted((a, b) => a - b)
+      assert.ok(middle <= 4, `${seconds.join(', ')} queries in 700 ms`)
+      assert.equal(countOf(await rowsOf(service(), agent), 'queued'), 29)
+      await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
+      await service().call('DELETE', `/v1/agents/${agent}`)
+    })
+
+    test('begin at once when a run that somebody waits for gives its place back', async (t) => {
+      const held = await holdRuns(t)
+      const agent = await newAgent(service(), { ...held.agent, ...oneAtATime })
+      const answered = service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+      await until('it runs', () => held.count() === 1)
+      const id = await queue(service(), agent)
+      held.release()
+      assert.equal((await answered).status, 200)
+      const freed = Date.now()
+      await until('the queued one has begun', async () => {
+        const row = (await rowsOf(service(), agent)).find((each) => each.id === id)
+        return typeof row?.started_at === 'number'
+      })
+      const { started_at } = (await rowsOf(service(), agent)).find((each) => each.id === id) ?? assert.fail()
+      assert.ok((started_at ?? 0) - freed < TOLD_MS, `${(started_at ?? 0) - freed} ms after the place was free`)
+    })
+
+    if (engine === 'postgres') {
+      test('begin soon although somebody held their row when it was their turn, as a second decider does', async () => {
+        const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+        const [first, second = ''] = await queueMany(service(), agent, 2)
+        await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+        await service().app.parts.storage.transaction(async (db) => {
+          await db.selectFrom('invocations').select('id').where('id', '=', second).forUpdate().execute()
+          await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
+          await until('its place is free', () => service().app.parts.live.ofAgent(agent).length === 0)
+          await delay(300)
+        })
+        const isRunning = async () => countOf(await rowsOf(service(), agent), 'running') === 1
+        await until('the second runs', isRunning, TOLD_MS / PATIENCE)
+        await service().call('DELETE', `/v1/agents/${agent}`)
+      })
+    }
+
+    test('do not run once their agent is paused: they are cancelled, as what runs is', async () => {
+      const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+      await queueMany(service(), agent, 3)
+      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+      await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
+      await until('all have ended', async () =>
+        (await rowsOf(service(), agent)).every(({ finished_at }) => finished_at),
+      )
+      assert.deepEqual(
+        (await rowsOf(service(), agent)).map(({ status, response }) => [status, response]),
+        [
+          ['cancelled', null],
+          ['cancelled', null],
+          ['cancelled', null],
+        ],
+      )
+    })
+
+    test('and those that run are kept by retention, however old they are', async () => {
+      const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+      await service().call('POST', `/v1/agents/hello/invoke`, { body: { message: 'go' } })
+      await queueMany(service(), agent, 2)
+      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+      const { storage, now } = service().app.parts
+      const tomorrow = now() + 24 * 3_600_000
+      assert.ok((await invocations.remove(storage.db, tomorrow, 1_000)) > 0)
+      // Runs of the tests before may end meanwhile.
+      await until('nothing more goes', async () => (await invocations.remove(storage.db, tomorrow, 1_000)) === 0)
+      assert.deepEqual(
+        (await rowsOf(service(), agent)).map(({ status }) => status),
+        ['running', 'queued'],
+      )
+      await service().call('DELETE', `/v1/agents/${agent}`)
+    })
+
+    test('begin when their agent is given more places', async () => {
+      const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+      await queueMany(service(), agent, 3)
+      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+      await service().call('PATCH', `/v1/agents/${agent}`, { body: { limits: { max_concurrency: 3 } } })
+      await until('three run', async () => countOf(await rowsOf(service(), agent), 'running') === 3)
+      await service().call('DELETE', `/v1/agents/${agent}`)
+    })
+  },
+  LOCAL_TOOLS,
+)
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(`a stop gives back what runs and what waits, in order, on ${engine}`, () =>
+    withService(engine, async (service) => {
+      const agent = await newAgent(service, { ...slow(60_000), ...oneAtATime })
+      const ids = await queueMany(service, agent, 4)
+      await until('one runs', async () => countOf(await rowsOf(service, agent), 'running') === 1)
+      // A run that has no step yet goes on with what the agent is by then.
+      await service.call('PATCH', `/v1/agents/${agent}`, { body: slow(1) })
+      await service.restart()
+      await until('all have run', async () => countOf(await rowsOf(service, agent), 'completed') === 4)
+      const rows = await rowsOf(service, agent)
+      const begun = rows.toSorted((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0)).map(({ id }) => id)
+      assert.deepEqual(begun, ids)
+      assert.deepEqual(new Set(rows.map(({ lapses }) => lapses)), new Set([0]), 'a stop is no failure')
+    }))
+}

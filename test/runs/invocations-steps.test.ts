@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+
+type SeenCall = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
+
+for (const engine of ENGINES) {
+  describe(`the steps of a run on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    let tools: LocalServer
+    const seen: SeenCall[] = []
+
+    before(async () => {
+      tools = await startLocalServer(async (request, response) => {
+        const body = await readBody(request)
+        seen.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, body })
+        response.end(`answer of ${request.url}`)
+      })
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
+    })
+    after(async () => {
+      await stop()
+      await tools.close()
+    })
+
+    const newAgent = async (name: string, more: object = {}) => {
+      const http = (tool: string, method: string) => ({ type: 'http', name: tool, method, url: `${tools.url}/${tool}` })
+      const body = { name, model: 'local/tiny', tools: [http('read', 'GET'), http('write', 'POST')], ...more }
+      const { status, text } = await service.call('POST', '/v1/agents', { body })
+      assert.equal(status, 201, text)
+    }
+    const queue = async (agent: string): Promise<string> => {
+      const headers = { Prefer: 'respond-async' }
+      const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+      return `/v1/agents/${agent}/invocations/${body.data.request_id}`
+    }
+    const receiptOf = async (path: string) => (await service.call('GET', path)).body.data
+    const ended = async (path: string) => {
+      await until('the end', async () => (await receiptOf(path)).finished_at !== null)
+      return receiptOf(path)
+    }
+
+    test('are told by the receipt, with the attempt, the times and what they cost', async () => {
+      await newAgent('teller')
+      seen.length = 0
+      model.reply(
+        { text: ['Let me see.'], calls: [{ name: 'read', arguments: { a: 1 } }] },
+        { calls: [{ name: 'write', arguments: { b: 2 } }] },
+        { text: ['Done'] },
+      )
+      const receipt = await ended(await queue('teller'))
+      assert.equal(receipt.response, 'Let me see.\n\nDone')
+      const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+      const shown = receipt.steps.map(({ started_at, finished_at, duration_ms, ...step }: Record<string, unknown>) => {
+        assert.ok(String(started_at) <= String(finished_at) && Number(duration_ms) >= 0)
+        return step
+      })
+      assert.deepEqual(shown, [
+        { kind: 'model', attempt: 1, model: 'local/tiny', usage, characters: 11 },
+        { kind: 'tool', attempt: 1, id: 'call_1', name: 'read', arguments: { a: 1 }, result: 'answer of /read?a=1' },
+        { kind: 'model', attempt: 1, model: 'local/tiny', usage, characters: 0 },
+        { kind: 'tool', attempt: 1, id: 'call_1', name: 'write', arguments: { b: 2 }, result: 'answer of /write' },
+        { kind: 'model', attempt: 1, model: 'local/tiny', usage, characters: 6 },
+      ])
+      // Every call carries a key of its own: the number of its step.
+      const keys = seen.map(({ headers }) => headers['idempotency-key'])
+      assert.deepEqual(keys, [`${receipt.request_id}-2`, `${receipt.request_id}-4`])
+      const left = await service.app.parts.storage.db.selectFrom('steps').selectAll().execute()
+      assert.deepEqual(left, [], 'the receipt tells them now')
+    })
+
+    test('are shown while the run goes on', async () => {
+      await newAgent('slow')
+      model.reply({ text: ['Wait'], calls: [{ name: 'read', arguments: {} }] }, { breaks: 'silence' })
+      const asked = model.requests.length
+      const path = await queue('slow')
+      await until('two steps', async () => (await receiptOf(path)).steps.length === 2)
+      await until('the model is asked again', () => model.requests.length === asked + 2)
+      const { status, response, steps, tokens_used } = await receiptOf(path)
+      assert.deepEqual(
+        [status, response, steps.map(({ kind }: { kind: string }) => kind), tokens_used],
+        ['running', null, ['model', 'tool'], 15],
+      )
+      const list = await service.call('GET', '/v1/agents/slow/invocations?status=running')
+      assert.equal(list.body.data[0].steps.length, 2)
+      assert.equal((await service.call('POST', `${path}/cancel`)).status, 200)
+      const cancelled = await receiptOf(path)
+      assert.deepEqual([cancelled.status, cancelled.response], ['cancelled', 'Wait'])
+      assert.ok(cancelled.tokens_used > 15, 'also what broke off is paid for')
+    })
+
+    test('a header of the tool itself wins over the key of the call', async () => {
+      const own = { type: 'http', name: 'read', url: `${tools.url}/own`, headers: { 'Idempotency-Key': 'mine' } }
+      await newAgent('own-key', { tools: [own] })
+      seen.length = 0
+      model.reply({ calls: [{ name: 'read', arguments: {} }] }, { text: ['ok'] })
+      await ended(await queue('own-key'))
+      assert.equal(seen[0]?.headers['idempotency-key'], 'mine')
+    })
+
+    test('a provider that says when to come back is waited for, by nobody', async () => {
+      await newAgent('patient')
+      model.reply({ status: 429, headers: { 'retry-after-ms': '3600000.5' } }, { text: ['At last'] })
+      const path = await queue('patient')
+      await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
+      await until('no process works on it', () => service.app.parts.live.all().length === 0)
+      const waiting = await receiptOf(path)
+      assert.equal(waiting.steps[0].kind, 'wait')
+      assert.equal((await service.call('GET', '/v1/agents/patient/invocations?status=waiting')).body.data.length, 1)
+      // Nearly all of the hour passes at once, and the rest by itself.
+      service.advance(3_599_000)
+      service.app.jobs.wake()
+      const { status, response, duration_ms, steps } = await ended(path)
+      assert.deepEqual([status, response], ['completed', 'At last'])
+      assert.ok(duration_ms < 3_000_000, 'the wait is not work')
+      assert.deepEqual(
+        steps.map(({ kind, attempt }: Record<string, unknown>) => [kind, attempt]),
+        [
+          ['wait', 1],
+          ['model', 2],
+        ],
+      )
+    })
+
+    test('a run that waits is cancelled at once when its agent is paused', async () => {
+      await newAgent('paused')
+      await newAgent('other')
+      model.reply(
+        { status: 429, headers: { 'retry-after': '3600' } },
+        { status: 429, headers: { 'retry-after': '3600' } },
+      )
+      const paths = [await queue('paused'), await queue('other')]
+      for (const path of paths) await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
+      await service.call('PATCH', '/v1/agents/paused', { body: { status: 'paused' } })
+      const { status, error, steps } = await ended(paths[0] ?? '')
+      assert.deepEqual([status, error.message, steps.length], ['cancelled', 'The invocation was cancelled', 1])
+      assert.equal((await receiptOf(paths[1] ?? '')).status, 'waiting')
+    })
+
+    test('a run that waits can be cancelled', async () => {
+      await newAgent('called-off')
+      model.reply({ status: 429, headers: { 'retry-after': '3600' } })
+      const path = await queue('called-off')
+      await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
+      const { status, body } = await service.call('POST', `${path}/cancel`)
+      assert.deepEqual([status, body.data.status, body.data.steps.length], [200, 'cancelled', 1])
+    })
+  })
+}

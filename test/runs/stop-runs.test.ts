@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { PATIENCE } from '../support/running/patience.ts'
+import { until } from '../support/running/until.ts'
+import {
+  betweenNodes,
+  ENGINES,
+  type Engine,
+  type Reply,
+  type Service,
+  type Settings,
+  withService,
+} from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const SOON = { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' }
+const IN_BACKGROUND = { Prefer: 'respond-async' }
+const STOPPED = 'The service stopped before the agent had answered'
+
+type Invoke = (message: string, headers?: Record<string, string>) => Promise<Reply>
+
+/** A service with an agent that would answer in a minute. */
+function withSlowAgent(
+  engine: Engine,
+  story: (service: Service, invoke: Invoke) => Promise<void>,
+  settings: Settings = {},
+) {
+  const begin = async (service: Service) => {
+    const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
+    await createAgent(service, 'slow', { model: 'builtin/script', script })
+    await story(service, invokes(service))
+  }
+  return withService(engine, begin, settings)
+}
+
+/** A service whose agent has asked its model and waits for the answer, as it does in `run`. */
+async function withHeldAgent(
+  engine: Engine,
+  run: { headers: Record<string, string> },
+  story: (service: Service, invoke: Invoke, begun: { reply: Promise<Reply>; answer(): void }) => Promise<void>,
+) {
+  const { service, model, stop } = await startWithModel(engine, { MOORAGE_SERVER__DRAIN_TIMEOUT: '60s' })
+  try {
+    await createAgent(service, 'slow', { model: 'local/test' })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    model.holdNext(promise)
+    const reply = invokes(service)('late', run.headers)
+    await until('the model is asked', () => model.requests.length === 1)
+    await story(service, invokes(service), { reply, answer: resolve })
+  } finally {
+    await stop()
+  }
+}
+
+const invokes =
+  (service: Service): Invoke =>
+  (message, headers = {}) =>
+    service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers })
+
+const runs = (service: Service, count: number) =>
+  until(`${count} run`, () => service.app.parts.live.all().length === count)
+
+/** Whatever was sent before has arrived once something that was sent after it has been answered. */
+async function arrived(service: Service): Promise<void> {
+  for (let i = 0; i < 3; i++) await service.call('GET', '/v1/agents')
+}
+
+for (const engine of ENGINES) {
+  describe(`runs that the service's own stop ends on ${engine}`, () => {
+    test('503 for a run that takes longer than the time to drain, and its receipt says why', () =>
+      withSlowAgent(
+        engine,
+        async (service, invoke) => {
+          const running = invoke('endless')
+          await runs(service, 1)
+          const started = performance.now()
+          await service.restart()
+          assert.ok(performance.now() - started < 15_000 * PATIENCE, 'it waited for the run')
+          assertUnavailable(await running, STOPPED)
+          const { body } = await service.call('GET', '/v1/agents/slow/invocations')
+          const { status, error } = body.data[0]
+          assert.deepEqual({ status, error }, { status: 'cancelled', error: { code: 'unavailable', message: STOPPED } })
+        },
+        SOON,
+      ))
+
+    test('503 for a retry that waits for such a run; it begins no run of its own', () =>
+      withSlowAgent(
+        engine,
+        async (service, invoke) => {
+          const headers = { 'Idempotency-Key': 'once' }
+          const first = invoke('endless', headers)
+          await runs(service, 1)
+          const retries = [invoke('endless', headers), invoke('endless', headers)]
+          await arrived(service)
+          await service.restart()
+          assertUnavailable(await first, STOPPED)
+          for (const retry of retries) assertUnavailable(await retry, 'The service is stopping, try again shortly')
+          const { body } = await service.call('GET', '/v1/agents/slow/invocations')
+          assert.equal(body.pagination.total, 1)
+        },
+        SOON,
+      ))
+
+    test('a retry that waits for a run which ends in time gets its answer', () => {
+      const headers = { 'Idempotency-Key': 'once' }
+      return withHeldAgent(engine, { headers }, async (service, invoke, { reply, answer }) => {
+        const retry = invoke('late', headers)
+        await arrived(service)
+        const stopped = service.app.stop()
+        answer()
+        await stopped
+        assert.deepEqual([(await reply).status, (await reply).text], [200, (await retry).text])
+        assert.equal((await retry).headers.get('idempotent-replayed'), 'true')
+      })
+    })
+
+    betweenNodes(engine)('a background run goes on at once on another node', () =>
+      withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
+        const { body } = await reply
+        const other = await service.beside()
+        try {
+          await service.app.stop()
+          const path = `/v1/agents/slow/invocations/${body.data.request_id}`
+          const isDone = async () => (await other.call('GET', path)).body.data.status === 'completed'
+          await until('it has completed', isDone, 5_000)
+        } finally {
+          await other.stop()
+        }
+      }),
+    )
+
+    test('whoever follows a background run is told at once to come again; the run goes on later', () =>
+      withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
+        const { body } = await reply
+        const path = `/v1/agents/slow/invocations/${body.data.request_id}`
+        const headers = { Authorization: `Bearer ${service.admin}` }
+        const following = await fetch(`${service.url}${path}/stream`, { headers })
+        const started = performance.now()
+        await service.restart()
+        assert.ok(performance.now() - started < 15_000 * PATIENCE, 'the time to drain is over')
+        const { error } = lastEvent(await following.text(), 'error')
+        const message = 'The service is stopping, follow the invocation again'
+        assert.deepEqual(error, { code: 'unavailable', message, retry_after: 1 })
+        await until('it has completed', async () => (await service.call('GET', path)).body.data.status === 'completed')
+      }))
+  })
+}
+
+// No query decides these.
+describe('a run that does not end by itself', () => {
+  test('a stream ends with the same error', () =>
+    withSlowAgent(
+      'sqlite',
+      async (service, invoke) => {
+        const streaming = invoke('endless', { Accept: 'text/event-stream' })
+        await runs(service, 1)
+        await service.app.stop()
+        const { error } = lastEvent((await streaming).text, 'error')
+        assert.deepEqual(error, { code: 'unavailable', message: STOPPED, retry_after: 1 })
+      },
+      SOON,
+    ))
+
+  test('409 still for a run that somebody cancels', () =>
+    withSlowAgent('sqlite', async (service, invoke) => {
+      const running = invoke('endless')
+      const run = await until('the run is listed', async () => {
+        const { body } = await service.call('GET', '/v1/agents/slow/invocations')
+        return body.data[0]
+      })
+      const cancelled = await service.call('POST', `/v1/agents/slow/invocations/${run.request_id}/cancel`)
+      assert.equal(cancelled.status, 200, cancelled.text)
+      const { status, body } = await running
+      assert.deepEqual([status, body.error.code], [409, 'conflict'])
+    }))
+})
+
+function assertUnavailable({ status, headers, body, text }: Reply, message: string): void {
+  assert.equal(status, 503, text)
+  assert.deepEqual(body.error, { code: 'unavailable', message, retry_after: 1 })
+  assert.equal(headers.get('retry-after'), '1')
+}
+
+/** What the last event of a stream carries; it must be of this kind. */
+function lastEvent(text: string, kind: string) {
+  const [, event, json = 'null'] = /event: (\w+)\ndata: (.*)\n\n$/.exec(text) ?? []
+  assert.equal(event, kind, text)
+  return JSON.parse(json)
+}

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setImmediate as pass } from 'node:timers/promises'
+import { type Taken, Worker } from '../../src/lib/work/worker.ts'
+
+type Turn = { key: string; places: number; results: readonly string[] } & PromiseWithResolvers<Taken<string>>
+
+/** A worker whose turns and work end when the test says so, on a clock of the test's own. */
+function openWorker({ total = 2 } = {}) {
+  const turns: Turn[] = []
+  const surveys: PromiseWithResolvers<{ key: string; due_at: number }[]>[] = []
+  const running = new Map<string, (result: string | undefined) => void>()
+  const errors: unknown[] = []
+  const clock = { time: 1_000_000 }
+  // Not the timers of the whole process: those that an earlier file has left would run, too.
+  const timers = new Map<() => void, number>()
+  let elapsed = 0
+  const worker = new Worker<string, string>({
+    share: { total, ofLane: () => total },
+    serve(key, places, results) {
+      const turn = { key, places, results, ...Promise.withResolvers<Taken<string>>() }
+      turns.push(turn)
+      return turn.promise
+    },
+    run: (item) => new Promise((resolve) => running.set(item, resolve)),
+    survey() {
+      surveys.push(Promise.withResolvers())
+      return (surveys.at(-1) ?? assert.fail()).promise
+    },
+    failed: (err) => errors.push(err),
+    now: () => clock.time,
+    callLater(callback, ms) {
+      timers.set(callback, elapsed + ms)
+      return () => void timers.delete(callback)
+    },
+  })
+  const rest = async () => {
+    for (let i = 0; i < 5; i++) await pass()
+  }
+  return {
+    worker,
+    turns,
+    surveys,
+    running,
+    errors,
+    clock,
+    rest,
+    async wake(key = 'a') {
+      worker.wake(key)
+      await rest()
+    },
+    /** The last turn takes these. */
+    async take(items: string[], next?: number | 'full') {
+      turns.at(-1)?.resolve({ items, next })
+      await rest()
+    },
+    async end(item: string, result?: string) {
+      running.get(item)?.(result)
+      await rest()
+    },
+    async elapse(ms: number) {
+      clock.time += ms
+      elapsed += ms
+      for (const [callback, due] of timers) if (due <= elapsed && timers.delete(callback)) callback()
+      await rest()
+    },
+  }
+}
+
+describe('a worker', () => {
+  test('takes what it was woken for, never twice at once, and once more if it was woken meanwhile', async () => {
+    const { turns, wake, take } = openWorker()
+    await wake()
+    await wake()
+    await wake()
+    assert.equal(turns.length, 1)
+    await take([])
+    assert.equal(turns.length, 2)
+    await take([])
+    assert.equal(turns.length, 2)
+  })
+
+  test('hands the results of a lane to its next turn, and takes more when a place is free', async () => {
+    const { turns, running, wake, take, end } = openWorker()
+    await wake()
+    await take(['one', 'two'], 0)
+    assert.deepEqual([[...running.keys()], turns.length], [['one', 'two'], 1])
+    await end('one', 'result of one')
+    const { key, places, results } = turns[1] ?? assert.fail()
+    assert.deepEqual({ key, places, results }, { key: 'a', places: 1, results: ['result of one'] })
+  })
+
+  test('looks by itself when more is due, and at once if it is due already', async () => {
+    const { turns, clock, wake, take, elapse } = openWorker()
+    await wake()
+    await take([], clock.time + 2_500)
+    for (const ms of [1_000, 1_000, 499]) await elapse(ms)
+    assert.equal(turns.length, 1)
+    await elapse(1)
+    assert.equal(turns.length, 2)
+    await take([], clock.time)
+    assert.equal(turns.length, 3)
+  })
+
+  test('notices within a second that the clock was set forward', async () => {
+    const { turns, clock, wake, take, elapse } = openWorker()
+    await wake()
+    await take([], clock.time + 3_600_000)
+    clock.time += 3_600_000
+    await elapse(1_000)
+    assert.equal(turns.length, 2)
+  })
+
+  test('looks at a full lane when something of it ends, here or by word, and after a second', async () => {
+    const { worker, turns, wake, take, end, elapse, rest } = openWorker()
+    await wake()
+    await take(['one'], 'full')
+    await wake()
+    assert.equal(turns.length, 1)
+    await end('one')
+    assert.equal(turns.length, 2)
+    await take([], 'full')
+    worker.freed('a')
+    await rest()
+    assert.equal(turns.length, 3)
+    await take([], 'full')
+    await elapse(999)
+    assert.equal(turns.length, 3)
+    await elapse(1)
+    assert.equal(turns.length, 4)
+  })
+
+  test('tells of a turn that failed, and tries again a second later', async () => {
+    const { turns, errors, wake, elapse, rest } = openWorker()
+    await wake()
+    turns[0]?.reject(new Error('no database'))
+    await rest()
+    assert.match(String(errors), /no database/)
+    assert.equal(turns.length, 1)
+    await elapse(1_000)
+    assert.equal(turns.length, 2)
+  })
+
+  test('asks the store which lanes have work: when it is told, and every ten seconds', async () => {
+    const { worker, turns, surveys, errors, clock, take, elapse, rest } = openWorker()
+    worker.survey()
+    worker.survey()
+    assert.equal(surveys.length, 1)
+    surveys[0]?.resolve([
+      { key: 'a', due_at: clock.time },
+      { key: 'b', due_at: clock.time + 500 },
+    ])
+    await rest()
+    assert.deepEqual(
+      turns.map(({ key }) => key),
+      ['a'],
+    )
+    await take([])
+    await elapse(100)
+    assert.equal(surveys.length, 2, 'the first may have missed what it was told')
+    surveys[1]?.reject(new Error('no database'))
+    await elapse(400)
+    assert.match(String(errors), /no database/)
+    assert.deepEqual(
+      turns.map(({ key }) => key),
+      ['a', 'b'],
+    )
+    await elapse(9_999)
+    assert.equal(surveys.length, 2)
+    await elapse(1)
+    assert.equal(surveys.length, 3)
+  })
+
+  test('close lets nothing begin, and waits until what is under way has ended and is stored', async () => {
+    const { worker, turns, running, clock, wake, take, end, elapse, rest } = openWorker()
+    await wake()
+    await take(['one'], clock.time + 500)
+    let isClosed = false
+    const closing = worker.close().then(() => {
+      isClosed = true
+    })
+    await wake('b')
+    await elapse(10_000)
+    assert.deepEqual([turns.length, isClosed], [1, false])
+    await end('one', 'result of one')
+    const { places, results } = turns[1] ?? assert.fail()
+    assert.deepEqual([places, results, isClosed], [0, ['result of one'], false])
+    await take([])
+    await rest()
+    await closing
+    await wake()
+    await elapse(10_000)
+    assert.deepEqual([turns.length, running.size, isClosed], [2, 1, true])
+  })
+})

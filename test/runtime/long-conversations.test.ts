@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { Budget } from '../../src/lib/work/budget.ts'
+import { EarlierTexts, MAX_EARLIER } from '../../src/operation/earlier-texts.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { leastLongestPass } from '../support/running/longest-pass.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
+import { onBothEngines } from '../support/service/service.ts'
+
+/** The id of a response contains that of its invocation. */
+const requestOf = (id: string | undefined) => id && `req_${id.slice(5, 31)}`
+
+onBothEngines(
+  'a conversation that has become very long',
+  (service) => {
+    const respond = (model: string, body: object) =>
+      service().call('POST', '/v1/responses', { body: { model, ...body } })
+
+    /** A chain of responses with so many bytes, of which the last one is short. */
+    const conversation = async (model: string, links: number, bytes: number): Promise<string> => {
+      const ids: (string | undefined)[] = [undefined]
+      for (let i = 0; i < links; i++) {
+        const reply = await respond(model, { input: `link ${i}`, previous_response_id: ids.at(-1) })
+        assert.equal(reply.status, 200, reply.text)
+        ids.push(reply.body.id)
+      }
+      const { db } = service().app.parts.storage
+      const turns = Array.from({ length: bytes / 100 }, (_, i) => ({ role: 'user', content: `${i} `.padEnd(66, 'x') }))
+      for (const [i, id] of ids.entries()) {
+        if (id === undefined) continue
+        const previous = requestOf(ids[i - 1])
+        const given = JSON.stringify({ history: turns, ...(previous && { previous }) })
+        await db
+          .updateTable('invocations')
+          .set({ given })
+          .where('id', '=', requestOf(id) ?? '')
+          .execute()
+      }
+      return String(ids.at(-1))
+    }
+
+    test('many short requests that go on with it hold nobody up, and take up a bounded part of it', async () => {
+      const agent = await newAgent(service())
+      const last = await conversation(agent, 8, 800_000)
+      const ids: (string | undefined)[] = []
+      const ms = await leastLongestPass(async () => {
+        const replies = await Promise.all(
+          Array.from({ length: 6 }, () => respond(agent, { input: 'And now?', previous_response_id: last })),
+        )
+        for (const reply of replies) assert.equal(reply.status, 200, reply.text)
+        ids.push(...replies.map(({ body }) => requestOf(body.id)))
+      })
+      assert.ok(ms < 100, `${ms} ms`)
+      const prompt = await leastLongestPass(async () => {
+        const { status, body, text } = await service().call('GET', `/v1/agents/${agent}/invocations/${ids[0]}/prompt`)
+        assert.equal(status, 200, text.slice(0, 300))
+        const characters = body.data.messages.reduce(
+          (sum: number, one: { characters: number }) => sum + one.characters,
+          0,
+        )
+        assert.ok(characters > 1_000_000 && characters < MAX_EARLIER + 1_000_000, `${characters} characters`)
+      })
+      assert.ok(prompt < 100, `prompt: ${prompt} ms`)
+    })
+
+    test('503 with Retry-After when no room becomes free', async () => {
+      const agent = await newAgent(service())
+      const { body } = await respond(agent, { input: 'Ahoy' })
+      const { earlier } = service().app.parts
+      earlier.patienceMs = 50
+      const read = async () => ({ value: null, bytes: MAX_EARLIER })
+      const held = await Promise.all(Array.from({ length: 32 }, () => earlier.take(read, false)))
+      const reply = await respond(agent, { input: 'And now?', previous_response_id: body.id })
+      assert.equal(reply.status, 503, reply.text)
+      assert.match(reply.body.error.message, /long conversations/)
+      assert.equal(reply.headers.get('retry-after'), '1')
+      for (const one of held) one?.release()
+      earlier.patienceMs = 10_000
+      assert.equal((await respond(agent, { input: 'And now?', previous_response_id: body.id })).status, 200)
+    })
+
+    test('a run that goes on after its node died and finds no room keeps what it has done and spent', async (t) => {
+      const held = await holdRuns(t)
+      const rules = [
+        { match: { equals: 'Ahoy' }, reply: 'Ahoy' },
+        { call: { tool: 'hold', arguments: {} }, reply: 'done' },
+      ]
+      const agent = await newAgent(service(), { ...held.agent, script: { rules } })
+      const { body: first } = await respond(agent, { input: 'Ahoy' })
+      const headers = { 'Idempotency-Key': randomUUID() }
+      const asked = { model: agent, input: 'And now?', previous_response_id: first.id }
+      const cut = service().call('POST', '/v1/responses', { body: asked, headers })
+      await until('the call', () => held.count() === 1)
+      const { earlier, storage } = service().app.parts
+      earlier.patienceMs = 50
+      // The first leaves less than a run needs, whether or not the run that is cut short still holds its own.
+      const sizes = [100, ...Array.from({ length: 31 }, () => MAX_EARLIER)]
+      const full = await Promise.all(sizes.map((bytes) => earlier.take(async () => ({ value: null, bytes }), true)))
+      const spent = async () => {
+        const { text } = await service().call('GET', '/metrics')
+        return [...text.matchAll(/^moorage_tokens_total\{.*\} (\d+)$/gm)].map(([, value]) => Number(value))
+      }
+      const before = await spent()
+      // Another node has taken the run over, and has died.
+      const runs = `/v1/agents/${agent}/invocations`
+      const [{ request_id }] = (await service().call('GET', `${runs}?status=running`)).body.data
+      const lost = { owner: 'service:another', lease_until: 1 }
+      await storage.db.updateTable('invocations').set(lost).where('id', '=', request_id).execute()
+      service().app.jobs.wake()
+      assert.equal((await cut).status, 503)
+      await until(
+        'the end',
+        async () => (await service().call('GET', `${runs}/${request_id}`)).body.data.status === 'failed',
+      )
+      for (const one of full) one?.release()
+      earlier.patienceMs = 10_000
+      const { body } = await service().call('GET', `${runs}/${request_id}`)
+      assert.match(body.data.error.message, /long conversations/)
+      assert.deepEqual(
+        body.data.steps.map(({ kind }: { kind: string }) => kind),
+        ['model'],
+      )
+      assert.deepEqual(body.data.usage, body.data.steps[0].usage)
+      assert.ok(body.data.tokens_used > 0)
+      for (const [i, value] of (await spent()).entries()) assert.ok(value >= (before[i] ?? 0), 'tokens are only added')
+    })
+  },
+  LOCAL_TOOLS,
+)
+
+test('a budget is given out in the order of asking, and whoever stops waiting leaves it to others', async () => {
+  const budget = new Budget(3)
+  assert.ok(await budget.take(2, 0))
+  const order: string[] = []
+  const large = budget.take(3, 5).then((taken) => order.push(`large ${taken}`))
+  const small = budget.take(1, 10_000).then((taken) => order.push(`small ${taken}`))
+  await Promise.all([large, small])
+  assert.deepEqual(order, ['large false', 'small true'])
+  budget.give(3)
+  assert.ok(await budget.take(3, 0))
+})
+
+test('texts that are smaller than the room kept for them leave the rest to others', async () => {
+  const texts = new EarlierTexts()
+  const small = async () => ({ value: 'small', bytes: 10 })
+  const held = []
+  for (let i = 0; i < 100; i++) held.push(await texts.take(small, false))
+  assert.ok(held.every((one) => one?.value === 'small'))
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service, startService } from '../support/service/service.ts'
+
+for (const engine of ENGINES) {
+  describe(`an agent with several models, on ${engine}`, () => {
+    let first: ModelServer
+    let second: ModelServer
+    let service: Service
+    let agent: string
+    before(async () => {
+      first = await startModelServer()
+      second = await startModelServer()
+      service = await startService(engine, {
+        MOORAGE_PROVIDERS: JSON.stringify([
+          { name: 'first', baseUrl: first.url },
+          { name: 'second', baseUrl: second.url },
+        ]),
+      })
+      agent = await newAgent(service, { model: ['first/large', 'second/small'] })
+    })
+    after(async () => {
+      await service.stop()
+      await Promise.all([first.close(), second.close()])
+    })
+    beforeEach(() => {
+      first.reset()
+      second.reset()
+    })
+
+    const invoke = async () => {
+      const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?' } })
+      const request_id = reply.body.request_id ?? reply.body.data.request_id
+      const receipt = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
+      return { ...reply, receipt: receipt.body.data }
+    }
+    const unavailable = Array.from({ length: 4 }, () => ({ status: 503 }))
+    const steps = ({ steps: all }: { steps: { kind: string; model?: string; passed_over?: unknown }[] }) =>
+      all.filter(({ kind }) => kind === 'model').map(({ model, passed_over }) => ({ model, passed_over }))
+
+    test('is shown with the list, and asks the first one', async () => {
+      first.reply({ text: ['Calm.'] })
+      const { body, receipt } = await invoke()
+      assert.equal(body.data.response, 'Calm.')
+      assert.equal(receipt.model, 'first/large')
+      assert.equal(second.requests.length, 0)
+      const { body: shown } = await service.call('GET', `/v1/agents/${agent}`)
+      assert.deepEqual(shown.data.model, ['first/large', 'second/small'])
+    })
+
+    test('asks the next one when the first cannot answer now, and the receipt says why', async () => {
+      first.reply(...unavailable)
+      second.reply({ text: ['Rough.'] })
+      const { body, receipt } = await invoke()
+      assert.equal(body.data.response, 'Rough.')
+      assert.equal(second.requests[0]?.body.model, 'small')
+      assert.equal(receipt.model, 'second/small')
+      const error = 'Model provider first answered 503: it has a problem'
+      assert.deepEqual(steps(receipt), [{ model: 'second/small', passed_over: [{ model: 'first/large', error }] }])
+    })
+
+    for (const [what, reply] of [
+      ['a request that it refuses', { status: 400 }],
+      ['a key that it refuses', { status: 401 }],
+      ['an answer that it filters', { text: [], finish_reason: 'content_filter' }],
+      ['an answer that breaks off after the first word', { text: ['Cal'], breaks: 'early end' as const }],
+    ] as const) {
+      test(`does not ask the next one after ${what}`, async () => {
+        first.reply(reply)
+        const { status } = await invoke()
+        assert.equal(status, 500)
+        assert.equal(second.requests.length, 0)
+      })
+    }
+
+    test('fails with the last one when none can answer', async () => {
+      first.reply(...unavailable)
+      second.reply(...unavailable)
+      const { status, body, receipt } = await invoke()
+      assert.equal(status, 500)
+      assert.equal(body.error.message, 'Model provider second answered 503: it has a problem')
+      assert.equal(receipt.model, null)
+    })
+
+    test('400 for an unknown model in the list, one that is in it twice, and lists of none or six', async () => {
+      for (const [model, field] of [
+        [['first/large', 'nowhere/x'], 'model.1'],
+        [['first/large', 'first/large'], 'model.1'],
+        [[], 'model'],
+        [Array.from({ length: 6 }, (_, i) => `first/${i}`), 'model'],
+        [7, 'model'],
+      ] as const) {
+        const { status, body } = await service.call('PATCH', `/v1/agents/${agent}`, { body: { model } })
+        assert.equal(status, 400, JSON.stringify(model))
+        assert.equal(body.error.details[0].field, field, JSON.stringify(body))
+      }
+    })
+
+    test('is rolled back with the version that had another list', async () => {
+      const deploy = (version: string) =>
+        service.call('POST', `/v1/agents/${agent}/deployments`, { body: { environment: 'production', version } })
+      await deploy('v1')
+      await service.call('PATCH', `/v1/agents/${agent}`, { body: { model: 'second/small' } })
+      await deploy('v2')
+      assert.equal((await invoke()).receipt.model, 'second/small')
+      const { body } = await service.call('GET', `/v1/agents/${agent}/deployments?status=active`)
+      await service.call('POST', `/v1/agents/${agent}/deployments/${body.data[0].id}/rollback`)
+      assert.equal((await invoke()).receipt.model, 'first/large')
+    })
+  })
+}

@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { SchemaCheck } from '../../src/runtime/schemas/schema-check.ts'
+import { schemaProblem } from '../../src/runtime/schemas/schema-size.ts'
+import { argumentProblem } from '../../src/runtime/tools/argument-problem.ts'
+import { cpuTime } from '../support/running/cpu-time.ts'
+import { longestPass } from '../support/running/longest-pass.ts'
+import { withService } from '../support/service/service.ts'
+
+const check = new SchemaCheck()
+after(() => check.close())
+const problemOf = (value: object, schema: object, agent_id = 'agt_1') =>
+  argumentProblem(value as Record<string, unknown>, schema, { schemaCheck: check, agent_id })
+
+const OUTPUT = { name: 'output', owner: 'agt_1' }
+const SLOW_OWNER = { name: 'output', owner: 'agt_slow' }
+
+const many = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index))
+const keyed = <T>(count: number, make: (index: number) => T) =>
+  Object.fromEntries(many(count, (index) => [`k${index}`, make(index)]))
+const property = (a: object) => ({ type: 'object', properties: { a } })
+
+describe('the check of tool arguments', () => {
+  const schema = {
+    type: 'object',
+    required: ['city'],
+    additionalProperties: false,
+    properties: {
+      city: { type: 'string', minLength: 1, maxLength: 5 },
+      days: { type: 'integer', minimum: 1, exclusiveMaximum: 8 },
+      unit: { enum: ['C', 'F'] },
+      tags: { type: 'array', maxItems: 2, items: { type: 'string' } },
+      at: { anyOf: [{ type: 'null' }, { type: 'object', required: ['lat'] }] },
+      kind: { const: 'now' },
+      place: { type: 'array', prefixItems: [{ type: 'number' }, { type: 'string' }], items: false },
+      tree: { $ref: '#/$defs/tree' },
+      color: { oneOf: [{ type: 'integer' }, { minimum: 5 }], not: { const: 3 } },
+    },
+    $defs: {
+      tree: {
+        type: 'object',
+        required: ['value'],
+        properties: { value: { type: 'integer' }, below: { type: 'array', items: { $ref: '#/$defs/tree' } } },
+      },
+    },
+  }
+
+  const fits: Record<string, unknown>[] = [
+    { city: 'Ålesu', days: 7, unit: 'C', tags: ['a', 'b'], at: null, kind: 'now' },
+    { city: 'x', at: { lat: 1 } },
+    { city: 'x', place: [59.9, 'Oslo'] },
+    { city: 'x', tree: { value: 1, below: [{ value: 2 }, { value: 3, below: [{ value: 4 }] }] } },
+    { city: 'x', color: 4 },
+  ]
+  for (const value of fits) {
+    test(`takes ${JSON.stringify(value)}`, async () => assert.equal(await problemOf(value, schema), undefined))
+  }
+
+  const refused: [string, string][] = [
+    ['{}', "arguments: must have required property 'city'"],
+    ['{"city":7}', 'arguments.city: must be string'],
+    ['{"city":""}', 'arguments.city: must NOT have fewer than 1 characters'],
+    ['{"city":"abcdef"}', 'arguments.city: must NOT have more than 5 characters'],
+    ['{"city":"x","days":1.5}', 'arguments.days: must be integer'],
+    ['{"city":"x","days":0}', 'arguments.days: must be >= 1'],
+    ['{"city":"x","days":8}', 'arguments.days: must be < 8'],
+    ['{"city":"x","unit":"K"}', 'arguments.unit: must be equal to one of the allowed values: ["C","F"]'],
+    ['{"city":"x","tags":["a","b","c"]}', 'arguments.tags: must NOT have more than 2 items'],
+    ['{"city":"x","tags":["a",1]}', 'arguments.tags[1]: must be string'],
+    ['{"city":"x","at":{}}', 'arguments.at: must be null'],
+    ['{"city":"x","kind":"then"}', 'arguments.kind: must be equal to constant: "now"'],
+    ['{"city":"x","extra":1}', 'arguments: must NOT have additional properties: "extra"'],
+    ['{"city":"x","toString":1}', 'arguments: must NOT have additional properties: "toString"'],
+    ['{"city":"x","__proto__":1}', 'arguments: must NOT have additional properties: "__proto__"'],
+    ['{"city":"x","place":["Oslo"]}', 'arguments.place[0]: must be number'],
+    ['{"city":"x","place":[1,"a",2]}', 'arguments.place: must NOT have more than 2 items'],
+    ['{"city":"x","tree":{"value":1,"below":[{"value":"2"}]}}', 'arguments.tree.below[0].value: must be integer'],
+    ['{"city":"x","color":3}', 'arguments.color: must NOT be valid'],
+  ]
+  for (const [value, problem] of refused) {
+    test(`refuses ${value}`, async () => assert.equal(await problemOf(JSON.parse(value), schema), problem))
+  }
+
+  test('exactly one of oneOf', async () => {
+    assert.equal(
+      await problemOf({ city: 'x', color: 7 }, schema),
+      'arguments.color: must match exactly one schema in oneOf',
+    )
+  })
+
+  // [what the schema says of `a`, a value that fits, a value that does not]
+  const everyKeyword: [object, unknown, unknown][] = [
+    [{ pattern: '^[A-Z]{2}\\d+$' }, 'NO7', 'no7'],
+    [{ uniqueItems: true }, [1, '1', { a: 1 }], [{ a: 1 }, { a: 1 }]],
+    [{ patternProperties: { '^x-': { type: 'number' } }, additionalProperties: false }, { 'x-a': 1 }, { 'x-a': '1' }],
+    [{ const: { an: ['object'] } }, { an: ['object'] }, { an: ['other'] }],
+    [{ not: { pattern: '^no' } }, 'yes', 'no'],
+    [
+      JSON.parse('{"if": {"pattern": "^[0-9]+$"}, "then": {"maxLength": 3}, "else": {"maxLength": 5}}'),
+      'abcde',
+      '12345',
+    ],
+    [{ oneOf: [{ pattern: '^a' }, { pattern: 'b$' }] }, 'ax', 'ab'],
+    [
+      { allOf: [{ properties: { b: {} } }, { properties: { c: {} } }], unevaluatedProperties: false },
+      { b: 1, c: 1 },
+      { d: 1 },
+    ],
+    [{ dependentRequired: { b: ['c'] } }, { b: 1, c: 1 }, { b: 1 }],
+    [{ contains: { const: 1 }, maxContains: 1 }, [1, 2], [1, 1]],
+    [{ items: [{ type: 'number' }], additionalItems: false }, [1], [1, 2]],
+  ]
+  for (const [said, fitting, wrong] of everyKeyword) {
+    test(`holds ${JSON.stringify(said)}`, async () => {
+      // What stands beside it is checked as well.
+      const whole = { ...property(said), not: { required: ['never'] } }
+      assert.equal(await problemOf({ a: fitting }, whole), undefined)
+      assert.match((await problemOf({ a: wrong }, whole)) ?? 'it passed', /^arguments\.a/)
+      assert.equal(await problemOf({ a: fitting, never: 1 }, whole), 'arguments: must NOT be valid')
+    })
+  }
+
+  test('a schema that says an older draft is read as that', async () => {
+    const seven = { $schema: 'http://json-schema.org/draft-07/schema#' }
+    const whole = { ...seven, ...property({ items: [{ type: 'number' }, { type: 'string' }] }) }
+    assert.equal(await problemOf({ a: [1, 'x'] }, whole), undefined)
+    assert.equal(await problemOf({ a: [1, 2] }, whole), 'arguments.a[1]: must be string')
+  })
+
+  test('a schema that is itself wrong, or needs another document, refuses nothing', async () => {
+    for (const wrong of [
+      { type: 'colour' },
+      { required: 'x' },
+      { enum: 7 },
+      { pattern: '(' },
+      { $ref: 'https://example.com/schema' },
+      { not: { $ref: 'https://example.com/schema' } },
+    ]) {
+      assert.equal(await problemOf({ a: 1 }, property(wrong)), undefined, JSON.stringify(wrong))
+    }
+  })
+
+  test('format describes a value and refuses none', async () => {
+    assert.equal(await problemOf({ a: 'tomorrow' }, property({ format: 'date-time' })), undefined)
+  })
+
+  test('references that lead in a circle end', async () => {
+    const circle = { type: 'object', anyOf: [{ $ref: '#' }] }
+    assert.match((await problemOf({}, circle)) ?? '', /took too long to be checked/)
+  })
+})
+
+describe('the size of a schema', () => {
+  test('is limited in values, text and depth', () => {
+    let deep: object = {}
+    for (let depth = 0; depth < 40; depth += 1) deep = { properties: { a: deep } }
+    assert.equal(schemaProblem(property({ enum: many(4_000, String) })), undefined)
+    assert.equal(
+      schemaProblem(property({ enum: many(5_000, String) })),
+      'may hold at most 5000 values, nested ones included',
+    )
+    assert.equal(schemaProblem({ description: 'x'.repeat(300_000) }), 'may hold at most 256 KiB of text')
+    assert.equal(schemaProblem({ ['x'.repeat(300_000)]: 1 }), 'may hold at most 256 KiB of text')
+    assert.equal(schemaProblem(deep), 'may be nested at most 64 deep')
+  })
+
+  test('a tool that got past the limit is not called, and says why', async () => {
+    const large = property({ enum: many(5_000, String) })
+    assert.match((await problemOf({}, large)) ?? '', /^the input_schema of this tool may hold at most 5000 values/)
+  })
+})
+
+// The dearest schemas that the limits allow, each of another kind, with arguments of at most 64 KiB.
+const DEAREST: Record<string, [schema: object, value: object]> = {
+  'branches that fail': [
+    property({ items: { anyOf: [...many(2_000, () => ({ type: 'string' })), {}] } }),
+    { a: many(10_000, () => 1) },
+  ],
+  'branches that fit': [
+    property({ items: { anyOf: many(2_000, (index) => ({ const: index })) } }),
+    { a: many(10_000, () => 1) },
+  ],
+  'a large enum': [
+    property({ items: { anyOf: [{ enum: many(4_000, (index) => `value ${index}`) }, {}] } }),
+    { a: many(8_000, () => 'x') },
+  ],
+  'a long const': [property({ items: { anyOf: [{ const: 'x'.repeat(200_000) }, {}] } }), { a: many(8_000, () => 'x') }],
+  'an object of many keys': [{ type: 'object', anyOf: many(1_000, () => ({ enum: ['a'] })) }, keyed(4_000, () => 1)],
+  'keys that are not allowed': [
+    { type: 'object', anyOf: many(1_000, () => ({ additionalProperties: false })) },
+    keyed(20, () => 1),
+  ],
+  'long keys': [
+    { type: 'object', anyOf: many(300, () => ({ additionalProperties: {} })) },
+    Object.fromEntries(many(30, (index) => ['~/'.repeat(900) + index, 1])),
+  ],
+  'names of properties': [
+    { type: 'object', anyOf: many(1_000, () => ({ propertyNames: { maxLength: 3 } })) },
+    keyed(30, () => 1),
+  ],
+  'a long text': [property({ anyOf: many(1_500, () => ({ minLength: 70_000 })) }), { a: 'é'.repeat(60_000) }],
+  'many properties': [
+    property({ items: { properties: keyed(2_000, () => ({})), required: ['k0'] } }),
+    { a: many(5_000, () => ({ k0: 1 })) },
+  ],
+  'many that are required': [
+    property({ items: { anyOf: [{ required: many(2_000, (index) => `k${index}`) }, {}] } }),
+    { a: many(10_000, () => ({})) },
+  ],
+  'numbers far apart': [
+    property({ items: { anyOf: many(30, () => ({ multipleOf: 1e-300 })) } }),
+    { a: many(2_500, () => 1.7976931348623157e308) },
+  ],
+  'items that are looked for': [
+    property({ anyOf: many(500, () => ({ contains: { type: 'string' } })) }),
+    { a: many(10_000, () => 1) },
+  ],
+  'references that double': [
+    {
+      type: 'object',
+      $ref: '#/$defs/k0',
+      $defs: keyed(40, (index) => ({ allOf: many(2, () => ({ $ref: `#/$defs/k${index + 1}` })) })),
+    },
+    {},
+  ],
+  'references to every level of a deep tree': [
+    {
+      ...property({
+        anyOf: many(25, (depth) => ({ $ref: `#/$defs/deep${'/items'.repeat(depth)}` })),
+      }),
+      $defs: { deep: many(25, () => 0).reduce<object>((items) => ({ items }), { anyOf: many(4_500, () => ({})) }) },
+    },
+    { a: 1 },
+  ],
+  'a tree that doubles at each level': [
+    {
+      ...property({ $ref: '#/$defs/node' }),
+      $defs: { node: { anyOf: many(2, () => ({ properties: { a: { $ref: '#/$defs/node' } } })) } },
+    },
+    many(30, () => 'a').reduce<object>((value, key) => ({ [key]: value }), {}),
+  ],
+}
+
+describe('no check holds the event loop', () => {
+  for (const [name, [schema, value]] of Object.entries(DEAREST)) {
+    test(`${name}: less than 50 ms`, async () => {
+      assert.equal(schemaProblem(schema), undefined)
+      assert.ok(JSON.stringify(value).length <= 64 * 1024)
+      // Of the processor, not of the clock: other tests run beside this one. A collection of garbage may come in between.
+      let took = Number.POSITIVE_INFINITY
+      for (let tries = 0; tries < 3 && took >= 50; tries++) {
+        took = Math.min(took, await longestPass(() => problemOf(value, schema)))
+      }
+      assert.ok(took < 50, `${took} ms`)
+    })
+  }
+
+  test('a pattern that never ends is given up, and the next check is answered', async () => {
+    const evil = property({ pattern: '^(a+)+$' })
+    const bomb = { a: `${'a'.repeat(60)}!` }
+    assert.equal(await problemOf(bomb, evil), 'they took too long to be checked against the input_schema of this tool')
+    assert.equal(await problemOf({ a: 'aaa' }, evil), undefined)
+    assert.equal(await problemOf({ a: 1 }, property({ type: 'string' })), 'arguments.a: must be string')
+  })
+
+  test('while one schema runs for ever, others are answered', async () => {
+    const evil = property({ pattern: '^(b+)+$' })
+    const bomb = { a: `${'b'.repeat(60)}!` }
+    await problemOf(bomb, evil)
+    let isHeld = true
+    const held = problemOf(bomb, evil).finally(() => {
+      isHeld = false
+    })
+    assert.equal(
+      await problemOf({ a: 'x' }, property({ maxLength: 0 }), 'agt_other'),
+      'arguments.a: must NOT have more than 0 characters',
+    )
+    assert.ok(isHeld, 'the other check goes on')
+    await held
+  })
+
+  test('the many slow schemas of one agent do not hold up the checks of another', async () => {
+    const dear = property({ items: { anyOf: [...many(2_000, () => ({ type: 'string' })), { type: 'null' }] } })
+    const backtracking = property({ pattern: '^(d+)+$' })
+    const deadlineMs = 6_000
+    const slow = many(40, (index) => [
+      check.check({ ...dear, $comment: `${index}` }, { a: many(10_000, () => 1) }, { ...SLOW_OWNER, deadlineMs }),
+      check.check(
+        { ...backtracking, $comment: `${index}` },
+        { a: `${'d'.repeat(60)}!` },
+        { ...SLOW_OWNER, deadlineMs },
+      ),
+    ])
+    const others = [property({ type: 'string' }), property({ pattern: '^y', type: 'string' })]
+    const answers = await Promise.all(others.map((schema) => check.check(schema, { a: 1 }, { ...OUTPUT, deadlineMs })))
+    for (const answer of answers) assert.deepEqual(answer, { outcome: 'errors', errors: ['output.a: must be string'] })
+    await Promise.all(slow.flat())
+  })
+
+  test('a caller that waits behind others is answered at its deadline', async () => {
+    const evil = property({ pattern: '^(c+)+$' })
+    const bomb = { a: `${'c'.repeat(60)}!` }
+    await problemOf(bomb, evil)
+    const answers = await Promise.all(
+      many(5, () => check.check(evil, bomb, { name: 'it', owner: 'agt_1', deadlineMs: 300 })),
+    )
+    for (const answer of answers) assert.deepEqual(answer, { outcome: 'undecided', why: 'time' })
+  })
+
+  test('all errors are told to those who want them', async () => {
+    const both = { type: 'object', required: ['a'], properties: { b: { type: 'string' } } }
+    assert.deepEqual(await check.check(both, { b: 1 }, OUTPUT), {
+      outcome: 'errors',
+      errors: ["output: must have required property 'a'", 'output.b: must be string'],
+    })
+    assert.deepEqual(await check.check(both, { a: 1 }, OUTPUT), { outcome: 'ok' })
+    assert.deepEqual(await check.check({ type: 'colour' }, {}, OUTPUT), { outcome: 'undecided', why: 'schema' })
+  })
+})
+
+test('one request of a developer key does not freeze the service', async () => {
+  await withService('sqlite', async ({ call }) => {
+    const key = (await call('POST', '/v1/keys', { body: { name: 'dev', role: 'developer' } })).body.data.secret
+    const tool = {
+      type: 'http',
+      name: 'bomb',
+      url: 'https://example.com/',
+      input_schema: property({ items: { anyOf: [...many(2_000, () => ({ type: 'string' })), { type: 'integer' }] } }),
+    }
+    const script = { rules: [{ call: { tool: 'bomb', arguments: { a: many(10_000, () => 1) } } }] }
+    const body = { name: 'bomb', model: 'builtin/script', script, tools: [tool] }
+    assert.equal((await call('POST', '/v1/agents', { key, body })).status, 201)
+
+    const before = cpuTime()
+    const { status, body: reply } = await call('POST', '/v1/agents/bomb/invoke', { key, body: { message: 'go' } })
+    const took = cpuTime() - before
+    assert.equal(status, 200, JSON.stringify(reply))
+    assert.ok(took < 2_000, `${took} ms`)
+
+    const large = { ...tool, input_schema: property({ enum: many(5_000, String) }) }
+    for (const [method, path, sent] of [
+      ['POST', '/v1/agents', { name: 'large', tools: [large] }],
+      ['PATCH', '/v1/agents/bomb', { tools: [large] }],
+    ] as const) {
+      const refused = await call(method, path, { key, body: sent })
+      assert.equal(refused.status, 400)
+      assert.deepEqual(refused.body.error.details, [
+        { field: 'tools.0.input_schema', error: 'may hold at most 5000 values, nested ones included' },
+      ])
+    }
+  })
+})

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { fillHeaders, SecretRefused } from '../../src/runtime/fill-secrets.ts'
+
+const HEADERS = { authorization: 'Bearer {{secret.KEY}}' }
+
+const sendTo = (url: string, ...hosts: string[]) =>
+  fillHeaders(HEADERS, new URL(url), { KEY: { value: 'v4lue', hosts } })
+
+describe('a secret is sent', () => {
+  test('to the hosts it is for, at any port unless one is named', () => {
+    for (const [url, host] of [
+      ['https://api.example.com/x', 'api.example.com'],
+      ['https://API.example.com:8443/', 'api.example.com'],
+      ['https://api.example.com/', 'API.example.com'],
+      ['https://api.example.com/', 'api.example.com:443'],
+      ['http://api.example.com/', 'api.example.com:80'],
+      ['https://api.example.com:8443/', 'api.example.com:8443'],
+      ['https://[2606:4700::1]:8443/', '[2606:4700::1]:8443'],
+    ] as const) {
+      assert.deepEqual(sendTo(url, 'other.example.com', host), { authorization: 'Bearer v4lue' }, `${url} ${host}`)
+    }
+  })
+
+  test('to no other, however alike its name is', () => {
+    for (const [url, host] of [
+      ['https://evil-api.example.com/', 'api.example.com'],
+      ['https://evilapi.example.com/', 'api.example.com'],
+      ['https://v1.api.example.com/', 'api.example.com'],
+      ['https://api.example.com.evil.test/', 'api.example.com'],
+      ['https://example.com/', 'api.example.com'],
+      ['https://evil.test/api.example.com', 'api.example.com'],
+      ['https://evil.test/?api.example.com', 'api.example.com'],
+      ['https://api.example.com:8443/', 'api.example.com:443'],
+      ['https://api.example.com/', 'api.example.com:8443'],
+      ['http://api.example.com/', 'api.example.com:443'],
+      ['https://api.example.com:18443/', 'api.example.com:8443'],
+      ['https://api.example.com:8444/', 'api.example.com:844'],
+      ['https://evil-api.example.com:8443/', 'api.example.com:8443'],
+    ] as const) {
+      assert.throws(() => sendTo(url, host), SecretRefused, `${url} ${host}`)
+    }
+    assert.throws(() => sendTo('https://api.example.com/'), SecretRefused)
+  })
+})

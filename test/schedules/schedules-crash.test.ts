@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { PATIENCE } from '../support/running/patience.ts'
+import { until } from '../support/running/until.ts'
+import { type ChildService, startChildService } from '../support/service/child-service.ts'
+import { freshPostgres } from '../support/stores/fresh-store.ts'
+
+const SCHEDULES = 12
+/** All are created before the first tick comes, also if a process stands still for a moment. */
+const FIRST_MS = 2_500 * PATIENCE
+/** The ticks come one after the other. */
+const STEP_MS = 30
+
+/** A node looks for the runs of dead nodes every few seconds. */
+const TAKEN_OVER_MS = 20_000
+
+async function createSchedules(service: ChildService): Promise<string[]> {
+  await service.call('POST', '/v1/agents', { name: 'worker' })
+  const first = Date.now() + FIRST_MS
+  const made = Array.from({ length: SCHEDULES }, (_, n) => {
+    const at = new Date(first + n * STEP_MS).toISOString()
+    return service.call('POST', '/v1/agents/worker/schedules', { message: 'tick', at })
+  })
+  return (await Promise.all(made)).map(({ data }) => data.id)
+}
+
+/** How many complete runs each schedule has. */
+async function countRuns(service: ChildService): Promise<Map<string, number>> {
+  const { data } = await service.call('GET', '/v1/agents/worker/invocations?status=completed&limit=100')
+  const counts = new Map<string, number>()
+  for (const { schedule_id } of data) counts.set(schedule_id, (counts.get(schedule_id) ?? 0) + 1)
+  return counts
+}
+
+async function assertOnce(service: ChildService, ids: string[]): Promise<void> {
+  await until('the runs', async () => (await countRuns(service)).size === SCHEDULES, TAKEN_OVER_MS)
+  assert.deepEqual(await countRuns(service), new Map(ids.map((id) => [id, 1])))
+  const { pagination } = await service.call('GET', '/v1/agents/worker/invocations')
+  assert.equal(pagination.total, SCHEDULES)
+  for (const id of ids) {
+    const { data } = await service.call('GET', `/v1/agents/worker/schedules/${id}`)
+    assert.deepEqual([data.missed, data.next_at, data.last_tick_at], [0, null, data.at])
+  }
+}
+
+describe('kill -9 at a tick', () => {
+  test('each tick begins one run, on two nodes of which one dies', async (t) => {
+    const database = await freshPostgres()
+    t.after(() => database.drop())
+    const stays = await startChildService(t, 'postgres', { DATABASE_URL: database.url })
+    const dies = await startChildService(t, 'postgres', {
+      DATABASE_URL: database.url,
+      MOORAGE_BOOTSTRAP_KEY: stays.admin,
+      MOORAGE_DATA: stays.data,
+    })
+    const ids = await createSchedules(stays)
+    await until('the first ticks', async () => (await countRuns(stays)).size > 2)
+    await dies.kill()
+    // What the dead node had begun goes on when its leases end.
+    await until('the ticks', async () => (await listAll(stays)).length === SCHEDULES)
+    await stays.inStore(async (db) => {
+      await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
+    })
+    await assertOnce(stays, ids)
+  })
+
+  test('a SQLite store goes on where it was', async (t) => {
+    const service = await startChildService(t, 'sqlite')
+    const ids = await createSchedules(service)
+    await until('the first ticks', async () => (await countRuns(service)).size > 2)
+    await service.kill()
+    await service.start()
+    await assertOnce(service, ids)
+  })
+})
+
+async function listAll(service: ChildService): Promise<unknown[]> {
+  return (await service.call('GET', '/v1/agents/worker/invocations?limit=100')).data
+}

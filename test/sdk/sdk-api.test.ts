@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { renderSdkApi } from '../../scripts/render-sdk-api.ts'
+import { openApiDocument } from '../../src/http/reference/openapi.ts'
+import { operations } from '../../src/operations.ts'
+
+test('sdk/api.ts says what the service does; `npm run sdk:types` writes it', () => {
+  const written = readFileSync(new URL('../../sdk/api.ts', import.meta.url), 'utf8')
+  assert.ok(written === renderSdkApi(openApiDocument(operations)), 'sdk/api.ts is stale: run npm run sdk:types')
+})
+
+test('unions, records, nullable and optional fields as TypeScript', () => {
+  const schemas = {
+    Error: { type: 'object', required: ['error'], properties: { error: { enum: ['a', 1, null] } } },
+    Thing: {
+      type: 'object',
+      required: ['id', 'list'],
+      properties: {
+        id: { type: 'string', description: 'Its name' },
+        list: { type: 'array', items: { anyOf: [{ type: 'integer' }, { type: 'null' }] } },
+        'odd-name': { type: 'object', additionalProperties: { $ref: '#/components/schemas/Error' } },
+        any: { $ref: '#/components/schemas/__schema0' },
+        both: { allOf: [{ type: 'boolean' }, {}] },
+      },
+    },
+    __schema0: {},
+  }
+  const text = renderSdkApi({ paths: {}, components: { schemas } })
+  assert.match(text, /export type ErrorReply = \{\n {2}error: 'a' \| 1 \| null\n\}/)
+  assert.ok(
+    text.includes(`export type Thing = {
+  /** Its name */
+  id: string
+  list: (number | null)[]
+  'odd-name'?: Record<string, ErrorReply> | undefined
+  any?: Json | undefined
+  both?: boolean & unknown | undefined
+}`),
+    text,
+  )
+})

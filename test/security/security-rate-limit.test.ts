@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { newKey } from '../../src/security/key-format.ts'
+import { localLimiter } from '../../src/security/limits/rate-limiter.ts'
+import { cpuTimeBelow } from '../support/running/cpu-time.ts'
+import { until } from '../support/running/until.ts'
+import { type Reply, type Service, startService } from '../support/service/service.ts'
+import { createKey, later } from '../support/slices/resources.ts'
+import { type RedisServer, startRedis } from '../support/stores/redis.ts'
+
+const HOUR = 3_600_000
+const FREE = { perMinute: 60, burst: 100 }
+/** One whose limit is reached soon, and does not pass soon. */
+const TINY_TIER = { MOORAGE_LIMITS__TIERS: '{"tiny":{"requestsPerMinute":1,"burst":10}}' }
+
+// Nothing here reaches the store, so one engine stands for both.
+describe('rate limits', () => {
+  let service: Service
+  /** Stands still unless a test moves it: time gives nothing back meanwhile. */
+  let time = Date.now()
+  before(async () => {
+    service = await startService('sqlite', {}, {}, { now: () => time })
+  })
+  after(() => service.stop())
+  const self = (key: string) => service.call('GET', '/v1/keys/self', { key })
+
+  test('a free key: 100 at once, then 429 until the time that it is told', async () => {
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
+    const { replies } = await burst(130, () => self(secret))
+    assert.equal(replies.filter(({ status }) => status === 200).length, 100)
+    const refused = replies.find(({ status }) => status !== 200) as Reply
+    assertRateLimited(refused, 'free', 60)
+    time += refused.body.error.retry_after * 1000
+    assert.equal((await self(secret)).status, 200)
+  })
+
+  test('the headers count down to the limit, never beyond it', async () => {
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
+    const remaining: number[] = []
+    for (let i = 0; i < 45; i++) {
+      const { headers } = await self(secret)
+      assert.equal(headers.get('x-ratelimit-limit'), '60')
+      remaining.push(Number(headers.get('x-ratelimit-remaining')))
+      const reset = Number(headers.get('x-ratelimit-reset')) - service.app.parts.now() / 1000
+      assert.ok(reset >= 0 && reset <= 101, `reset in ${reset} s`)
+    }
+    assert.equal(remaining[0], 60, 'a burst of 100 is there, 60 are shown')
+    assert.ok((remaining.at(-1) as number) < 60)
+    assert.ok(remaining.every((left, i) => i === 0 || left <= (remaining[i - 1] as number) + 1))
+  })
+
+  test('what is refused costs nothing', async () => {
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
+    await burst(101, () => self(secret))
+    const { replies } = await burst(50, () => self(secret))
+    assert.ok(replies.every(({ status }) => status === 429))
+    time += 1000
+    assert.equal((await self(secret)).status, 200)
+  })
+
+  test('every key has its own; a new secret is the same key', async () => {
+    const [first, second] = [
+      await createKey(service, { role: 'viewer', tier: 'free' }),
+      await createKey(service, { role: 'viewer', tier: 'free' }),
+    ]
+    await burst(130, () => self(first.secret))
+    const rotated = (await service.call('POST', `/v1/keys/${first.id}/rotate`)).body.data.secret
+    assert.equal((await self(second.secret)).status, 200)
+    const { replies } = await burst(5, () => self(rotated))
+    assert.ok(replies.every(({ status }) => status === 429))
+  })
+
+  test('requests that fail count too: nobody guesses ids for free', async () => {
+    const { secret: key } = await createKey(service, { role: 'viewer', tier: 'free' })
+    const { replies } = await burst(130, () => service.call('GET', '/v1/agents/nobody', { key }))
+    assert.equal(replies.filter(({ status }) => status === 404).length, 100)
+  })
+
+  test('tiers: pro has 2000 at once', async () => {
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'pro' })
+    const { replies } = await burst(150, () => self(secret))
+    assert.ok(replies.every(({ status }) => status === 200))
+    assert.equal(replies[0]?.headers.get('x-ratelimit-limit'), '1000')
+  })
+
+  test('a clock that jumps an hour either way locks nobody out', async () => {
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
+    for (const jump of [HOUR, -HOUR, -HOUR, HOUR]) {
+      await burst(130, () => self(secret))
+      time += jump
+      const { status, headers, body } = await self(secret)
+      if (status === 429) assert.ok(body.error.retry_after >= 1 && body.error.retry_after <= 2, body.error.retry_after)
+      const reset = Number(headers.get('x-ratelimit-reset')) - service.app.parts.now() / 1000
+      assert.ok(reset >= 0 && reset <= 101, `reset in ${reset} s`)
+    }
+  })
+
+  test('another X-Forwarded-For with every wrong key does not dodge the limit on wrong keys', async () => {
+    const tries = Array.from({ length: 60 }, (_, i) =>
+      service.call('GET', '/v1/agents', {
+        key: newKey(randomBytes),
+        headers: { 'X-Forwarded-For': `192.0.2.${i}`, Forwarded: `for=192.0.2.${i}`, 'X-Real-IP': `192.0.2.${i}` },
+      }),
+    )
+    const statuses = (await Promise.all(tries)).map(({ status }) => status)
+    assert.ok(statuses.filter((status) => status === 429).length >= 25, String(statuses))
+  })
+})
+
+describe('the limiter in this process', () => {
+  const at = (start: number) => {
+    let time = start
+    const limiter = localLimiter(() => time)
+    return {
+      take: () => limiter.take('key', FREE),
+      wait: (ms: number) => {
+        time += ms
+      },
+    }
+  }
+
+  test('exactly 100 of 101 at one moment, and one a second after', async () => {
+    const { take, wait } = at(1_000_000)
+    const first = await Promise.all(Array.from({ length: 101 }, take))
+    assert.equal(first.filter(({ allowed }) => allowed).length, 100)
+    assert.deepEqual(first[0], { allowed: true, remaining: 99, reset_at: 1_001_000, retry_after_ms: 0 })
+    assert.deepEqual(first[100], { allowed: false, remaining: 0, reset_at: 1_100_000, retry_after_ms: 1000 })
+    wait(999)
+    assert.equal((await take()).allowed, false)
+    wait(1)
+    assert.deepEqual([(await take()).allowed, (await take()).allowed], [true, false])
+  })
+
+  test('tens of thousands of clients at a time do not slow each other down', () => {
+    const limiter = localLimiter(() => 1_000_000)
+    for (let i = 0; i < 60_000; i++) limiter.take(`client-${i}`, FREE)
+    const took = cpuTimeBelow(1_000, () => {
+      for (let i = 0; i < 10_000; i++) limiter.take(`client-${i}`, FREE)
+    })
+    const each = took / 10_000
+    assert.ok(each < 0.1, `${each} ms a decision`)
+  })
+
+  test('more clients than it keeps count of: who asked last is remembered', async () => {
+    const limiter = localLimiter(() => 1_000_000)
+    const remaining = async (key: string) => (await limiter.take(key, FREE)).remaining
+    assert.equal(await remaining('silent'), 99)
+    assert.equal(await remaining('busy'), 99)
+    for (let i = 0; i < 199_998; i++) limiter.take(`client-${i}`, FREE)
+    assert.equal(await remaining('busy'), 98)
+    limiter.take('one more', FREE)
+    assert.equal(await remaining('busy'), 97)
+    assert.equal(await remaining('silent'), 99, 'forgotten')
+  })
+
+  test('100 000 seconds of use pass 60 a minute, no more', async () => {
+    const { take, wait } = at(0)
+    let passed = 0
+    for (let i = 0; i < 200_000; i++) {
+      if ((await take()).allowed) passed++
+      wait(500)
+    }
+    assert.ok(passed >= 100_000 && passed <= 100_100, `${passed}`)
+  })
+
+  for (const jump of [HOUR, -HOUR, -5, 5]) {
+    test(`a jump of ${jump} ms makes no wait negative or long`, async () => {
+      const { take, wait } = at(10 * HOUR)
+      for (let i = 0; i < 150; i++) await take()
+      wait(jump)
+      const { retry_after_ms, remaining } = await take()
+      assert.ok(retry_after_ms >= 0 && retry_after_ms <= 1010, `${retry_after_ms}`)
+      assert.ok(remaining >= 0 && remaining < 100, `${remaining}`)
+    })
+  }
+})
+
+describe('two nodes that share a Redis', () => {
+  let redis: RedisServer
+  let first: Service
+  let second: Service
+  before(async () => {
+    redis = await startRedis()
+    first = await startService('postgres', { REDIS_URL: redis.url, ...TINY_TIER })
+    second = await first.beside()
+  })
+  after(async () => {
+    await second.stop()
+    await first.stop()
+    await redis.close()
+  })
+  const onBoth = (key: string) => {
+    let turn = 0
+    return () => (turn++ % 2 === 0 ? first : second).call('GET', '/v1/keys/self', { key })
+  }
+
+  test('share one limit: 200 at once on both, 100 and what time refills pass', async () => {
+    const { secret } = await createKey(first, { role: 'viewer', tier: 'free' })
+    const { replies, refilled } = await burst(200, onBoth(secret))
+    const passed = replies.filter(({ status }) => status === 200).length
+    assert.ok(passed >= 100 && passed <= 100 + refilled, `${passed} passed`)
+    assertRateLimited(replies.find(({ status }) => status === 429) as Reply, 'free', 60)
+  })
+
+  test('what is refused does not delay the next: after a burst and a hundred refusals one passes when it was told to', async () => {
+    const { secret } = await createKey(first, { role: 'viewer', tier: 'free' })
+    await burst(110, onBoth(secret))
+    for (let round = 0; round < 5; round++) await burst(20, onBoth(secret))
+    const refused = await first.call('GET', '/v1/keys/self', { key: secret })
+    // Time may have given a token back just now.
+    if (refused.status === 200) return
+    await new Promise((resolve) => setTimeout(resolve, refused.body.error.retry_after * 1000))
+    assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 200)
+  })
+
+  test('go on alone when Redis stops, and together when it is back', async () => {
+    const { secret } = await createKey(first, { role: 'viewer', tier: 'pro' })
+    const running = burst(100, onBoth(secret))
+    await redis.stop()
+    const during = await running
+    assert.deepEqual([...new Set(during.replies.map(({ status }) => status))], [200])
+    assert.match(first.log() + second.log(), /Redis does not answer: this node limits rates by its own share/)
+
+    const alone = await createKey(first, { role: 'viewer', tier: 'free' })
+    const warnings = () => first.log().match(/Redis does not answer/g)?.length
+    const told = warnings() ?? 0
+    const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
+    const passed = each.replies.filter(({ status }) => status === 200).length
+    assert.ok(passed >= 50 && passed <= 50 + each.refilled, `${passed} passed on one of two nodes`)
+    assert.equal(warnings(), told, 'an outage that goes on is not told with every request')
+    await later(first, 60_000, () => first.call('GET', '/v1/keys/self'))
+    assert.equal(warnings(), told + 1, 'it is told again after a minute')
+
+    await redis.start()
+    await until(
+      'a key that one node refuses is refused by the other',
+      async () => {
+        const { secret: key } = await createKey(first, { role: 'viewer', tier: 'tiny' })
+        await burst(15, () => first.call('GET', '/v1/keys/self', { key }))
+        return (await second.call('GET', '/v1/keys/self', { key })).status === 429
+      },
+      20_000,
+    )
+  })
+})
+
+/** So many at once; `refilled` is the most that time can have given back to a free key meanwhile. */
+async function burst(count: number, send: () => Promise<Reply>): Promise<{ replies: Reply[]; refilled: number }> {
+  const started = performance.now()
+  const replies = await Promise.all(Array.from({ length: count }, send))
+  return { replies, refilled: Math.ceil((performance.now() - started) / 1000) }
+}
+
+function assertRateLimited({ status, headers, body }: Reply, tier: string, limit: number): void {
+  assert.equal(status, 429)
+  const { retry_after } = body.error
+  assert.ok(Number.isInteger(retry_after) && retry_after >= 1 && retry_after <= 2, retry_after)
+  assert.deepEqual(body, {
+    success: false,
+    error: {
+      code: 'rate_limited',
+      message: `Rate limit exceeded: tier ${tier} has ${limit} requests a minute (limits.tiers.${tier}), try again in ${retry_after} s`,
+      retry_after,
+    },
+    request_id: headers.get('x-request-id'),
+  })
+  assert.equal(headers.get('retry-after'), String(retry_after))
+  assert.equal(headers.get('x-ratelimit-limit'), String(limit))
+  assert.equal(headers.get('x-ratelimit-remaining'), '0')
+}

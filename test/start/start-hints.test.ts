@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, type TestContext, test } from 'node:test'
+import { newShell } from '../support/clients/cli.ts'
+import { built } from '../support/service/built.ts'
+import { childEnv, startChild } from '../support/service/child.ts'
+import { startChildService } from '../support/service/child-service.ts'
+
+const MAIN = built('main')
+
+/** A service whose data are not in its own folder. */
+async function startElsewhere(t: TestContext) {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-elsewhere-'))
+  t.after(() => rm(data, { recursive: true, force: true }))
+  return startChildService(t, 'sqlite', { MOORAGE_DATA: data })
+}
+
+describe('what a start prints', () => {
+  test('how to take another port, where this one is taken', async (t) => {
+    const service = await startChildService(t, 'sqlite')
+    const { port } = new URL(service.url())
+    const home = dirname(service.data)
+    const env = { ...childEnv(), MOORAGE_DATA: join(home, 'other'), PORT: port, LOG_LEVEL: 'error' }
+    const child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'ignore', 'pipe'] })
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    assert.equal(code, 1)
+    assert.match(stderr, /EADDRINUSE.*\n.*PORT=\d+ takes another port/)
+  })
+
+  test('a command that makes a new key, also where the address of the service is exported', async (t) => {
+    const service = await startElsewhere(t)
+    const [, command] = /lost it\? npm run -s moorage -- (.+)/.exec(service.output()) ?? []
+    assert.ok(command, service.output())
+    const shell = newShell()
+    t.after(() => shell.remove())
+    const env = { MOORAGE_URL: service.url() }
+    const { code, stdout, stderr } = await shell.moorage(command.split(' '), { env })
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^mrg_\w+\n$/)
+  })
+
+  test('a command that makes another link to this console, whatever its port and data folder are', async (t) => {
+    const service = await startElsewhere(t)
+    const [, command] = /Open   npm run -s moorage -- (.+?)   /.exec(service.output()) ?? []
+    assert.ok(command, service.output())
+    const shell = newShell()
+    t.after(() => shell.remove())
+    const { code, stdout, stderr } = await shell.moorage(command.split(' '))
+    assert.equal(code, 0, stderr)
+    const link = new URL(stdout.trim())
+    assert.equal(link.origin, new URL(service.url()).origin)
+    const signedIn = await fetch(new URL('/console/session', link), {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-Moorage-Console': '1', Origin: link.origin },
+      body: JSON.stringify({ link_token: link.hash.slice('#link='.length) }),
+    })
+    assert.equal(signedIn.status, 201, await signedIn.text())
+  })
+})

@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database } from '../../src/storage/database.ts'
+import { batchOf } from '../../src/storage/journal/batch.ts'
+import type { JournalEntry } from '../../src/storage/journal/entry.ts'
+import { BacklogFullError, openJournal } from '../../src/storage/journal/journal.ts'
+import type { EndedTable } from '../../src/storage/journal/rows.ts'
+import { writeRows } from '../../src/storage/journal/write-rows.ts'
+import { openStorage, type Storage } from '../../src/storage/open-storage.ts'
+import { onBothEngines } from '../support/service/service.ts'
+import { countQueries } from '../support/stores/count-queries.ts'
+import { freshPostgres } from '../support/stores/fresh-store.ts'
+import { onBothStores, type Store } from '../support/stores/store.ts'
+
+const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
+
+onBothStores('the journal', (opened) => {
+  const open = (backlog = 10_000) => openJournal(opened().storage, { backlog })
+  const entry = (name: string, more: Partial<JournalEntry> = {}): JournalEntry => ({
+    writes: [{ into: SETTINGS, row: { name, value: 'written' } }],
+    ...more,
+  })
+  const written = async (prefix: string) => (await rowsOf(opened(), prefix)).map(({ name }) => name)
+
+  test('what waits together is committed together', async () => {
+    const journal = open()
+    const count = await countingCommits(opened())
+    const results = await Promise.all(Array.from({ length: 300 }, (_, i) => journal.commit(entry(`group-${i}`))))
+    assert.ok(results.every((result) => result === true))
+    assert.equal((await written('group-')).length, 300)
+    const commits = await count('group-')
+    assert.ok(commits >= 1 && commits <= 3, `${commits} commits for 300 entries`)
+  })
+
+  test('what comes one after the other is committed one after the other, without delay', async () => {
+    const journal = open()
+    const count = await countingCommits(opened())
+    for (let i = 0; i < 10; i++) await journal.commit(entry(`single-${i}`))
+    assert.equal(await count('single-'), 10)
+  })
+
+  test('what a transaction writes instead is written with its other changes, or not at all', async () => {
+    const { transaction } = opened().storage
+    const put = (name: string) => (db: Database) => writeRows(db, entry(name).writes)
+    await transaction(put('within-kept'))
+    const broken = transaction(async (db) => {
+      await put('within-undone')(db)
+      throw new Error('broken')
+    })
+    await assert.rejects(broken, /broken/)
+    assert.deepEqual(await written('within-'), ['within-kept'])
+  })
+
+  describe('an entry that ends a lease', () => {
+    const ENDED = {
+      table: 'jobs',
+      key: ['id'],
+      until: 'run_at',
+      condition: 'failed_at is null',
+      columns: ['error', 'owner'],
+    } as const
+    const ending = (id: string, owner: string) => ({
+      endings: [{ of: ENDED, lease: { key: [id], owner }, row: { error: 'ended' } }],
+    })
+    const plant = async (...ids: string[]) => {
+      const job = { kind: 'planted', payload: '', run_at: 0, attempts: 1, owner: 'me' }
+      await opened()
+        .storage.db.insertInto('jobs')
+        .values(ids.map((id) => ({ ...job, id })))
+        .execute()
+    }
+    const errors = async (prefix: string) => {
+      const { db } = opened().storage
+      const rows = await db.selectFrom('jobs').select('error').where('id', 'like', `${prefix}%`).orderBy('id').execute()
+      return rows.map(({ error }) => error)
+    }
+
+    test('is written with its row, in one commit with the others', async () => {
+      const journal = open()
+      await plant('held-1', 'held-2')
+      const count = await countingCommits(opened())
+      const results = await Promise.all([
+        journal.commit(entry('held-1', ending('held-1', 'me'))),
+        journal.commit(entry('held-2', ending('held-2', 'me'))),
+        journal.commit(entry('held-3')),
+      ])
+      assert.deepEqual(results, [true, true, true])
+      assert.equal(await count('held-'), 1)
+      assert.deepEqual(await errors('held-'), ['ended', 'ended'])
+      assert.deepEqual(await written('held-'), ['held-1', 'held-2', 'held-3'])
+    })
+
+    test('of two leases ends both or neither', async () => {
+      const journal = open()
+      await plant('both-1', 'both-2', 'both-3', 'both-4')
+      const both = (first: string, second: string, owner: string) => ({
+        endings: [...ending(first, 'me').endings, ...ending(second, owner).endings],
+      })
+      const results = await Promise.all([
+        journal.commit(entry('both-a', both('both-1', 'both-2', 'me'))),
+        journal.commit(entry('both-b', both('both-3', 'both-4', 'another'))),
+      ])
+      assert.deepEqual(results, [true, false])
+      assert.deepEqual(await errors('both-'), ['ended', 'ended', null, null])
+      assert.deepEqual(await written('both-'), ['both-a'])
+    })
+
+    test('leaves nothing when the lease was lost, and takes no other with it', async () => {
+      const journal = open()
+      await plant('lost-1', 'lost-2')
+      const results = await Promise.all([
+        journal.commit(entry('lost-1', ending('lost-1', 'me'))),
+        journal.commit(entry('lost-2', ending('lost-2', 'another'))),
+        journal.commit(entry('lost-3')),
+      ])
+      assert.deepEqual(results, [true, false, true])
+      assert.deepEqual(await errors('lost-'), ['ended', null])
+      assert.deepEqual(await written('lost-'), ['lost-1', 'lost-3'])
+    })
+  })
+
+  test('one bad entry fails alone', async () => {
+    const journal = open()
+    await journal.commit(entry('bad-taken'))
+    const results = await Promise.allSettled([
+      journal.commit(entry('bad-neighbour-1')),
+      journal.commit(entry('bad-taken')),
+      journal.commit(entry('bad-neighbour-2')),
+      journal.commit(entry('bad-neighbour-3')),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+    )
+    assert.deepEqual(await written('bad-'), ['bad-neighbour-1', 'bad-neighbour-2', 'bad-neighbour-3', 'bad-taken'])
+  })
+
+  test('beyond its backlog it refuses, and takes more once that is written', async () => {
+    const journal = open(5)
+    const results = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => journal.commit(entry(`full-${i}`))))
+    const refused = results.filter((result) => result.status === 'rejected')
+    assert.equal(refused.length, 15)
+    assert.ok(refused.every(({ reason }) => reason instanceof BacklogFullError))
+    assert.equal(await journal.commit(entry('full-later')), true)
+    assert.equal((await written('full-')).length, 6)
+  })
+
+  test('drain waits for everything that was handed in', async () => {
+    const journal = open()
+    const commits = Array.from({ length: 600 }, (_, i) => journal.commit(entry(`drain-${i}`)))
+    assert.equal(journal.waiting(), 600)
+    await journal.drain()
+    assert.equal(journal.waiting(), 0)
+    assert.equal((await written('drain-')).length, 600)
+    await Promise.all(commits)
+  })
+})
+
+onBothStores('transactions', (opened) => {
+  test('of many at once those that fail leave nothing, and the others stay', async () => {
+    const { storage } = opened()
+    const count = await countingCommits(opened())
+    const results = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, i) =>
+        storage.transaction(async (db) => {
+          const insert = (name: string) => db.insertInto('settings').values({ name, value: '' }).execute()
+          await insert(`tx-${i}-first`)
+          await insert(`tx-${i}-second`)
+          if (i % 3 === 0) throw new Error('changed its mind')
+          if (i % 3 === 1) await insert(`tx-${i}-first`)
+        }),
+      ),
+    )
+    const kept = results.flatMap(({ status }, i) => (status === 'fulfilled' ? [i] : []))
+    assert.deepEqual(kept, [2, 5, 8, 11, 14, 17, 20, 23, 26, 29])
+    const rows = (await rowsOf(opened(), 'tx-')).map(({ name }) => name)
+    assert.deepEqual(rows, kept.flatMap((i) => [`tx-${i}-first`, `tx-${i}-second`]).toSorted())
+    if (opened().engine === 'sqlite') assert.ok((await count('tx-')) <= 3, 'they share commits')
+  })
+
+  test('of many statements at once those that fail leave nothing, and the others stay', async () => {
+    const { storage, engine } = opened()
+    const insert = (name: string) => storage.db.insertInto('settings').values({ name, value: '' }).execute()
+    await insert('statement-taken')
+    const count = await countingCommits(opened())
+    const names = Array.from({ length: 30 }, (_, i) => (i % 3 === 0 ? 'statement-taken' : `statement-${i}`))
+    let results: PromiseSettledResult<unknown>[] = []
+    const queries = await countQueries(engine, async () => {
+      results = await Promise.allSettled(names.map(insert))
+    })
+    assert.deepEqual(
+      results.flatMap(({ status }, i) => (status === 'rejected' ? [names[i]] : [])),
+      Array.from({ length: 10 }, () => 'statement-taken'),
+    )
+    assert.equal((await rowsOf(opened(), 'statement-')).length, 21)
+    if (engine === 'sqlite') assert.deepEqual([queries, await count('statement-')], [1, 1], 'they share a commit')
+  })
+
+  test('a read within one sees what it wrote, a read beside it does not', async () => {
+    const { storage } = opened()
+    await storage.transaction(async (db) => {
+      await db.insertInto('settings').values({ name: 'seen', value: '' }).execute()
+      const inside = await db.selectFrom('settings').select('name').where('name', '=', 'seen').execute()
+      assert.equal(inside.length, 1)
+      assert.deepEqual(await rowsOf(opened(), 'seen'), [])
+    })
+    assert.equal((await rowsOf(opened(), 'seen')).length, 1)
+  })
+})
+
+describe('a backlog that is full', () => {
+  onBothEngines(
+    'over HTTP',
+    (service) => {
+      test('503 with Retry-After, and everything that was answered is kept', async () => {
+        const invoke = () => service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })
+        const replies = await Promise.all(Array.from({ length: 60 }, invoke))
+        const refused = replies.filter(({ status }) => status !== 200)
+        assert.ok(refused.length > 0, 'nothing was refused')
+        for (const { status, headers, body } of refused) {
+          assert.equal(status, 503)
+          const error = { code: 'unavailable', message: 'The service is overloaded, try again shortly', retry_after: 1 }
+          assert.deepEqual(body, { success: false, error, request_id: headers.get('x-request-id') })
+          assert.equal(headers.get('retry-after'), '1')
+        }
+        const { pagination } = (await service().call('GET', '/v1/agents/hello/invocations')).body
+        assert.equal(pagination.total, 60 - refused.length)
+        assert.equal((await invoke()).status, 200)
+      })
+    },
+    { MOORAGE_LIMITS__BACKLOG: '1' },
+  )
+})
+
+describe('a batch', () => {
+  test('is the same statement whichever of its endings came first', () => {
+    const leased = { table: 'invocations', key: ['id'], until: 'lease_until', condition: 'true' } as const
+    const kinds: EndedTable[] = [
+      { ...leased, columns: ['status'] },
+      { ...leased, columns: ['lease_until'] },
+      { ...leased, columns: ['status'], drops: { table: 'steps', column: 'request_id' } },
+      { ...leased, table: 'claims', columns: ['status'] },
+    ]
+    const order = (of: EndedTable[]) => {
+      const endings = of.map((kind) => ({ of: kind, lease: { key: [], owner: '' }, row: {} }))
+      return batchOf(new Map(), [{ endings }]).endings.map((ending) => kinds.indexOf(ending.of))
+    }
+    assert.deepEqual(order(kinds), order(kinds.toReversed()))
+  })
+})
+
+describe('two databases in one process', () => {
+  test('each has the column types of its own', async () => {
+    const databases = await Promise.all([freshPostgres(), freshPostgres()])
+    const storages = await Promise.all(
+      databases.map(({ url }) => openStorage({ data: '', database: { url, poolSize: 1 } })),
+    )
+    const [text, number] = storages as [Storage, Storage]
+    try {
+      await sql`delete from settings`.execute(number.db)
+      await sql`alter table settings alter column value type bigint using value::bigint`.execute(number.db)
+      for (const storage of [text, number]) {
+        const journal = openJournal(storage, { backlog: 10 })
+        await journal.commit({ writes: [{ into: SETTINGS, row: { name: 'answer', value: '42' } }] })
+      }
+      const read = ({ db }: Storage) => db.selectFrom('settings').select('value').where('name', '=', 'answer').execute()
+      assert.deepEqual(await read(text), [{ value: '42' }])
+      assert.deepEqual(await read(number), [{ value: 42 }])
+    } finally {
+      for (const storage of storages) await storage.close()
+      for (const database of databases) await database.drop()
+    }
+  })
+})
+
+async function rowsOf({ storage: { db } }: Store, prefix: string): Promise<{ name: string }[]> {
+  return db.selectFrom('settings').select('name').where('name', 'like', `${prefix}%`).orderBy('name').execute()
+}
+
+/** Counts the transactions that wrote the rows with a prefix: by PostgreSQL's own mark on each row, or in SQLite's log. */
+async function countingCommits(opened: Store): Promise<(prefix: string) => Promise<number>> {
+  if (opened.engine === 'sqlite') {
+    const before = await walCommits(opened)
+    return async () => (await walCommits(opened)) - before
+  }
+  return async (prefix) => {
+    const { rows } = await sql<{ count: number }>`
+      select count(distinct xmin::text) as count from settings where name like ${`${prefix}%`}
+    `.execute(opened.storage.db)
+    return Number(rows[0]?.count)
+  }
+}
+
+/** https://sqlite.org/fileformat2.html#walformat: the frame that ends a transaction carries the size of the database. */
+async function walCommits({ data }: Store): Promise<number> {
+  const log = await readFile(join(data, 'moorage.db-wal'))
+  // Nothing was written since the file was opened.
+  if (log.length === 0) return 0
+  const pageSize = log.readUInt32BE(8)
+  const salt = log.subarray(16, 24)
+  let commits = 0
+  for (let frame = 32; frame + 24 <= log.length; frame += 24 + pageSize) {
+    const isCurrent = log.subarray(frame + 8, frame + 16).equals(salt)
+    if (isCurrent && log.readUInt32BE(frame + 4) !== 0) commits++
+  }
+  return commits
+}

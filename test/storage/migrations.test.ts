@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Database } from '../../src/storage/database.ts'
+import { openStorage } from '../../src/storage/open-storage.ts'
+import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
+import type { Migration } from '../../src/storage/schema/migration.ts'
+import { until } from '../support/running/until.ts'
+import { betweenNodes, onBothEngines } from '../support/service/service.ts'
+import { onBothStores } from '../support/stores/store.ts'
+
+const addColumn: Migration = {
+  name: 'agents-have-notes',
+  async run({ schema }) {
+    await schema
+      .alterTable('agents')
+      .addColumn('notes', 'text', (column) => column.notNull().defaultTo('none'))
+      .execute()
+  },
+}
+const nothing: Migration = { name: 'nothing', async run() {} }
+
+async function migrated(db: Database): Promise<string[]> {
+  const rows = await db.selectFrom('migrations').select('name').orderBy('migrated_at').execute()
+  return rows.map(({ name }) => name)
+}
+
+onBothStores('a second migration', (opened) => {
+  test('changes a store with data once, and the program without it goes on', async () => {
+    const { storage, engine, options } = opened()
+    const { db } = storage
+    const agent = { name: 'one', status: 'running', definition: '{}', created_at: 0, updated_at: 0 }
+    await db
+      .insertInto('agents')
+      .values({ ...agent, id: 'agt_1' })
+      .execute()
+
+    for (const _ of ['first start', 'second start']) await migrate(db, engine, [...MIGRATIONS, addColumn])
+    assert.deepEqual(await migrated(db), ['first-schema', 'agents-have-notes'])
+    assert.partialDeepStrictEqual(await db.selectFrom('agents').selectAll().execute(), [{ id: 'agt_1', notes: 'none' }])
+
+    const older = await openStorage(options)
+    await older.db
+      .insertInto('agents')
+      .values({ ...agent, id: 'agt_2', name: 'two' })
+      .execute()
+    await older.close()
+    assert.equal((await db.selectFrom('agents').select('id').execute()).length, 2)
+  })
+
+  test('that fails leaves the store as it was', async () => {
+    const { storage, engine } = opened()
+    const before = await migrated(storage.db)
+    const fails: Migration = {
+      name: 'fails',
+      async run({ schema }) {
+        await schema.createTable('half').addColumn('id', 'text').execute()
+        throw new Error('no room')
+      },
+    }
+    await assert.rejects(migrate(storage.db, engine, [...MIGRATIONS, addColumn, fails]), /no room/)
+    assert.deepEqual(await migrated(storage.db), before)
+    const tables = await storage.db.introspection.getTables()
+    assert.ok(!tables.some(({ name }) => name === 'half'))
+  })
+
+  test('that breaks older programs makes them refuse the store; a newer one that knows it goes on', async () => {
+    const { storage, engine, options } = opened()
+    const breaks: Migration = { ...nothing, name: 'agents-were-moved', breaks: true }
+    await migrate(storage.db, engine, [...MIGRATIONS, breaks])
+    await assert.rejects(openStorage(options), {
+      message:
+        'the database was changed by a newer Moorage ("agents-were-moved"), and this version cannot work with it: start that version, or restore a backup',
+    })
+    await migrate(storage.db, engine, [...MIGRATIONS, breaks, nothing])
+    assert.equal((await migrated(storage.db)).at(-1), 'nothing')
+  })
+})
+
+onBothEngines('a migration', (service, engine) => {
+  betweenNodes(engine)('does not stand in the way of others while it waits for a table, and tries again', async () => {
+    const { db } = service().app.parts.storage
+    let tries = 0
+    const alter: Migration = {
+      name: 'alter',
+      async run({ schema }) {
+        tries++
+        await schema.alterTable('webhooks').addColumn('later', 'text').execute()
+      },
+    }
+    const busy = await db.startTransaction().execute()
+    await busy.selectFrom('webhooks').select('id').execute()
+    const done = migrate(db, engine, [...MIGRATIONS, alter], { lock_ms: 100, again_ms: 50 })
+    await until('it has given up once and tries again', () => tries >= 2)
+    // A read that comes behind a try waits for the end of that try only.
+    assert.equal((await service().call('GET', '/v1/webhooks')).status, 200)
+    assert.deepEqual(await migrated(db), ['first-schema'])
+    await busy.rollback().execute()
+    await done
+    assert.deepEqual(await migrated(db), ['first-schema', 'alter'])
+  })
+
+  betweenNodes(engine)('happens once, however many start it, while an old node goes on serving', async () => {
+    const { db } = service().app.parts.storage
+    let runs = 0
+    const grow: Migration = {
+      name: 'grow',
+      async run({ schema }) {
+        runs++
+        await schema.alterTable('invocations').addColumn('later', 'text').execute()
+        await schema.createIndex('invocations_by_later').on('invocations').column('later').execute()
+      },
+    }
+    const statuses: number[] = []
+    let over = false
+    const serving = Array.from({ length: 4 }, async () => {
+      while (!over) {
+        const { status } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'go' } })
+        statuses.push(status)
+      }
+    })
+    await Promise.all(Array.from({ length: 3 }, () => migrate(db, engine, [...MIGRATIONS, grow])))
+    const before = statuses.length
+    while (statuses.length < before + 20) await service().call('GET', '/v1/agents/hello/invocations')
+    over = true
+    await Promise.all(serving)
+    assert.equal(runs, 1)
+    assert.deepEqual(new Set(statuses), new Set([200]))
+    // It would start again, too.
+    await service().restart()
+    assert.equal((await service().call('GET', '/v1/agents')).status, 200)
+  })
+})

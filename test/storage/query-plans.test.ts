@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
+import * as queue from '../../src/invocations/queue/queue-store.ts'
+import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
+import * as invocations from '../../src/invocations/store.ts'
+import { ScopeReader } from '../../src/memory/warm/scope-reader.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { CLAIMS } from '../../src/storage/leases/claims.ts'
+import { endLeases, renew } from '../../src/storage/leases/lease.ts'
+import { onBothStores } from '../support/stores/store.ts'
+
+/** Both have few rows: those that run, and those that have not completed, by their status. */
+const AMONG_RUNNING = /invocations_running|invocations_not_completed/
+
+/** What looks at a table again and again must not read all of it. */
+onBothStores('a query that comes back every few seconds', (opened) => {
+  test('renewing the claims of running requests goes by primary key', async () => {
+    const held = ['a', 'b'].map((key) => ({ key: ['key_1', key], owner: `owner-${key}`, until: 0 }))
+    const plan = await planOf((db) => renew(db, CLAIMS, held, 1))
+    assert.match(plan, opened().engine === 'sqlite' ? /SEARCH claims USING INDEX \w+ \(scope=\?/ : /claims_pkey/)
+    assert.doesNotMatch(plan, /SCAN claims|Seq Scan on claims/)
+  })
+
+  test('runs of nodes that died are found among the running, and go back into the queue from there', async () => {
+    for (const work of [
+      (db: Database) => invocations.listLapsed(db, 0, 100),
+      (db: Database) => queue.requeueLapsed(db, 0),
+      (db: Database) => endLeases(db, LEASED_RUNS, 'service:', 0),
+    ]) {
+      const plan = await planOf(work)
+      assert.match(plan, AMONG_RUNNING)
+      assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+    }
+  })
+
+  test('queued runs, and who has some, are found by the index of those that wait', async () => {
+    const options = { agent_seq: 1, limit: 3, owner: 'o', now: 0, lease_ms: 1 }
+    for (const work of [
+      (db: Database) => queue.takeQueued(db, options),
+      (db: Database) => queue.listWaitingAgents(db),
+    ]) {
+      const plan = await planOf(work)
+      assert.match(plan, /invocations_(queued|by_status)/)
+      assert.doesNotMatch(plan, /SCAN (invocations|i)(?! USING)|Seq Scan on invocations/)
+    }
+  })
+
+  test('what is new of an agent is found among the newest memories of all', async () => {
+    // PostgreSQL chooses by its statistics.
+    if (opened().engine === 'postgres') return
+    const known = { size: 3, seq: 5, generation: 'g' }
+    const plan = await planOf((db) => new ScopeReader(db).readNews({ agent_seq: 1, level: 0 }, known))
+    assert.match(plan, /SEARCH memories USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/)
+  })
+
+  test('cancelled invocations are looked for among the running', async () => {
+    const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
+    assert.match(plan, AMONG_RUNNING)
+    assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+  })
+
+  /** How the engine would run the one query that `work` makes, were its table large. */
+  async function planOf(work: (db: Database) => Promise<unknown>): Promise<string> {
+    const { storage, engine } = opened()
+    const seen: RootOperationNode[] = []
+    const recorder: KyselyPlugin = {
+      transformQuery({ node }) {
+        seen.push(node)
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    }
+    return storage.transaction(async (db) => {
+      await work(db.withPlugin(recorder))
+      // A query that is part of another comes before it.
+      const whole = seen.at(-1) as RootOperationNode
+      const { sql, parameters } = db.getExecutor().compileQuery(whole, createQueryId())
+      const run = (text: string, values: readonly unknown[]) => db.executeQuery(CompiledQuery.raw(text, [...values]))
+      if (engine === 'postgres') await run('set local enable_seqscan = off', [])
+      const { rows } = await run(`explain ${engine === 'sqlite' ? 'query plan' : ''} ${sql}`, parameters)
+      return JSON.stringify(rows)
+    })
+  }
+})

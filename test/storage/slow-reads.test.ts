@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type RawBuilder, sql } from 'kysely'
+import { openStorage, type Storage } from '../../src/storage/open-storage.ts'
+import { ReadTimeoutError } from '../../src/storage/read-limits.ts'
+import { inOneAttempt } from '../support/running/attempts.ts'
+import { PATIENCE } from '../support/running/patience.ts'
+import { standStill } from '../support/running/stand-still.ts'
+import { until, untilHolds } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Engine, withService } from '../support/service/service.ts'
+import { freshPostgres } from '../support/stores/fresh-store.ts'
+
+const WITHIN = { timeout: 30_000 * PATIENCE }
+
+for (const engine of ENGINES) {
+  describe(`a slow read on ${engine}`, () => {
+    test('holds up nobody, not even those who asked right behind it', WITHIN, () =>
+      withStorage(engine, { readTimeout: 120_000 }, (storage) =>
+        inOneAttempt(async (attempt) => {
+          const { db } = storage
+          const { read, end } = await beginSlow(engine, storage, 3 ** (attempt - 1))
+          const ended: string[] = []
+          const slow = Promise.all([1, 2].map(() => read().execute(db))).then(() => ended.push('slow'))
+          const quick = Array.from({ length: 50 }, () => db.selectFrom('settings').select('name').execute())
+          await Promise.all(quick).then(() => ended.push('quick'))
+          for (let i = 0; i < 50; i++) await db.selectFrom('settings').select('name').execute()
+          const inOrder = [...ended]
+          await end()
+          await slow
+          assert.deepEqual(inOrder, ['quick'])
+        }),
+      ),
+    )
+
+    test('is ended at its limit, and reads go on', WITHIN, () =>
+      withStorage(engine, { readTimeout: 100 }, async ({ db }) => {
+        await inOneAttempt(async () => {
+          const told = await Promise.allSettled([endlessly(engine).execute(db), endlessly(engine, 'again').execute(db)])
+          for (const outcome of told) {
+            assert.ok(outcome.status === 'rejected' && outcome.reason instanceof ReadTimeoutError, JSON.stringify(told))
+            assert.match(outcome.reason.message, /longer than 100 ms \(database\.readTimeout\)/)
+          }
+        })
+        await untilHolds(async () => {
+          const quick = Array.from({ length: 20 }, () => db.selectFrom('settings').select('name').execute())
+          await Promise.all(quick)
+        })
+        if (engine === 'postgres') await until('the server has ended it', async () => (await underWay(db)) === 0)
+      }),
+    )
+
+    test('in a transaction has no limit of its own: its changes are wanted whole', WITHIN, () =>
+      withStorage(engine, { readTimeout: 100 }, async (storage) => {
+        await storage.transaction((db) => slowly(engine).execute(db))
+      }),
+    )
+
+    test('whoever has committed reads it, whichever thread reads', WITHIN, () =>
+      withStorage(engine, {}, async ({ db }) => {
+        const slow = slowly(engine).execute(db)
+        for (let i = 0; i < 30; i++) {
+          await db
+            .insertInto('settings')
+            .values({ name: `n${i}`, value: '' })
+            .execute()
+          const reads = Array.from({ length: 4 }, () =>
+            db.selectFrom('settings').select('name').where('name', '=', `n${i}`).execute(),
+          )
+          for (const rows of await Promise.all(reads)) assert.equal(rows.length, 1)
+        }
+        await slow
+      }),
+    )
+
+    test('is 504 for whoever asked', WITHIN, () =>
+      withService(
+        engine,
+        async (service) => {
+          const { db } = service.app.parts.storage
+          const agent = await untilHolds(() => newAgent(service))
+          await untilHolds(async () => {
+            const body = { message: 'leaves a log entry' }
+            assert.equal((await service.call('POST', `/v1/agents/${agent}/invoke`, { body })).status, 200)
+          })
+          await sql`alter table logs rename to kept_logs`.execute(db)
+          // Tables of SQLite have a rowid, views do not.
+          const columns = engine === 'sqlite' ? sql`kept_logs.rowid as rowid, kept_logs.*` : sql`kept_logs.*`
+          await sql`create view logs as select ${columns} from kept_logs, (${endlessly(engine)}) as slow`.execute(db)
+          await inOneAttempt(async () => {
+            const reply = await service.call('GET', `/v1/agents/${agent}/logs?search=x`)
+            assert.equal(reply.status, 504, reply.text)
+            assert.equal(reply.body.error.code, 'timeout')
+          })
+          await untilHolds(async () => {
+            assert.equal((await service.call('GET', `/v1/agents/${agent}/memory`)).status, 200)
+          })
+          assert.match(service.log(), /a read took too long/)
+        },
+        { MOORAGE_DATABASE__READ_TIMEOUT: '100ms' },
+      ),
+    )
+  })
+}
+
+describe('a read on postgres that ends at its limit', () => {
+  test('takes no statement with it that comes behind it on the same connection', WITHIN, async () => {
+    const database = await freshPostgres()
+    const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 1, readTimeout: 100 } })
+    try {
+      await sql`select 1`.execute(storage.db)
+      const read = sql`select pg_sleep(0.05)`.execute(storage.db)
+      await delay(20)
+      // The process stands still: the limit passes, although the answer is there.
+      await standStill(300)
+      await read
+      await storage.transaction((db) => sql`select pg_sleep(1.5)`.execute(db))
+    } finally {
+      await storage.close()
+      await database.drop()
+    }
+  })
+})
+
+/** A few tenths of a second of work for the engine alone. */
+function slowly(engine: Engine, name = 'n', times = 1): RawBuilder<unknown> {
+  if (engine === 'postgres') return sql`select pg_sleep(0.4) as ${sql.ref(name)}`
+  return sql`select count(*) as ${sql.ref(name)} from (
+    with recursive counted(x) as (select 1 union all select x + 1 from counted limit ${sql.lit(times * 1_500_000)}) select x from counted)`
+}
+
+/** A read that lasts until its end is allowed. One of SQLite ends by itself. */
+async function beginSlow(engine: Engine, { transaction }: Storage, times: number) {
+  if (engine === 'sqlite') return { read: () => slowly(engine, 'n', times), end: async () => {} }
+  const lock = sql`select pg_advisory_xact_lock(77)`
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = transaction(async (db) => {
+    await lock.execute(db)
+    held.resolve()
+    await released.promise
+  })
+  await held.promise
+  const end = () => {
+    released.resolve()
+    return holding
+  }
+  return { read: () => lock, end }
+}
+
+/** What only the limit ends. A statement of SQLite cannot be ended: there it takes long enough to come to the limit. */
+function endlessly(engine: Engine, name = 'n'): RawBuilder<unknown> {
+  return engine === 'postgres' ? sql`select pg_sleep(60) as ${sql.ref(name)}` : slowly(engine, name)
+}
+
+async function underWay(db: Storage['db']): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from pg_stat_activity
+    where datname = current_database() and state = 'active' and query like '%pg_sleep(60)%'
+    and pid <> pg_backend_pid()`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+async function withStorage(
+  engine: Engine,
+  limits: { readTimeout?: number },
+  story: (storage: Storage) => Promise<void>,
+): Promise<void> {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' ? await freshPostgres() : undefined
+  const storage = await openStorage({ data, database: { url: database?.url, poolSize: 5, ...limits } })
+  try {
+    await story(storage)
+  } finally {
+    await storage.close()
+    await database?.drop()
+    await rm(data, { recursive: true })
+  }
+}

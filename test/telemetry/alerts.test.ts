@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
+import { parse } from 'yaml'
+import { evaluate, type Scrape, scrapeTarget } from '../support/clients/prometheus.ts'
+import { readDeployFile } from '../support/house/deploy-files.ts'
+import { until } from '../support/running/until.ts'
+import { startChildService } from '../support/service/child-service.ts'
+import { type Engine, type Settings, startService } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+import { createWebhook, LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
+import { unusedPort } from '../support/stores/daemon.ts'
+import { startPostgres } from '../support/stores/postgres.ts'
+import { startRedis } from '../support/stores/redis.ts'
+
+type Rule = { alert: string; expr: string }
+const { groups } = parse(readDeployFile('prometheus/moorage.rules.yaml')) as { groups: { rules: Rule[] }[] }
+const rules = groups.flatMap((group) => group.rules)
+
+/** Prometheus reads a target every 15 seconds. Here it reads when the test says so, and time passes in between. */
+const STEP_SECONDS = 15
+
+/** Reads a node, and says which alerts hold. How long an alert must hold before somebody is told is not waited for. */
+function watch(url: () => string, headers: Record<string, string> = {}) {
+  const scrapes: Scrape[] = []
+  return async (): Promise<string[]> => {
+    scrapes.push(await scrapeTarget(url(), headers, scrapes.length * STEP_SECONDS))
+    return rules.filter(({ expr }) => evaluate(expr, scrapes).length > 0).map(({ alert }) => alert)
+  }
+}
+
+const asRoot = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: 'ignore' })
+
+describe('deploy/prometheus/moorage.rules.yaml', () => {
+  const fired = new Set<string>()
+  after(() => assert.deepEqual([...fired].toSorted(), rules.map(({ alert }) => alert).toSorted()))
+  const untilFires = async (look: () => Promise<string[]>, ...alerts: string[]) => {
+    await until(alerts.join(' and '), async () => {
+      const found = await look()
+      return alerts.every((alert) => found.includes(alert))
+    })
+    for (const alert of alerts) fired.add(alert)
+  }
+  /** No alert holds, and counters were read before what follows. */
+  const untilCalm = (look: () => Promise<string[]>) =>
+    until('all is well', async () => (await look()).length === 0 && (await look()).length === 0)
+  /** A service whose telemetry is read on a port of its own, which stays the same when it is started again. */
+  const watched = async (t: TestContext, engine: Engine, settings: Settings = {}) => {
+    const port = await unusedPort()
+    const service = await startService(engine, { MOORAGE_SERVER__METRICS_PORT: String(port), ...settings })
+    t.after(() => service.stop())
+    const look = watch(() => `http://127.0.0.1:${port}/metrics`)
+    await untilCalm(look)
+    return { service, look }
+  }
+
+  test('a node that ended', async (t) => {
+    const { service, look } = await watched(t, 'sqlite')
+    await service.app.stop()
+    await untilFires(look, 'MoorageDown')
+  })
+
+  test('PostgreSQL that ended, and the requests that it costs', async (t) => {
+    const postgres = await startPostgres()
+    const { service, look } = await watched(t, 'postgres', { DATABASE_URL: postgres.url })
+    t.after(() => postgres.close())
+    await postgres.stop()
+    await until('it is noticed', () => !service.app.parts.storage.hears())
+    const goOn = async () => {
+      await Promise.all([1, 2, 3].map(() => service.call('GET', '/v1/agents')))
+      return look()
+    }
+    await untilFires(goOn, 'MoorageDatabaseDown', 'MoorageRequestsFail')
+    await postgres.start()
+  })
+
+  test('all connections to PostgreSQL in use', async (t) => {
+    const { service, look } = await watched(t, 'postgres', { MOORAGE_DATABASE__POOL_SIZE: '4' })
+    const held = Promise.all(
+      [1, 2, 3, 4, 5, 6].map(() => sql`select pg_sleep(2)`.execute(service.app.parts.storage.db)),
+    )
+    await untilFires(look, 'MoorageDatabasePoolBusy')
+    await held
+  })
+
+  test('Redis that ended', async (t) => {
+    const redis = await startRedis()
+    const { look } = await watched(t, 'sqlite', { REDIS_URL: redis.url })
+    t.after(() => redis.close())
+    await redis.stop()
+    await untilFires(look, 'MoorageRedisDown')
+  })
+
+  test('a disk that fills', async (t) => {
+    const disk = mkdtempSync(join(tmpdir(), 'moorage-disk-'))
+    try {
+      asRoot('mount', '-t', 'tmpfs', '-o', 'size=64m', 'none', disk)
+    } catch {
+      fired.add('MoorageDiskAlmostFull')
+      rmSync(disk, { recursive: true })
+      return t.skip('a disk of its own needs an account that may mount one')
+    }
+    const { look } = await watched(t, 'sqlite', { MOORAGE_DATA: join(disk, 'data') })
+    // The service has stopped by then: it was started before.
+    t.after(() => {
+      asRoot('umount', disk)
+      rmSync(disk, { recursive: true })
+    })
+    const { bavail, bsize } = statfsSync(disk)
+    writeFileSync(join(disk, 'filler'), Buffer.alloc(Math.floor(bavail * bsize * 0.97)))
+    await untilFires(look, 'MoorageDiskAlmostFull')
+  })
+
+  test('file handles that run out: clients are refused in so many words, and the log says so once', async (t) => {
+    const port = await unusedPort()
+    const settings = { MOORAGE_SERVER__METRICS_PORT: String(port) }
+    const service = await startChildService(t, 'sqlite', settings, { openFiles: 512 })
+    const look = watch(() => `http://127.0.0.1:${port}/metrics`)
+    await untilCalm(look)
+    const sockets: Socket[] = []
+    t.after(() => sockets.forEach((socket) => void socket.destroy()))
+    let refused = ''
+    const open = async () => {
+      const socket = connect(Number(new URL(service.url()).port), '127.0.0.1')
+      socket.on('error', () => {})
+      socket.on('data', (bytes) => (refused ||= bytes.toString()))
+      sockets.push(socket)
+      await new Promise((done) => socket.once('connect', done).once('close', done))
+    }
+    while (sockets.length < 600 && refused === '') await open()
+    assert.match(refused, /^HTTP\/1\.1 503 /)
+    assert.match(refused, /\r\nRetry-After: 5\r\n/i)
+    assert.match(refused, /"code":"unavailable","message":"The service has too many open connections, try again/)
+    for (let more = 0; more < 20; more++) await open()
+    await untilFires(look, 'MoorageFileHandlesAlmostOut', 'MoorageConnectionsRefused')
+    const told = () => service.output().match(/the process has no file handles left/g)?.length
+    assert.equal(await until('the line in the log', told), 1)
+    for (const socket of sockets.splice(0)) socket.destroy()
+    await until('requests are served again', () => service.send('GET', '/v1/agents'))
+  })
+
+  test('a node that was killed during a run, which is taken over and told', async (t) => {
+    const port = await unusedPort()
+    const settings = { MOORAGE_SERVER__METRICS_PORT: String(port), LOG_LEVEL: 'warn' }
+    const service = await startChildService(t, 'sqlite', settings)
+    const look = watch(() => `http://127.0.0.1:${port}/metrics`)
+    await untilCalm(look)
+    const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }
+    await service.call('POST', '/v1/agents', { name: 'slow', model: 'builtin/script', script })
+    const headers = { Prefer: 'respond-async' }
+    const { data } = await service.call('POST', '/v1/agents/slow/invoke', { message: 'go' }, headers)
+    const path = `/v1/agents/slow/invocations/${data.request_id}`
+    await until('it runs', async () => (await service.call('GET', path)).data.status === 'running')
+    await service.kill()
+    await service.start()
+    await untilFires(look, 'MoorageNodeDied')
+    const told = `"request_id":"${data.request_id}","msg":"a node died during a run, which this node took over`
+    await until('the line in the log', () => service.output().includes(told))
+  })
+
+  test('ticks that came while no node was there', async (t) => {
+    const { service, look } = await watched(t, 'sqlite')
+    const body = { message: 'go', every: '1m' }
+    const created = await service.call('POST', '/v1/agents/hello/schedules', { body })
+    assert.equal(created.status, 201, created.text)
+    await service.app.stop()
+    service.advance(600_000)
+    await service.restart()
+    await untilFires(look, 'MoorageTicksMissed')
+  })
+
+  test('a webhook whose receiver is gone', async (t) => {
+    const { service, look } = await watched(t, 'sqlite', LOCAL_RECEIVERS)
+    const inbox = await openInbox(t, (_arrival, _request, response) => response.writeHead(410).end())
+    await createWebhook(service, { url: inbox.url })
+    await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'ahoy' } })
+    await untilFires(look, 'MoorageWebhooksDisabled')
+  })
+
+  test('runs that wait too long', async (t) => {
+    const { service, look } = await watched(t, 'sqlite')
+    const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }
+    await createAgent(service, 'slow', { model: 'builtin/script', script, limits: { max_concurrency: 1 } })
+    for (const message of ['runs', 'waits']) {
+      const headers = { Prefer: 'respond-async' }
+      await service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers })
+    }
+    service.advance(301_000)
+    await untilFires(look, 'MoorageQueueStuck')
+  })
+})

@@ -1,0 +1,474 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import type { KyselyPlugin } from 'kysely'
+import { sealEntries, verifyChain } from '../../src/audit/chain.ts'
+import { newShell } from '../support/clients/cli.ts'
+import { asHost } from '../support/clients/mfa.ts'
+import { until, untilHolds } from '../support/running/until.ts'
+import { onBothEngines, type Service } from '../support/service/service.ts'
+
+type Entry = Record<string, unknown> & { seq: number | null; hash: string; prev_hash: string; request_id: string }
+
+const GENESIS = '0'.repeat(64)
+
+async function list(service: Service, query = ''): Promise<Entry[]> {
+  const { status, body, text } = await service.call('GET', `/v1/audit-log?limit=100${query}`)
+  assert.equal(status, 200, text)
+  return body.data
+}
+
+/** The entry of a request, once it has its place in the chain. */
+function entryOf(service: Service, headers: Headers): Promise<Entry> {
+  const id = headers.get('x-request-id')
+  return until(`the audit entry of ${id}`, async () =>
+    (await list(service)).find(({ request_id, seq }) => request_id === id && seq !== null),
+  )
+}
+
+/** Something that happens between two queries of the same reader. */
+function afterQuery(number: number, happens: () => Promise<unknown>): KyselyPlugin {
+  let count = 0
+  return {
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      count++
+      if (count === number) await happens()
+      return result
+    },
+  }
+}
+
+onBothEngines('audit log', (service) => {
+  const db = () => service().app.parts.storage.db
+  const newKey = async (body: Record<string, unknown>) =>
+    (await service().call('POST', '/v1/keys', { body: { name: 'test', ...body } })).body.data
+  const adminId = async () => (await service().call('GET', '/v1/keys/self')).body.data.id
+
+  describe('changes', () => {
+    test('every one leaves an entry: who, what, to which, with which fields, from where', async () => {
+      const secretWords = 'nobody may read this in the log'
+      const { body, headers } = await service().call('POST', '/v1/agents', {
+        body: { name: 'audited', instructions: secretWords, metadata: { note: secretWords } },
+      })
+      const entry = await entryOf(service(), headers)
+      const { id, seq, created_at, prev_hash, hash, ...rest } = entry
+      assert.match(String(id), /^aud_[0-9A-Z]{26}$/)
+      assert.ok(seq !== null && seq > 0)
+      assert.match(String(created_at), /^\d{4}-\d\d-\d\dT.*Z$/)
+      assert.match(hash, /^[0-9a-f]{64}$/)
+      assert.match(prev_hash, /^[0-9a-f]{64}$/)
+      assert.deepEqual(rest, {
+        actor_kind: 'key',
+        actor: await adminId(),
+        actor_name: 'first admin key',
+        action: 'createAgent',
+        agent_id: body.data.id,
+        target: body.data.id,
+        outcome: 'success',
+        code: null,
+        fields: ['name', 'instructions', 'metadata'],
+        times: 1,
+        request_id: headers.get('x-request-id'),
+        address: '127.0.0.1',
+      })
+      const rows = await db().selectFrom('audit_log').selectAll().execute()
+      assert.equal(JSON.stringify(rows).includes(secretWords), false)
+    })
+
+    test('keys, deployments and security settings name what they touched', async () => {
+      const agent = (await service().call('POST', '/v1/agents', { body: { name: 'touched' } })).body.data
+      const steps = [
+        ['POST', '/v1/keys', { name: 'k', agent_id: 'touched', role: 'viewer' }, 'createKey'],
+        ['PATCH', '/v1/agents/touched', { security: { enforceHttps: false } }, 'updateAgent'],
+        ['POST', '/v1/agents/touched/deployments', { environment: 'test', version: '1' }, 'createDeployment'],
+      ] as const
+      for (const [method, path, sent, action] of steps) {
+        const { body, headers } = await service().call(method, path, { body: sent })
+        const entry = await entryOf(service(), headers)
+        assert.deepEqual(
+          [entry.action, entry.agent_id, entry.target, entry.fields],
+          [action, agent.id, body.data.id, Object.keys(sent)],
+        )
+      }
+    })
+
+    test('a change that fails leaves none, and neither does a repeated answer', async () => {
+      await service().call('POST', '/v1/agents', { body: { name: 'once' } })
+      const failed = await service().call('POST', '/v1/agents', { body: { name: 'once' } })
+      assert.equal(failed.status, 409)
+      const repeat = () =>
+        service().call('POST', '/v1/agents', { body: { name: 'twice' }, headers: { 'Idempotency-Key': 'audit-1' } })
+      const [first, second] = [await repeat(), await repeat()]
+      assert.equal(second.headers.get('idempotent-replayed'), 'true')
+      await entryOf(service(), first.headers)
+      const ids = new Set((await list(service())).map(({ request_id }) => request_id))
+      assert.equal(ids.has(failed.headers.get('x-request-id') as string), false)
+      assert.equal(ids.has(second.headers.get('x-request-id') as string), false)
+    })
+
+    test('reading, searching and invoking leave none: invocations have receipts', async () => {
+      const replies = [
+        await service().call('GET', '/v1/agents'),
+        await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } }),
+        await service().call('POST', '/v1/agents/hello/memory/search', { body: { query: 'hi' } }),
+      ]
+      const { headers } = await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 1 } })
+      await entryOf(service(), headers)
+      const ids = new Set((await list(service())).map(({ request_id }) => request_id))
+      for (const reply of replies) {
+        assert.equal(reply.status, 200)
+        assert.equal(ids.has(reply.headers.get('x-request-id') as string), false)
+      }
+    })
+
+    test('one that is no single transaction is told before and after', async () => {
+      const { headers, status } = await service().call('DELETE', '/v1/agents/hello/memory')
+      assert.equal(status, 200)
+      const mine = await until('both entries', async () => {
+        const all = await list(service(), '&action=clearMemory')
+        const own = all.filter(({ request_id }) => request_id === headers.get('x-request-id'))
+        return own.length === 2 ? own : undefined
+      })
+      assert.deepEqual(mine.map(({ outcome }) => outcome).toSorted(), ['started', 'success'])
+    })
+
+    test('an export of a user, the callback of an invocation and a schedule that is run by hand leave entries', async () => {
+      const schedule = await service().call('POST', '/v1/agents/hello/schedules', {
+        body: { every: '1h', message: 'tick' },
+      })
+      const callback = { url: 'https://example.com/hook' }
+      const headers = { Prefer: 'respond-async' }
+      for (const [action, reply] of [
+        ['exportUser', await service().call('GET', '/v1/users/ada/export')],
+        [
+          'invokeAgent',
+          await service().call('POST', '/v1/agents/hello/invoke', { headers, body: { message: 'hi', callback } }),
+        ],
+        ['runSchedule', await service().call('POST', `/v1/agents/hello/schedules/${schedule.body.data.id}/run`)],
+      ] as const) {
+        assert.ok(reply.status < 300, reply.text)
+        const mine = await until(`the entries of ${action}`, async () => {
+          const all = await list(service(), `&action=${action}`)
+          const own = all.filter(({ request_id }) => request_id === reply.headers.get('x-request-id'))
+          return own.some(({ outcome }) => outcome === 'success') ? own : undefined
+        })
+        assert.equal(mine[0]?.address, '127.0.0.1')
+      }
+    })
+
+    test('the first one is the first start, with the key it made', async () => {
+      const first = await until('its place', async () =>
+        (await list(service(), '&action=firstStart')).find(({ seq }) => seq !== null),
+      )
+      assert.deepEqual(
+        [first.actor_kind, first.target, first.outcome, first.seq],
+        ['local', await adminId(), 'success', 1],
+      )
+    })
+
+    test('what is done on the host is the host’s', async () => {
+      const { body } = await asHost(service(), 'POST', '/v1/keys', { name: 'from the host', role: 'viewer' })
+      const entry = await until('the entry', async () =>
+        (await list(service(), '&action=createKey')).find(({ target }) => target === body.data.id),
+      )
+      assert.deepEqual([entry.actor_kind, entry.actor, entry.address], ['local', 'local', null])
+    })
+  })
+
+  describe('refusals', () => {
+    test('401, 403 and 429 leave an entry with their code; the reply does not wait for it', async () => {
+      const viewer = await newKey({ role: 'viewer' })
+      const unknown = await service().call('GET', '/v1/agents', { key: 'wrong' })
+      const forbidden = await service().call('DELETE', '/v1/agents/hello', { key: viewer.secret })
+      assert.deepEqual([unknown.status, forbidden.status], [401, 403])
+      const {
+        id: _,
+        seq: __,
+        created_at: ___,
+        prev_hash: ____,
+        hash: _____,
+        ...first
+      } = await entryOf(service(), unknown.headers)
+      assert.deepEqual(first, {
+        actor_kind: null,
+        actor: null,
+        actor_name: null,
+        action: 'listAgents',
+        agent_id: null,
+        target: null,
+        outcome: 'refused',
+        code: 'unauthorized',
+        fields: [],
+        times: 1,
+        request_id: unknown.headers.get('x-request-id'),
+        address: '127.0.0.1',
+      })
+      const second = await entryOf(service(), forbidden.headers)
+      assert.deepEqual(
+        [second.actor, second.action, second.code, second.outcome],
+        [viewer.id, 'deleteAgent', 'forbidden', 'refused'],
+      )
+    })
+
+    test('a flood becomes two entries a minute: the first at once, the others as a number', async () => {
+      // A minute of its own.
+      service().advance(60_000 - (service().app.parts.now() % 60_000))
+      const since = new Date(service().app.parts.now()).toISOString()
+      const unknown = `&outcome=refused&since=${encodeURIComponent(since)}`
+      const flood = Array.from({ length: 200 }, (_, i) =>
+        service().call('GET', `/v1/agents/a${i}`, { key: `wrong-${i}` }),
+      )
+      await Promise.all(flood)
+      const kinds = async () =>
+        (await list(service(), unknown))
+          .map(({ code, times }) => [code, times] as [string, number])
+          .toSorted(([a, x], [b, y]) => a.localeCompare(b) || x - y)
+      const before = await untilHolds(async () => {
+        const found = await kinds()
+        assert.deepEqual(found, [
+          ['rate_limited', 1],
+          ['unauthorized', 1],
+        ])
+        return found
+      })
+      assert.equal(before.length, 2)
+      service().advance(60_000)
+      await service().call('GET', '/v1/agents', { key: 'next-minute' })
+      await untilHolds(async () => {
+        const found = await kinds()
+        const told = found.reduce((sum, [, times]) => sum + times, 0)
+        assert.deepEqual([found.length, told], [5, 201])
+      })
+    })
+
+    test('what was counted is not lost when the service stops', async () => {
+      service().advance(60_000)
+      for (let i = 0; i < 3; i++) await service().call('GET', '/v1/keys', { key: 'before the stop' })
+      const counted = async () => (await list(service(), '&outcome=refused')).filter(({ times }) => Number(times) === 2)
+      const before = (await counted()).length
+      await service().restart()
+      assert.equal((await counted()).length, before + 1)
+    })
+  })
+
+  describe('GET /v1/audit-log', () => {
+    test('filters by action, actor, agent, outcome and time', async () => {
+      const { body, headers } = await service().call('POST', '/v1/agents', { body: { name: 'filtered' } })
+      const { created_at } = await entryOf(service(), headers)
+      const agent = body.data.id
+      const found = async (query: string) => (await list(service(), `&agent_id=${agent}${query}`)).length
+      assert.equal(await found(''), 1)
+      assert.equal(await found('&action=createAgent'), 1)
+      assert.equal(await found('&action=deleteAgent'), 0)
+      assert.equal(await found(`&actor=${await adminId()}`), 1)
+      assert.equal(await found('&actor=key_other'), 0)
+      assert.equal(await found('&outcome=refused'), 0)
+      assert.equal(await found(`&since=${created_at}`), 1)
+      assert.equal(await found(`&until=${created_at}`), 0)
+      const wrong = await service().call('GET', '/v1/audit-log?outcome=maybe')
+      assert.equal(wrong.status, 400)
+    })
+
+    test('403 without manage; a scoped key sees its agent only', async () => {
+      const developer = await newKey({ role: 'developer' })
+      assert.equal((await service().call('GET', '/v1/audit-log', { key: developer.secret })).status, 403)
+      const scoped = await newKey({ agent_id: 'hello', role: 'admin' })
+      const { body } = await service().call('GET', '/v1/audit-log?limit=100', { key: scoped.secret })
+      const agents = new Set(body.data.map((entry: Entry) => entry.agent_id))
+      assert.deepEqual([...agents], [scoped.agent_id])
+      const other = await service().call('GET', '/v1/audit-log?agent_id=agt_other', { key: scoped.secret })
+      assert.equal(other.status, 403)
+      assert.equal((await service().call('GET', '/v1/audit-log/head', { key: scoped.secret })).status, 403)
+    })
+  })
+
+  describe('the chain', () => {
+    const sealed = async () => {
+      await sealEntries(service().app.parts.storage)
+      return db().selectFrom('audit_log').selectAll().where('seq', 'is not', null).orderBy('seq').execute()
+    }
+
+    const readChain = async () => {
+      const entries: Entry[] = []
+      for (let offset = 0; ; offset += 100) {
+        const { body } = await service().call('GET', `/v1/audit-log?limit=100&offset=${offset}&sort=created_at`)
+        entries.push(...body.data)
+        if (!body.pagination.has_more) break
+      }
+      return entries.filter(({ seq }) => seq !== null).toSorted((a, b) => Number(a.seq) - Number(b.seq))
+    }
+
+    test('can be computed by anybody from what the API shows', async () => {
+      // The refusals of the test before may come late.
+      const { chain, head } = await until('nothing is added while it is read', async () => {
+        await sealed()
+        const read = await readChain()
+        const { body } = await service().call('GET', '/v1/audit-log/head')
+        return body.data.seq === read.length ? { chain: read, head: body.data } : undefined
+      })
+      let last = GENESIS
+      for (const [index, entry] of chain.entries()) {
+        const { seq, prev_hash, id, created_at, actor_kind, actor, action, agent_id, target } = entry
+        const { outcome, code, fields, times, request_id, address } = entry
+        const time = Date.parse(String(created_at))
+        const who = [actor_kind, actor, action, agent_id, target, outcome, code]
+        const text = JSON.stringify([seq, prev_hash, id, time, ...who, fields, times, request_id, address])
+        assert.equal(seq, index + 1)
+        assert.equal(prev_hash, last)
+        assert.equal(entry.hash, createHash('sha256').update(text).digest('hex'))
+        last = entry.hash
+      }
+      assert.deepEqual(head, { seq: chain.length, hash: last })
+    })
+
+    test('stays one when many write at once, on several nodes', async () => {
+      const other = service().engine === 'postgres' ? await service().beside() : undefined
+      const nodes = other ? [service(), other] : [service()]
+      const replies = await Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          (nodes[i % nodes.length] as Service).call('POST', '/v1/agents', { body: { name: `many-${i}` } }),
+        ),
+      )
+      for (const { headers } of replies) await entryOf(service(), headers)
+      await other?.stop()
+      const verdict = await verifyChain(db())
+      assert.equal(verdict.ok, true, JSON.stringify(verdict))
+    })
+
+    test('links of many sealers at once do not cross', async () => {
+      const { storage, newId, now } = service().app.parts
+      const write = async (i: number) => {
+        const row = { id: newId('aud', now()), created_at: now(), action: 'crowded', outcome: 'success' }
+        await db()
+          .insertInto('audit_log')
+          .values({ ...row, fields: '[]', times: 1, request_id: `req_${i}` })
+          .execute()
+        await sealEntries(storage)
+      }
+      await Promise.all(Array.from({ length: 60 }, (_, i) => write(i)))
+      const waiting = await db().selectFrom('audit_log').select('id').where('seq', 'is', null).execute()
+      assert.deepEqual(waiting, [])
+      assert.equal((await verifyChain(db())).ok, true)
+    })
+
+    test('an entry that a crash left without its place gets it at the next start', async () => {
+      const { storage, newId, now } = service().app.parts
+      const row = { id: newId('aud', now()), created_at: now(), action: 'left', outcome: 'success' }
+      await storage.db
+        .insertInto('audit_log')
+        .values({ ...row, fields: '[]', times: 1, request_id: 'req_left' })
+        .execute()
+      await service().restart()
+      await until('its place', async () => (await list(service(), '&action=left')).find(({ seq }) => seq !== null))
+    })
+
+    test('verifyChain finds what was altered, removed, put in or cut off', async () => {
+      const rows = await sealed()
+      const middle = rows[Math.floor(rows.length / 2)] as (typeof rows)[number]
+      const seq = middle.seq as number
+      const head = rows.at(-1) as (typeof rows)[number]
+      const change = (changes: Record<string, string | number>) =>
+        db().updateTable('audit_log').set(changes).where('id', '=', middle.id).execute()
+
+      assert.deepEqual(await verifyChain(db()), {
+        ok: true,
+        entries: rows.length,
+        head: { seq: head.seq, hash: head.hash },
+      })
+      await change({ actor: 'somebody else' })
+      assert.deepEqual(await verifyChain(db()), { ok: false, seq, problem: 'the entry was altered' })
+      await change({ actor: middle.actor as string, hash: GENESIS })
+      assert.deepEqual(await verifyChain(db()), { ok: false, seq, problem: 'the entry was altered' })
+      await change({ hash: middle.hash as string, prev_hash: GENESIS })
+      assert.deepEqual(await verifyChain(db()), {
+        ok: false,
+        seq,
+        problem: 'the entry does not follow the one before it',
+      })
+      await change({ prev_hash: middle.prev_hash as string })
+
+      await db().deleteFrom('audit_log').where('id', '=', middle.id).execute()
+      assert.deepEqual(await verifyChain(db()), { ok: false, seq, problem: 'the entry is missing' })
+      const { position: _, ...whole } = middle
+      await db().insertInto('audit_log').values(whole).execute()
+
+      await db().deleteFrom('audit_log').where('id', '=', head.id).execute()
+      assert.deepEqual(await verifyChain(db()), { ok: false, seq: head.seq, problem: 'the entry is missing' })
+      const { position: __, ...last } = head
+      await db().insertInto('audit_log').values(last).execute()
+      assert.equal((await verifyChain(db())).ok, true)
+    })
+
+    test('a pinned head finds a chain that was computed anew', async () => {
+      const rows = await sealed()
+      const head = rows.at(-1) as (typeof rows)[number]
+      const pinned = { seq: head.seq as number, hash: head.hash as string }
+      assert.equal((await verifyChain(db(), pinned)).ok, true)
+      const forged = { ...pinned, hash: GENESIS }
+      assert.deepEqual(await verifyChain(db(), forged), {
+        ok: false,
+        seq: pinned.seq,
+        problem: 'the entry is not the one that was pinned',
+      })
+      assert.deepEqual(await verifyChain(db(), { seq: pinned.seq + 1, hash: GENESIS }), {
+        ok: false,
+        seq: pinned.seq + 1,
+        problem: 'the chain ends before the pinned entry',
+      })
+    })
+
+    test('moorage audit verify says so on the host, with the exit code', async () => {
+      const shell = newShell()
+      const settings = service().app.parts.config
+      const env = {
+        MOORAGE_DATA: service().data,
+        ...(settings.database.url && { DATABASE_URL: settings.database.url }),
+      }
+      try {
+        const head = await shell.moorage(['audit', 'head'], { env })
+        assert.equal(head.code, 0, head.stderr)
+        const good = await shell.moorage(['audit', 'verify', '--pinned', head.stdout.trim()], { env })
+        assert.equal(good.code, 0, good.stderr)
+        assert.match(good.stderr, /\d+ entries hold/)
+        assert.equal(good.stdout, head.stdout)
+        const bad = await shell.moorage(['audit', 'verify', '--pinned', `1:${GENESIS}`], { env })
+        assert.equal(bad.code, 1)
+        assert.match(bad.stderr, /does not hold at entry 1: the entry is not the one that was pinned/)
+        const typo = await shell.moorage(['audit', 'verify', '--pinned', 'x'], { env })
+        assert.equal(typo.code, 2)
+      } finally {
+        shell.remove()
+      }
+    })
+
+    test('what retention removes leaves a chain that verifies from there on', async () => {
+      const { removeOldEntries } = await import('../../src/audit/chain.ts')
+      const rows = await sealed()
+      const old = rows.slice(0, 3)
+      const before = Math.max(...old.map(({ created_at }) => created_at)) + 1
+      assert.equal(await removeOldEntries(db(), before, 2), 2)
+      const verdict = await verifyChain(db())
+      assert.deepEqual([verdict.ok, verdict.ok && verdict.entries], [true, rows.length - 2])
+      const removed = rows[0] as (typeof rows)[number]
+      assert.deepEqual(await verifyChain(db(), { seq: 1, hash: removed.hash as string }), {
+        ok: false,
+        seq: 1,
+        problem: 'the pinned entry was removed by retention: pin a newer one',
+      })
+      const far = service().app.parts.now() + 1
+      // Whichever query it comes after, retention is no false alarm.
+      for (let query = 1; query <= 4; query++) {
+        const meanwhile = afterQuery(query, () => removeOldEntries(db(), far, 1))
+        assert.equal((await verifyChain(db().withPlugin(meanwhile))).ok, true, `after query ${query}`)
+      }
+      const all = afterQuery(1, () => removeOldEntries(db(), far, 1_000))
+      assert.deepEqual((await verifyChain(db().withPlugin(all))).ok, true)
+      while ((await removeOldEntries(db(), far, 100)) > 0);
+      assert.equal((await verifyChain(db())).ok, true)
+      const { headers } = await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 0 } })
+      await entryOf(service(), headers)
+      assert.deepEqual((await verifyChain(db())).ok, true)
+    })
+  })
+})

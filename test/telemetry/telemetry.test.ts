@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import project from '../../package.json' with { type: 'json' }
+import { readSamples } from '../support/clients/prometheus.ts'
+import { readDeployFile } from '../support/house/deploy-files.ts'
+import { until } from '../support/running/until.ts'
+import { ENGINES, type Service, startService, withService } from '../support/service/service.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+/** Every sample by its name and labels. */
+function parseText(text: string): Map<string, number> {
+  return new Map(
+    readSamples(text).map(({ name, labels, value }) => {
+      const pairs = Object.entries(labels).map(([label, of]) => `${label}="${of}"`)
+      return [pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`, value]
+    }),
+  )
+}
+
+const { version } = project
+
+async function scrape(service: Service): Promise<Map<string, number>> {
+  const response = await fetch(`${service.url}/metrics`, { headers: { Authorization: `Bearer ${service.admin}` } })
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  return parseText(await response.text())
+}
+
+for (const engine of ENGINES) {
+  describe(`telemetry on ${engine}`, () => {
+    test('counts requests by operation and status, runs, tokens, commits and look-ups', () =>
+      withService(engine, async (service) => {
+        const before = await scrape(service)
+        for (const message of ['one', 'two']) {
+          await service.call('POST', '/v1/agents/hello/invoke', { body: { message } })
+        }
+        await service.call('POST', '/v1/agents/hello/invoke', { body: {} })
+        await service.call('GET', '/v1/agents', { key: null })
+        const after = await scrape(service)
+        const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
+        assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="200"}'), 2)
+        assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="400"}'), 1)
+        assert.equal(grown('moorage_http_requests_total{operation="listAgents",status="401"}'), 1)
+        assert.equal(grown('moorage_http_request_duration_seconds_count{operation="invokeAgent"}'), 3)
+        assert.equal(grown('moorage_http_request_duration_seconds_bucket{operation="invokeAgent",le="+Inf"}'), 3)
+        assert.equal(grown('moorage_runs_total{status="completed"}'), 2)
+        assert.ok(grown('moorage_tokens_total{direction="in"}') > 0)
+        assert.ok(grown('moorage_journal_batch_entries_sum') >= 2)
+        assert.ok(grown('moorage_cache_lookups_total{cache="agents",result="hit"}') > 0)
+        const { node } = process.versions
+        assert.equal(after.get(`moorage_info{version="${version}",node_version="${node}",engine="${engine}"}`), 1)
+        assert.equal(after.get('moorage_database_up'), 1)
+        assert.ok((after.get('moorage_disk_free_bytes') ?? 0) < (after.get('moorage_disk_size_bytes') ?? 0))
+        assert.ok((after.get('process_open_fds') ?? 0) < (after.get('process_max_fds') ?? 0))
+        assert.equal(after.get('moorage_database_waiting'), 0)
+        assert.ok((after.get('moorage_database_connections{state="idle"}') ?? 0) > 0)
+        assert.ok((after.get('process_resident_memory_bytes') ?? 0) > 10_000_000)
+      }))
+
+    test('counts a run once, where its end is written, and the tokens of each attempt', () =>
+      withService(engine, async (service) => {
+        const script = { rules: [{ call: { tool: 'lost', arguments: {} }, reply: 'found' }] }
+        const tools = [{ type: 'http', name: 'lost', url: 'https://127.0.0.1:1/' }]
+        await createAgent(service, 'mover', { model: 'builtin/script', script, tools })
+        const { live, node, storage } = service.app.parts
+        const { write } = storage
+        let isMoved = false
+        // Another node takes the run over just before its end, and dies.
+        storage.write = async (batch) => {
+          if (!isMoved && batch.endings.some(({ of }) => of.columns.includes('response'))) {
+            isMoved = true
+            const moved = { owner: 'another node', lease_until: 1 }
+            await storage.db.updateTable('invocations').set(moved).where('owner', '=', node).execute()
+          }
+          return write(batch)
+        }
+        const { body } = await service.call('POST', '/v1/agents/mover/invoke', {
+          body: { message: 'go' },
+          headers: { Prefer: 'respond-async' },
+        })
+        const id = body.data.request_id
+        await until('it is moved', () => isMoved && live.find(id) === undefined)
+        assert.equal((await scrape(service)).get('moorage_runs_total{status="completed"}') ?? 0, 0)
+        const first = (await scrape(service)).get('moorage_tokens_total{direction="in"}') ?? 0
+        service.app.jobs.wake()
+        const path = `/v1/agents/mover/invocations/${id}`
+        const receipt = await until('the end', async () => {
+          const { data } = (await service.call('GET', path)).body
+          return data.status === 'completed' ? data : undefined
+        })
+        await until('it is left', () => live.find(id) === undefined)
+        const samples = await scrape(service)
+        assert.equal(samples.get('moorage_runs_total{status="completed"}'), 1)
+        const again = receipt.usage.input_tokens - receipt.steps[0].usage.input_tokens
+        assert.equal(samples.get('moorage_tokens_total{direction="in"}'), first + again)
+      }))
+
+    test('tells how much waits in the queues, and since when', () =>
+      withService(engine, async (service) => {
+        const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }
+        await createAgent(service, 'slow', { model: 'builtin/script', script, limits: { max_concurrency: 1 } })
+        const ask = (message: string) =>
+          service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers: { Prefer: 'respond-async' } })
+        await ask('runs')
+        await until('it runs', () => service.app.parts.live.all().some(({ began }) => began))
+        await ask('waits')
+        await ask('waits too')
+        const samples = await scrape(service)
+        assert.equal(samples.get('moorage_queue_depth{queue="runs"}'), 2)
+        assert.equal(samples.get('moorage_leases{queue="runs"}'), 1)
+        assert.equal(samples.get('moorage_runs_live'), 1)
+        assert.equal(samples.get('moorage_queue_depth{queue="deliveries"}'), 0)
+        service.advance(5_000)
+        assert.ok(((await scrape(service)).get('moorage_queue_oldest_seconds{queue="runs"}') ?? 0) >= 5)
+      }))
+  })
+}
+
+describe('GET /metrics', () => {
+  test('needs a key that may manage', () =>
+    withService('sqlite', async (service) => {
+      const viewer = await createKey(service, { permissions: ['read', 'write', 'delete'] })
+      assert.equal((await service.call('GET', '/metrics', { key: null })).status, 401)
+      const refused = await service.call('GET', '/metrics', { key: viewer.secret })
+      assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden'])
+      const agent_id = await createAgent(service, 'one')
+      const scoped = await createKey(service, { role: 'admin', agent_id })
+      assert.equal((await service.call('GET', '/metrics', { key: scoped.secret })).status, 403)
+      assert.equal((await service.call('GET', '/v1/telemetry', { key: scoped.secret })).status, 403)
+    }))
+
+  test('shows what GET /v1/telemetry shows', () =>
+    withService('sqlite', async (service) => {
+      const { body } = await service.call('GET', '/v1/telemetry')
+      const names = body.data.readings.flatMap(({ samples }: { samples: { name: string }[] }) =>
+        samples.map(({ name }) => name),
+      )
+      const found = new Set([...(await scrape(service)).keys()].map((sample) => sample.replace(/\{.*/, '')))
+      for (const name of names) assert.ok(found.has(name), name)
+    }))
+
+  test('names no agent, user or key: labels have few values', () =>
+    withService('sqlite', async (service) => {
+      await createAgent(service, 'harbour-pilot')
+      const context = { user_id: 'user-of-labels', session_id: 'session-of-labels' }
+      await service.call('POST', '/v1/agents/harbour-pilot/invoke', { body: { message: 'hello', context } })
+      await service.call('GET', '/v1/agents/harbour-pilot-who-is-not-there')
+      await service.call('GET', '/nowhere/at/all')
+      const text = [...(await scrape(service)).keys()].join('\n')
+      assert.doesNotMatch(text, /harbour|of-labels|nowhere|mrg_|agt_|key_/)
+      // Prometheus keeps that label for summaries, and we have none.
+      assert.doesNotMatch(text, /quantile/)
+    }))
+
+  test('answers without a key on a port of its own, where there is nothing else', async (t) => {
+    const service = await startService('sqlite', { MOORAGE_SERVER__METRICS_PORT: '0' })
+    t.after(() => service.stop())
+    const [, port] = /"port":(\d+),"msg":"Prometheus/.exec(service.log()) ?? assert.fail(service.log())
+    const own = await fetch(`http://127.0.0.1:${port}/metrics`)
+    assert.ok(parseText(await own.text()).has('moorage_runs_live'))
+    assert.equal((await fetch(`http://127.0.0.1:${port}/v1/agents`)).status, 404)
+    assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST' })).status, 404)
+  })
+})
+
+describe('deploy/grafana/moorage.json', () => {
+  test('asks only for what the service tells', () =>
+    withService('sqlite', async (service) => {
+      const { panels } = JSON.parse(readDeployFile('grafana/moorage.json')) as {
+        panels: { title: string; targets?: { expr: string }[] }[]
+      }
+      const { body } = await service.call('GET', '/v1/telemetry')
+      const known = new Set(body.data.readings.map(({ name }: { name: string }) => name))
+      const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+      assert.ok(asked.length >= 10)
+      for (const expr of asked) {
+        const names = expr.match(/\b(?:moorage|process|nodejs)_\w+/g) ?? []
+        assert.ok(names.length > 0, expr)
+        for (const name of names) assert.ok(known.has(name.replace(/_(?:bucket|sum|count)$/, '')), name)
+      }
+    }))
+})

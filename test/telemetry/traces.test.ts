@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { LOCAL_TOOLS, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
+import { PATIENCE } from '../support/running/patience.ts'
+import { type Service, startService } from '../support/service/service.ts'
+import { localProvider } from '../support/service/with-model.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+type Value = { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean; arrayValue?: object }
+type Span = {
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  name: string
+  kind: number
+  attributes: { key: string; value: Value }[]
+  status: { code?: number }
+}
+
+type Metric = { name: string; histogram: { dataPoints: { explicitBounds: number[] }[] } }
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const CALLER = 'b7ad6b7169203331'
+const SECRET_MESSAGE = 'the harbour master hides the keys'
+
+/** A collector: what it is sent, as OTLP has it. */
+async function startCollector() {
+  const bodies: { path: string; headers: IncomingHttpHeaders; body: string }[] = []
+  const server = await startLocalServer(async (request, response) => {
+    bodies.push({ path: request.url ?? '', headers: request.headers, body: await readBody(request) })
+    response.setHeader('content-type', 'application/json').end('{}')
+  })
+  const parsed = (path: string) => bodies.filter((one) => one.path === path).map(({ body }) => JSON.parse(body))
+  return {
+    ...server,
+    bodies,
+    spans: (): Span[] =>
+      parsed('/v1/traces').flatMap(({ resourceSpans }) =>
+        resourceSpans.flatMap(({ scopeSpans }: { scopeSpans: { spans: Span[] }[] }) =>
+          scopeSpans.flatMap(({ spans }) => spans),
+        ),
+      ),
+    metrics: (): Metric[] =>
+      parsed('/v1/metrics').flatMap(({ resourceMetrics }) =>
+        resourceMetrics.flatMap(({ scopeMetrics }: { scopeMetrics: { metrics: Metric[] }[] }) =>
+          scopeMetrics.flatMap(({ metrics }) => metrics),
+        ),
+      ),
+  }
+}
+
+const boundsOf = ({ dataPoints: [first] }: Metric['histogram']) => first?.explicitBounds
+
+function attribute(span: Span, key: string): unknown {
+  const value = span.attributes.find((one) => one.key === key)?.value
+  return value && (value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue)
+}
+
+describe('OpenTelemetry', () => {
+  let model: ModelServer
+  let tool: Awaited<ReturnType<typeof startLocalServer>>
+  const toolHeaders: IncomingHttpHeaders[] = []
+  before(async () => {
+    model = await startModelServer()
+    tool = await startLocalServer(async (request, response) => {
+      toolHeaders.push(request.headers)
+      await readBody(request)
+      response.end('{"depth":12}')
+    })
+  })
+  after(async () => {
+    await model.close()
+    await tool.close()
+  })
+
+  /** Runs the story on a service that tells a collector of it; resolves with what was told when the service has stopped. */
+  async function told(settings: Record<string, string>, story: (service: Service) => Promise<void>) {
+    const collector = await startCollector()
+    const service = await startService('sqlite', {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=let%20me%20in',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=tests',
+      ...LOCAL_TOOLS,
+      ...localProvider(model.url),
+      ...settings,
+    })
+    try {
+      await story(service)
+    } finally {
+      await service.stop()
+      await collector.close()
+    }
+    return collector
+  }
+
+  const sounding = () => ({
+    model: 'local/harbour-1',
+    tools: [{ type: 'http', name: 'depth', description: 'depth of water', method: 'GET', url: `${tool.url}/depth` }],
+  })
+
+  test('one trace goes from the request through the model and the tools, and on to whom they call', async () => {
+    model.reset()
+    toolHeaders.length = 0
+    model.reply({ calls: [{ name: 'depth', arguments: {} }] }, { text: ['twelve metres'] })
+    const collector = await told({}, async (service) => {
+      await createAgent(service, 'pilot', sounding())
+      const { status } = await service.call('POST', '/v1/agents/pilot/invoke', {
+        body: { message: SECRET_MESSAGE, context: { session_id: 'session-1' } },
+        headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
+      })
+      assert.equal(status, 200)
+    })
+    const spans = collector.spans().filter(({ traceId }) => traceId === TRACE)
+    const named = (name: string) => spans.filter((span) => span.name === name)
+    const [request] = named('POST /v1/agents/{agent_id}/invoke')
+    const [run] = named('invoke_agent pilot')
+    const chats = named('chat harbour-1')
+    const [call] = named('execute_tool depth')
+    assert.ok(request && run && call)
+    assert.equal(chats.length, 2)
+    assert.equal(spans.length, 5)
+
+    assert.equal(request.parentSpanId, CALLER)
+    assert.equal(run.parentSpanId, request.spanId)
+    for (const step of [...chats, call]) assert.equal(step.parentSpanId, run.spanId)
+    assert.deepEqual(
+      [request, run, chats[0], call].map((span) => span?.kind),
+      [2, 1, 3, 1],
+    )
+    const sent = model.requests.map(({ headers }) => headers['traceparent'])
+    assert.deepEqual(
+      sent,
+      chats.map(({ spanId }) => `00-${TRACE}-${spanId}-01`),
+    )
+    assert.equal(toolHeaders[0]?.['traceparent'], `00-${TRACE}-${call.spanId}-01`)
+
+    assert.equal(attribute(request, 'http.response.status_code'), 200)
+    assert.deepEqual(
+      ['http.route', 'url.path', 'url.scheme'].map((key) => attribute(request, key)),
+      ['/v1/agents/{agent_id}/invoke', '/v1/agents/pilot/invoke', 'http'],
+    )
+    assert.match(String(attribute(request, 'moorage.request_id')), /^req_/)
+    assert.deepEqual(
+      ['gen_ai.operation.name', 'gen_ai.agent.name', 'gen_ai.conversation.id'].map((key) => attribute(run, key)),
+      ['invoke_agent', 'pilot', 'session-1'],
+    )
+    for (const chat of chats) {
+      assert.equal(attribute(chat, 'gen_ai.operation.name'), 'chat')
+      assert.equal(attribute(chat, 'gen_ai.provider.name'), 'local')
+      assert.equal(attribute(chat, 'gen_ai.request.model'), 'harbour-1')
+      assert.equal(attribute(chat, 'gen_ai.response.model'), 'harbour-1')
+      assert.ok(Number(attribute(chat, 'gen_ai.usage.input_tokens')) > 0)
+    }
+    assert.equal(attribute(call, 'gen_ai.tool.name'), 'depth')
+    for (const span of spans) {
+      assert.ok(!span.status.code, `${span.name} succeeded: its status stays unset`)
+      assert.equal(attribute(span, 'gen_ai.system'), undefined)
+    }
+    // The buckets that the conventions for generative AI want.
+    assert.deepEqual(
+      Object.fromEntries(collector.metrics().map(({ name, histogram }) => [name, boundsOf(histogram)])),
+      {
+        'gen_ai.client.operation.duration': [
+          0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+        ],
+        'gen_ai.client.token.usage': [
+          1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
+        ],
+      },
+    )
+    for (const { headers, body } of collector.bodies) {
+      assert.equal(headers['x-collector-key'], 'let me in')
+      assert.match(body, /deployment\.environment\.name/)
+      assert.ok(!body.includes(SECRET_MESSAGE), 'contents are not told unless asked for')
+    }
+  })
+
+  test('contents are told where the operator asks for it', async () => {
+    model.reset()
+    const collector = await told({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }, async (service) => {
+      await createAgent(service, 'pilot', sounding())
+      await service.call('POST', '/v1/agents/pilot/invoke', { body: { message: SECRET_MESSAGE } })
+    })
+    const run = collector.spans().find(({ name }) => name === 'invoke_agent pilot')
+    assert.ok(run)
+    const said = { role: 'user', parts: [{ type: 'text', content: SECRET_MESSAGE }] }
+    assert.deepEqual(JSON.parse(String(attribute(run, 'gen_ai.input.messages'))), [said])
+    assert.match(String(attribute(run, 'gen_ai.output.messages')), /"role":"assistant"/)
+  })
+
+  test('what fails says so', async () => {
+    model.reset()
+    model.reply({ status: 400, body: { error: { message: 'no' } } })
+    const collector = await told({}, async (service) => {
+      await createAgent(service, 'pilot', sounding())
+      const { status } = await service.call('POST', '/v1/agents/pilot/invoke', { body: { message: 'hello' } })
+      assert.equal(status, 500)
+      await service.call('GET', '/v1/agents/nobody')
+    })
+    const errors = collector
+      .spans()
+      .filter(({ status }) => status.code === 2)
+      .map((span) => [span.name, attribute(span, 'error.type')])
+    assert.deepEqual(
+      new Map(errors as [string, unknown][]),
+      new Map<string, unknown>([
+        ['chat harbour-1', 'ModelFailure'],
+        ['invoke_agent pilot', 'server_error'],
+        ['POST /v1/agents/{agent_id}/invoke', '500'],
+      ]),
+    )
+    const refused = collector.spans().find((span) => attribute(span, 'http.response.status_code') === 404)
+    assert.ok(refused && !refused.status.code, 'what a client did wrong is no error of the service')
+  })
+
+  test('a background run has a trace of its own', async () => {
+    model.reset()
+    const collector = await told({}, async (service) => {
+      await createAgent(service, 'pilot', sounding())
+      const { body } = await service.call('POST', '/v1/agents/pilot/invoke', {
+        body: { message: 'hello' },
+        headers: { Prefer: 'respond-async' },
+      })
+      await service.call('GET', `/v1/agents/pilot/invocations/${body.data.request_id}/stream`)
+    })
+    const run = collector.spans().find(({ name }) => name === 'invoke_agent pilot')
+    assert.ok(run && !run.parentSpanId)
+    assert.match(String(attribute(run, 'moorage.request_id')), /^req_/)
+  })
+
+  test('a sampler may leave traces out', async () => {
+    const collector = await told({ OTEL_TRACES_SAMPLER: 'always_off' }, async (service) => {
+      await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'hello' } })
+    })
+    assert.deepEqual(collector.spans(), [])
+  })
+
+  test('a collector that is gone, or a traceparent that is none, harms nobody', async () => {
+    const service = await startService('sqlite', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
+    for (const traceparent of ['nonsense', `00-${'0'.repeat(32)}-${CALLER}-01`, '']) {
+      const { status } = await service.call('POST', '/v1/agents/hello/invoke', {
+        body: { message: 'hello' },
+        headers: { traceparent },
+      })
+      assert.equal(status, 200)
+    }
+    const started = performance.now()
+    await service.stop()
+    assert.ok(performance.now() - started < 7_000 * PATIENCE, 'it was waited for')
+    assert.match(service.log(), /the OpenTelemetry collector is not told everything/)
+  })
+
+  test('its packages are loaded only where there is a collector', () => {
+    const source = readFileSync(new URL('../../src/telemetry/open-telemetry.ts', import.meta.url), 'utf8')
+    const imports = source.match(/^import .*@opentelemetry.*$/gm) ?? []
+    for (const line of imports) assert.match(line, /^import type /)
+  })
+})

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, test } from 'node:test'
+import * as claims from '../../src/storage/leases/claims.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines } from '../support/service/service.ts'
+import { approver, refundingAgent, startWaiting, untilStatus } from '../support/slices/approvals.ts'
+import { createWebhook, LOCAL_RECEIVERS } from '../support/slices/webhooks.ts'
+
+const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
+const WORD = 'diagnosis'
+
+onBothEngines(
+  'what was answered under an Idempotency-Key',
+  (service) => {
+    /** A request that can be sent again. */
+    const keyed = (path: string, body?: object, key = service().admin) => {
+      const options = { key, headers: { 'Idempotency-Key': randomUUID() }, ...(body && { body }) }
+      return () => service().call('POST', path, options)
+    }
+    const queue = async () => {
+      const agent = await newAgent(service(), SLOW)
+      const context = { user_id: 'alice' }
+      const options = { body: { message: WORD, context }, headers: { Prefer: 'respond-async' } }
+      const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, options)
+      const { request_id } = body.data
+      return { agent, request_id, path: `/v1/agents/${agent}/invocations/${request_id}` }
+    }
+    const erase = async (path: string) => {
+      const { status, text } = await service().call('DELETE', path)
+      assert.equal(status, 200, text)
+    }
+    const wordsInReplies = async () => {
+      const rows = await service().app.parts.storage.db.selectFrom('claims').select('body').execute()
+      return rows.filter(({ body }) => body?.includes(WORD)).length
+    }
+
+    describe('about a run goes when the run is erased', () => {
+      test('to its cancellation', async () => {
+        const { path } = await queue()
+        const cancel = keyed(`${path}/cancel`)
+        assert.equal((await cancel()).body.data.message, WORD)
+        await erase(path)
+        assert.equal(await wordsInReplies(), 0)
+        assert.equal((await cancel()).status, 404)
+      })
+
+      test('to its cancellation as a response', async () => {
+        const agent = await newAgent(service(), SLOW)
+        const asked = { model: agent, input: WORD, instructions: WORD, background: true }
+        const { body } = await service().call('POST', '/v1/responses', { body: asked })
+        const cancel = keyed(`/v1/responses/${body.id}/cancel`)
+        const cancelled = await cancel()
+        assert.equal(cancelled.status, 200, cancelled.text)
+        assert.ok(cancelled.text.includes(WORD))
+        await erase(`/v1/responses/${body.id}`)
+        assert.equal(await wordsInReplies(), 0)
+        assert.equal((await cancel()).status, 404)
+      })
+
+      test('to a decision', async () => {
+        const agent = await newAgent(service(), refundingAgent({ url: 'http://127.0.0.1:59999' }))
+        const { path, approval } = await startWaiting(service(), agent, WORD)
+        const decide = keyed(approval, { decision: 'reject', note: `no ${WORD}` }, await approver(service()))
+        assert.equal((await decide()).body.data.note, `no ${WORD}`)
+        await untilStatus(service(), path, 'completed')
+        await erase(path)
+        assert.equal(await wordsInReplies(), 0)
+        assert.equal((await decide()).status, 404)
+      })
+
+      test('also if it is just being stored', async () => {
+        const { path, request_id } = await queue()
+        await service().call('POST', `${path}/cancel`)
+        const { db } = service().app.parts.storage
+        const lease = { key: ['somebody', randomUUID()], owner: 'a node', until: Date.now() + 60_000 }
+        const request = { fingerprint: 'cancel', request_id }
+        await claims.claim(db, lease, request, Date.now())
+        await erase(path)
+        assert.equal(await claims.complete(db, lease, { status: 200, headers: {}, body: WORD }), false)
+        const next = await claims.claim(db, { ...lease, owner: 'next' }, request, Date.now())
+        assert.equal(next.state, 'claimed')
+      })
+    })
+
+    test('and events of a run that ends while its user is erased go with the user', async (t) => {
+      const agent = await newAgent(service())
+      // Nobody listens there: the events wait.
+      await createWebhook(service(), { url: 'http://127.0.0.1:59999', agent_id: agent, events: ['*'] })
+      const say = keyed(`/v1/agents/${agent}/invoke`, { message: WORD, context: { user_id: 'bob' } })
+      const { storage } = service().app.parts
+      const { transaction } = storage
+      t.after(() => Object.assign(storage, { transaction }))
+      // The erasure has looked for what there is when it begins to write.
+      storage.transaction = async (work) => {
+        storage.transaction = transaction
+        assert.equal((await say()).status, 200)
+        return transaction(work)
+      }
+      const { body } = await service().call('DELETE', '/v1/users/bob')
+      const { invocations, events, replies } = body.data
+      assert.deepEqual({ invocations, events, replies }, { invocations: 1, events: 1, replies: 1 })
+      assert.equal(await wordsInReplies(), 0)
+      const told = await storage.db.selectFrom('events').select('body').execute()
+      assert.ok(told.length > 0 && told.every((event) => !event.body.includes(WORD)))
+      const again = await say()
+      assert.equal(again.status, 404)
+    })
+  },
+  LOCAL_RECEIVERS,
+)

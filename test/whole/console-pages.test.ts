@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { checkAccess } from '../support/clients/check-access.ts'
+import { inConsole } from '../support/console/console.ts'
+import { fillForConsole, PAGES, SEED_SETTINGS } from '../support/console/console-seed.ts'
+import type { Visit } from '../support/console/console-visit.ts'
+import { filesOf } from '../support/house/imports.ts'
+import { type PrefixProxy, startPrefixProxy } from '../support/outside/prefix-proxy.ts'
+import { untilHolds } from '../support/running/until.ts'
+
+const BUILT = new URL('../../dist/console/', import.meta.url)
+const MOST_REQUESTS = 3
+
+/** Something that each page has from the store. */
+const SHOWN: Record<(typeof PAGES)[number], string> = {
+  agents: 'night-watch',
+  playground: 'Which mooring rope of 12 mm',
+  deployments: 'Knows the stock',
+  deployment: 'v1.1.0 in production',
+  logs: 'Invocation completed',
+  metrics: '3 (1',
+  memory: 'Do you have a mooring rope',
+  schedules: 'Morning round',
+  settings: 'Be brief and friendly',
+  'settings-tools': 'Pays money back',
+  'settings-yaml': 'the stock system did not answer',
+  activity: 'How long does a refund take?',
+  request: 'customer-',
+  approvals: 'amount: 250',
+  system: 'SQLite',
+  audit: 'createAgent',
+  sessions: 'this one',
+  configuration: 'webhooks.allowInsecure',
+  webhooks: '127.0.0.1:4999',
+  webhook: 'agent.failed',
+  delivery: 'What is sent',
+  connections: 'local',
+  secrets: 'SHOP_TOKEN',
+  keys: 'shop backend',
+  key: 'reports',
+}
+
+inConsole(
+  'the pages of the console',
+  (visit, service) => {
+    let proxy: PrefixProxy
+    let paths: Awaited<ReturnType<typeof fillForConsole>>
+    let window: Visit
+    before(async () => {
+      proxy = await startPrefixProxy(service().url, '/tools/moorage')
+      paths = await fillForConsole(service(), { perHour: 1 })
+      window = await visit('/', { url: proxy.url, isStill: true })
+    })
+    after(async () => {
+      await window.leave()
+      await proxy.close()
+    })
+
+    for (const name of PAGES) {
+      test(`${name}: opens behind a prefix with ${MOST_REQUESTS} requests at most, and nothing goes wrong`, async () => {
+        const { page, asked, settled, checkWell } = window
+        await page.goto(proxy.url + paths[name])
+        await untilShown(page, SHOWN[name])
+        await settled()
+        const requests = asked().filter((request) => request.includes('/v1/'))
+        assert.ok(requests.length <= MOST_REQUESTS, requests.join('\n'))
+        assert.equal(await page.locator('.failure').count(), 0)
+        assert.match(await page.title(), /Moorage$/)
+        checkWell()
+      })
+    }
+
+    test('the first paint is told, and a page that is not there says so', async (t) => {
+      const { page, leave } = await visit('/agents/support/nonsense')
+      await page.getByText('There is no such page').waitFor()
+      await page.goto(`${service().url}/`)
+      await page.getByRole('link', { name: 'support' }).waitFor()
+      const paint = await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`)
+      t.diagnostic(`first paint after ${paint} ms`)
+      assert.ok(Number(paint) > 0)
+      await leave()
+    })
+  },
+  { settings: SEED_SETTINGS },
+)
+
+inConsole(
+  'the pages of the console of a service on PostgreSQL',
+  (visit, service) => {
+    let paths: Awaited<ReturnType<typeof fillForConsole>>
+    let window: Visit
+    before(async () => {
+      paths = await fillForConsole(service(), { perHour: 1 })
+      window = await visit('/', { isStill: true })
+    })
+    after(() => window.leave())
+
+    for (const name of PAGES) {
+      test(`${name}: is reached from the page before, shows what is stored, and everybody can use it`, async () => {
+        const { page, go, settled, checkWell } = window
+        await go(paths[name])
+        await untilShown(page, name === 'system' ? 'PostgreSQL' : SHOWN[name])
+        await settled()
+        assert.equal(await page.locator('.failure').count(), 0)
+        await checkAccess(page)
+        checkWell()
+      })
+    }
+  },
+  { engine: 'postgres', settings: SEED_SETTINGS },
+)
+
+const TEXT = `document.body.innerText + [...document.querySelectorAll('input, textarea')].map(({ value }) => value)`
+
+/** In the text of the page, or in its fields. */
+const untilShown = (page: Page, text: string) =>
+  untilHolds(async () => {
+    const shown = String(await page.evaluate(TEXT))
+    assert.ok(shown.includes(text), `${page.url()} does not show ${text}, but:\n${shown}`)
+  })
+
+describe('the size of the console', () => {
+  const assets = new URL('assets/', BUILT)
+  const packed = (file: string) => gzipSync(readFileSync(new URL(file, assets)), { level: 9 }).length
+
+  test('is at most 40 KB of script at first, and 120 KB in all', () => {
+    const page = readFileSync(new URL('index.html', BUILT), 'utf8')
+    const first = [...page.matchAll(/assets\/([\w.-]+\.js)"/g)].map(([, file]) => file ?? '')
+    const all = readdirSync(assets)
+    const home = all.filter((file) => file.startsWith('agents-page'))
+    assert.equal(home.length, 1)
+    const sum = (files: string[]) => files.reduce((bytes, file) => bytes + packed(file), 0)
+    assert.ok(first.length > 1 && sum([...first, ...home]) <= 40 * 1024, `${sum([...first, ...home])} bytes`)
+    assert.ok(sum(all) <= 120 * 1024, `${sum(all)} bytes`)
+  })
+
+  test('a class is described in one file only: no page changes the look of another', () => {
+    const folder = new URL('../../console/css/', import.meta.url)
+    const described = filesOf(fileURLToPath(folder), ['.css']).flatMap(({ text }) => {
+      const names = text.matchAll(/^\.([\w-]+) \{/gm)
+      return [...new Set([...names].map(([, name]) => name))]
+    })
+    const twice = described.filter((name, i) => described.indexOf(name) !== i)
+    assert.ok(described.length > 50)
+    assert.deepEqual(twice, [])
+  })
+
+  test('and the page has no script or style in itself', () => {
+    const page = readFileSync(new URL('index.html', BUILT), 'utf8')
+    assert.doesNotMatch(page, /<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?:/)
+  })
+})

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient } from '../../sdk/client.ts'
+import { codeBlocks, ROOT, readDoc } from '../support/house/docs.ts'
+import { built } from '../support/service/built.ts'
+import { childEnv } from '../support/service/child.ts'
+import { type Service, startService } from '../support/service/service.ts'
+
+const root = fileURLToPath(ROOT)
+const EXAMPLES = readdirSync(join(root, 'examples')).filter((name) => !name.includes('.'))
+
+describe('the examples', () => {
+  let service: Service
+  let folder: string
+  let env: Record<string, string>
+  before(async () => {
+    service = await startService('sqlite')
+    folder = mkdtempSync(join(tmpdir(), 'moorage-examples-'))
+    writeFileSync(join(folder, 'moorage'), `#!/bin/sh\nexec '${process.execPath}' '${built('cli')}' "$@"\n`, {
+      mode: 0o755,
+    })
+    env = {
+      ...childEnv(),
+      PATH: [folder, process.env['PATH']].join(delimiter),
+      HOME: folder,
+      MOORAGE_URL: service.url,
+      MOORAGE_API_KEY: service.admin,
+    }
+  })
+  after(async () => {
+    rmSync(folder, { recursive: true })
+    await service.stop()
+  })
+  const run = (file: string, args: string[]) => promisify(execFile)(file, args, { env, cwd: folder })
+
+  test('agent-as-code deploys, tries, and changes nothing the second time', async () => {
+    const script = join(root, 'examples/agent-as-code/deploy.sh')
+    assert.match((await run(script, ['first'])).stderr, /production serves [0-9a-f]{12} of berths/)
+    assert.match((await run(script, ['again'])).stderr, /production serves [0-9a-f]{12} of berths already/)
+    // An alias of the reader's shell is not known to a script.
+    const bare = { ...env, ...childEnv() }
+    assert.match((await promisify(execFile)(script, ['third'], { env: bare })).stderr, /of berths already/)
+    const client = createClient({ url: service.url, key: service.admin })
+    const { data } = await client.deployments.list('berths')
+    assert.deepEqual(
+      data.map(({ message, status }) => [message, status]),
+      [['first', 'active']],
+    )
+  })
+
+  test('conversation recalls what was said in another session', async () => {
+    const example = ['run', '-s', 'example', 'examples/conversation/conversation.ts']
+    assert.match(readDoc('examples/conversation/README.md'), /npm run example examples\/conversation\/conversation\.ts/)
+    const { stdout } = await promisify(execFile)('npm', example, { env, cwd: root })
+    const answer = stdout.slice(stdout.indexOf('[Tuesday] companion:'))
+    assert.match(answer, /Nightingale/, stdout)
+    await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
+  })
+
+  test('approvals are asked for, and what the lead decides is what the customer hears', async () => {
+    const file = join(root, 'examples/approvals/approvals.ts')
+    const { stdout } = await run(process.execPath, [file])
+    assert.equal(
+      stdout,
+      `Customer: I want a refund of 250
+The lead is asked: refund {"amount":250}
+Clerk: A person rejected this call: Only up to 100
+Customer: May I bring my dog?
+The lead is asked: ask_person {"question":"May I bring my dog?"}
+Clerk: The lead says: If it can swim
+`,
+    )
+    // It may run again.
+    await run(process.execPath, [file])
+  })
+
+  test('schedules are made, and changed when the script runs again', async () => {
+    const script = join(root, 'examples/schedules/schedules.sh')
+    const client = createClient({ url: service.url, key: service.admin })
+    const listed = async () => (await client.schedules.list('hello', { sort: 'name' })).data
+    await run(script, ['hello'])
+    const first = await listed()
+    assert.deepEqual(
+      first.map(({ name, cron, every, catch_up, context }) => [name, cron ?? every, catch_up, context]),
+      [
+        ['report', '0 9 * * MON-FRI', 'one', {}],
+        ['watch', '15m', 'none', { session_id: 'watch' }],
+      ],
+    )
+    await run(script, ['hello'])
+    assert.deepEqual(
+      (await listed()).map(({ id }) => id),
+      first.map(({ id }) => id),
+    )
+  })
+
+  test('every program that a README or a document names starts with the bundled Node', () => {
+    const documents = [
+      'README.md',
+      'examples/README.md',
+      'docs/quick-start.md',
+      ...EXAMPLES.map((name) => `examples/${name}/README.md`),
+    ]
+    const text = documents.map(readDoc).join('\n')
+    assert.doesNotMatch(text, /^\s*(\w+=\S+ )*node \S+\.ts/m)
+    for (const [, file = ''] of text.matchAll(/npm run example (examples\/\S+\.ts)/g)) {
+      assert.ok(existsSync(join(root, file)), file)
+    }
+  })
+
+  test('the programs in the documents run', async () => {
+    await run('moorage', ['agents', 'create', 'harbour'])
+    symlinkSync(join(root, 'sdk'), join(folder, 'sdk'))
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    for (const doc of ['docs/sdk.md', 'docs/quick-start.md', 'docs/mcp.md', 'docs/a2a.md']) {
+      const programs = codeBlocks(readDoc(doc)).filter(({ language }) => language === 'ts')
+      assert.ok(programs.length > 0)
+      for (const { code, line } of programs) {
+        const file = join(folder, 'program.ts')
+        const here = code.replaceAll('http://127.0.0.1:8787', service.url)
+        writeFileSync(file, here)
+        await run(process.execPath, [file]).catch((error: unknown) => {
+          throw new Error(`${doc}:${line}`, { cause: error })
+        })
+      }
+    }
+  })
+})
