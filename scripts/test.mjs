@@ -1,5 +1,6 @@
 // npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…]
-// npm run test:all adds test/whole: what packs, installs, walks through whole documents or takes long.
+// npm run test:all adds test/whole: what packs, installs, walks through whole documents or takes long. It runs on both
+// engines what npm test runs on one.
 // A few processes run side by side and take one file after the other from a common list.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,29 +23,24 @@ const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))
 
 /** The files that take longest begin first: one that begins last would be waited for alone. */
 const LONGEST = [
+  'approvals-survive',
   'console-pages',
   'chaos',
   'docs',
   'package',
   'deploy',
-  'properties',
-  'console-activity',
-  'cli-story',
-  'console-approvals',
-  'console-access',
-  'console-agent',
   'runs-killed',
-  'approvals-survive',
-  'crash',
+  'cli-story',
+  'properties',
   'slow-readers',
+  'growth',
+  'memory-warm',
   'invocations-queue',
-  'schedules-crash',
-  'docs-security',
-  'log-reader',
-  'console-playground',
-  'users',
-  'approvals',
-  'webhook-load',
+  'crash',
+  'metrics',
+  'every-operation',
+  'memory-scope',
+  'console-agent',
 ]
 
 const root = dirname(import.meta.dirname)
@@ -107,6 +103,7 @@ async function run() {
     MOORAGE_TEST_POSTGRES: postgres,
     MOORAGE_TEST_REDIS: givenRedis,
     MOORAGE_TEST_CHROMIUM: chromium,
+    MOORAGE_TEST_ALL: isAll ? '1' : '',
   }
   // A service under test must not find the developer's own servers by accident.
   delete env.DATABASE_URL

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { decide, refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-onBothEngines(
+onAnyEngine(
   'replies name the keys that did something',
   (service) => {
     let till: Till

@@ -3,14 +3,14 @@ import { describe, test } from 'node:test'
 import { statusOf } from '../../src/keys/key.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
-import { betweenNodes, ENGINES, onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { betweenNodes, MANY_NODES, onManyNodes, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-onBothEngines('the life of a key', (service, engine) => {
+onManyNodes('the life of a key', (service, engine) => {
   const create = (body: object) => createKey(service(), body)
   const agent = (name: string) => createAgent(service(), name)
   const get = (path: string) => service().call('GET', path)
@@ -175,7 +175,7 @@ onBothEngines('the life of a key', (service, engine) => {
   })
 })
 
-for (const engine of ENGINES) {
+for (const engine of MANY_NODES) {
   describe(`the last key that may manage the whole service, on ${engine}`, () => {
     test('409: neither a scoped, an expired, a revoked nor a lesser key replaces it; another admin does', () =>
       withService(engine, async (service) => {

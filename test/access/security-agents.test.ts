@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { untilHolds } from '../support/running/until.ts'
-import { betweenNodes, onBothEngines, type Service } from '../support/service/service.ts'
+import { betweenNodes, onManyNodes, type Service } from '../support/service/service.ts'
 import { createWebhook, listDeliveries } from '../support/slices/webhooks.ts'
 
 const settings = { MOORAGE_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
 
-onBothEngines(
+onManyNodes(
   'security of agents',
   (service, engine) => {
     const create = (name: string, security: unknown) =>

@@ -3,13 +3,13 @@ import { before, describe, test } from 'node:test'
 import { operations } from '../../src/operations.ts'
 import { covers, defaultRoles } from '../../src/security/permissions.ts'
 import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
 const OUT_OF_SCOPE = { code: 'forbidden', message: 'This key is limited to another agent' }
 
-onBothEngines(
+onAnyEngine(
   'authorisation',
   (service) => {
     describe('a role may do what it says, on every operation', () => {

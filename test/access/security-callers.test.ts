@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test'
 import { operations } from '../../src/operations.ts'
 import { pathOf, SAMPLE_SETTINGS, sampleBody } from '../support/clients/requests.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 /** All that a key with the permission `invoke` alone may call. */
@@ -24,7 +24,7 @@ const FOR_CALLERS = new Set([
   'createConsoleLink',
 ])
 
-onBothEngines(
+onAnyEngine(
   'callers',
   (service) => {
     let one: string

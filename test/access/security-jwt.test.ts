@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
 import { forgeJwt, JWT_SECRET, JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
-import { onAnyEngine, onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 
 const settings = {
   ...JWT_SETTINGS,
@@ -151,7 +151,7 @@ onAnyEngine(
   settings,
 )
 
-onBothEngines(
+onAnyEngine(
   'JWT of an agent',
   (service) => {
     const secrets = { first: 'the-first-agents-own-secret-000001', second: 'the-second-agents-own-secret-00002' }

@@ -3,7 +3,7 @@ import { before, beforeEach, describe, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
 import { type Authenticator, asHost, authenticator, enrol } from '../support/clients/mfa.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
-import { betweenNodes, onBothEngines } from '../support/service/service.ts'
+import { betweenNodes, onManyNodes } from '../support/service/service.ts'
 
 const NEEDED = 'This needs a one-time code: send its six digits as X-Service-OTP'
 const WRONG = 'This one-time code is wrong or was used before'
@@ -11,7 +11,7 @@ const NO_FACTOR = 'This needs a one-time code, and this key has no second factor
 
 type Key = { id: string; secret: string }
 
-onBothEngines('multi-factor authentication', (service, engine) => {
+onManyNodes('multi-factor authentication', (service, engine) => {
   let key: Key
   let app: Authenticator
   let agents = 0
@@ -421,7 +421,7 @@ onBothEngines('multi-factor authentication', (service, engine) => {
   })
 })
 
-onBothEngines(
+onManyNodes(
   'security.mfa of the service',
   (service) => {
     test('protects every agent, every webhook and every key; only a key with a factor gets through', async () => {

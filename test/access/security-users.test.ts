@@ -4,7 +4,7 @@ import { operations } from '../../src/operations.ts'
 import { pathOf, sampleBody } from '../support/clients/requests.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { createKey, idsOf } from '../support/slices/resources.ts'
 import { createWebhook, listDeliveries } from '../support/slices/webhooks.ts'
 
@@ -52,7 +52,7 @@ const FOR_USER_TOKENS = [
 
 const OTHER_USER = [403, 'forbidden', 'This token speaks for another user']
 
-onBothEngines(
+onAnyEngine(
   'a JWT speaks for its user',
   (service) => {
     let ada: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 
 async function deploy(service: Service, agent: string, version: string, environment = 'production') {
   const { status, body } = await service.call('POST', `/v1/agents/${agent}/deployments`, {
@@ -11,7 +11,7 @@ async function deploy(service: Service, agent: string, version: string, environm
   return body.data
 }
 
-onBothEngines('deployments', (service) => {
+onAnyEngine('deployments', (service) => {
   describe('POST /v1/agents/{agent_id}/deployments', () => {
     test('201 with the whole record', async () => {
       const agent = await newAgent(service())

@@ -8,7 +8,7 @@ import { newKey } from '../../src/security/key-format.ts'
 import { covers, Permission } from '../../src/security/permissions.ts'
 import { assertStandardHeaders, head, sendRaw } from '../support/clients/raw.ts'
 import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
-import { onAnyEngine, onBothEngines, type Reply } from '../support/service/service.ts'
+import { onAnyEngine, type Reply } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
 
 const SETTINGS = { ...SAMPLE_SETTINGS, MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000' }
@@ -102,7 +102,7 @@ onAnyEngine(
   SETTINGS,
 )
 
-onBothEngines(
+onAnyEngine(
   'every operation succeeds',
   (service) => {
     for (const operation of operations) {

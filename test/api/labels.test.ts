@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { operations } from '../../src/operations.ts'
 import { bodySchema, resolve, SAMPLE_SETTINGS, type Schema } from '../support/clients/requests.ts'
 import { JWT_SECRET, JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 
 /** What breaks lines, moves the cursor or turns the direction of what stands behind it. */
 const BAD = ['\r', '\n', '\t', '\u0001', '\u001b', '\u007f', '\u0085', '\u009b', '\u2028', '\u2029', '\u202e', '\u2066']
@@ -41,7 +41,7 @@ describe('every text in a body is a label, or may have lines', () => {
   }
 })
 
-onBothEngines(
+onAnyEngine(
   'labels',
   (service) => {
     const url = 'http://127.0.0.1:59999/hook'

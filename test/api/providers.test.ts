@@ -5,7 +5,7 @@ import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outs
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
-import { betweenNodes, onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { betweenNodes, onManyNodes, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
@@ -34,7 +34,7 @@ async function ask(service: Service, agent: string) {
   return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Hello there' } })
 }
 
-onBothEngines(
+onManyNodes(
   'model providers',
   (service, engine) => {
     describe('PUT /v1/providers/{name}', () => {
@@ -350,7 +350,7 @@ test('409 for one provider too many; replacing one still works', () =>
     assert.equal((await put(service, 'p1', { type: 'openai' })).status, 200)
   }))
 
-onBothEngines(
+onManyNodes(
   'moorage providers',
   (service) => {
     let shell: Shell

@@ -8,12 +8,12 @@ import { type Sweepable, sweep } from '../../src/storage/jobs/sweep.ts'
 import type { Write } from '../../src/storage/journal/rows.ts'
 import * as claims from '../../src/storage/leases/claims.ts'
 import { until as untilTrue } from '../support/running/until.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const HOUR = 3_600_000
 
-onBothEngines(
+onAnyEngine(
   'retention',
   (service) => {
     const parts = () => service().app.parts

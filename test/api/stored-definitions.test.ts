@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { announce } from '../../src/storage/database.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 
 /** As a release wrote it that knew neither `script` nor `memory`, two limits less, and a field that is gone since. */
 const OLD = {
@@ -26,7 +26,7 @@ async function storeAs(service: Service, agent: string, definition: object) {
   })
 }
 
-onBothEngines('a definition that an older release stored', (service) => {
+onAnyEngine('a definition that an older release stored', (service) => {
   const get = async (agent: string) => (await service().call('GET', `/v1/agents/${agent}`)).body.data
   const ask = (agent: string, environment = 'production') =>
     service().call('POST', `/v1/agents/${agent}/invoke`, {

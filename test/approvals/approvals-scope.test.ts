@@ -5,7 +5,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { onAnyEngine, type Service, withService } from '../support/service/service.ts'
 import { approver, decide, refundingAgent, startTill, startWaiting, type Till } from '../support/slices/approvals.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -18,7 +18,7 @@ const FEWER_MAKERS =
 const APPROVE = { decision: 'approve' }
 const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
 
-onBothEngines(
+onAnyEngine(
   'who sees and decides approvals',
   (service, engine) => {
     let till: Till

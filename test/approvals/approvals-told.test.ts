@@ -7,7 +7,7 @@ import type { Migration } from '../../src/storage/schema/migration.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import {
   approver,
@@ -22,7 +22,7 @@ import { type Arrival, createWebhook, LOCAL_RECEIVERS, openInbox } from '../supp
 
 const APPROVE = { decision: 'approve' }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`what others hear of a run that waits, on ${engine}`, () => {
     let service: Service
     let till: Till

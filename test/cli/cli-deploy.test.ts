@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 
 /** Passes everything on to the service, but lets somebody else act before the first request that fits. */
 async function startBusyNeighbour(
@@ -28,7 +28,7 @@ async function startBusyNeighbour(
   })
 }
 
-onBothEngines('moorage deploy', (service) => {
+onAnyEngine('moorage deploy', (service) => {
   const write = (shell: Shell, name: string, instructions: string) =>
     writeFileSync(join(shell.folder, 'agent.yaml'), `name: ${name}\ninstructions: ${instructions}\n`)
   const agentOf = async (name: string) => (await service().call('GET', `/v1/agents/${name}`)).body.data

@@ -6,7 +6,7 @@ import { asHost } from '../support/clients/mfa.ts'
 import { ConsoleTab } from '../support/console/console-tab.ts'
 import { TLS_SETTINGS, tlsCall } from '../support/outside/tls.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, type Service, startService } from '../support/service/service.ts'
+import { onAnyEngine, type Service, startService } from '../support/service/service.ts'
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
 
 const MINUTE = 60_000
@@ -16,7 +16,7 @@ const ELSEWHERE = ['cross-site', 'same-site', 'none', 'SAME-ORIGIN', 'same-origi
 
 const newSecret = () => randomBytes(32).toString('base64url')
 
-onBothEngines(
+onAnyEngine(
   'the console under attack',
   (service, engine) => {
     const origin = () => new URL(service().url).origin

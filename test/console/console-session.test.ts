@@ -4,13 +4,13 @@ import { removeExpired } from '../../src/console/store.ts'
 import { asHost, enrol } from '../support/clients/mfa.ts'
 import { ConsoleTab } from '../support/console/console-tab.ts'
 import { until } from '../support/running/until.ts'
-import { betweenNodes, onBothEngines, withService } from '../support/service/service.ts'
+import { betweenNodes, onManyNodes, withService } from '../support/service/service.ts'
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-onBothEngines('the console: sign-in', (service, engine) => {
+onManyNodes('the console: sign-in', (service, engine) => {
   const newTab = (headers?: Record<string, string>) => new ConsoleTab(service, headers)
   const signedIn = async (body: object = { role: 'admin', tier: 'enterprise' }) => {
     const key = await createKey(service(), body)

@@ -5,7 +5,7 @@ import { callbackOf } from '../../src/invocations/callbacks/callback.ts'
 import { takeUpRuns } from '../../src/invocations/tend-runs.ts'
 import * as callbacks from '../../src/webhooks/callback-store.ts'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 import { type Arrival, LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
 import { everythingStored } from '../support/stores/stored.ts'
@@ -30,7 +30,7 @@ function taskIn({ body }: Arrival): Task {
 
 const textOf = ({ artifacts: [first] }: Task) => first?.parts.map(({ content }) => content?.value).join('')
 
-onBothEngines(
+onAnyEngine(
   'push notifications of A2A tasks',
   (service) => {
     before(async () => {

@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { approver } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
@@ -33,7 +33,7 @@ async function statesOf(stream: AsyncIterable<StreamResponse>) {
   return states
 }
 
-onBothEngines(
+onAnyEngine(
   'a task of A2A that asks',
   (service) => {
     before(async () => {

@@ -5,7 +5,7 @@ import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onAnyEngine, onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { approver } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
@@ -36,7 +36,7 @@ async function gather(stream: AsyncIterable<StreamResponse>) {
   return told
 }
 
-onBothEngines(
+onAnyEngine(
   'the A2A door',
   (service) => {
     before(async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DOORS, type Told } from '../support/clients/doors.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 /** Who asks for which agent. Each door gets its own, so that no refusal is counted together with another. */
@@ -104,7 +104,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-onBothEngines(
+onAnyEngine(
   'every door refuses alike',
   (service) => {
     let number = 0

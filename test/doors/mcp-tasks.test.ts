@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { connectMcp } from '../support/clients/mcp-client.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 const RULES = [
@@ -49,7 +49,7 @@ async function callAsTask(client: Client, name: string, message: string): Promis
 /** One that is used up soon, and filled slowly. */
 const SMALL_TIER = { MOORAGE_LIMITS__TIERS: '{"small":{"requestsPerMinute":20,"burst":20}}' }
 
-onBothEngines(
+onAnyEngine(
   'long runs as tasks of MCP',
   (service) => {
     before(async () => {

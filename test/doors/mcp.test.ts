@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test'
 import { connectMcp, REVISIONS } from '../support/clients/mcp-client.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
@@ -21,7 +21,7 @@ async function invocations(service: Service, agent: string) {
   return body.data as { request_id: string; status: string; created_by: string }[]
 }
 
-onBothEngines('the MCP door', (service) => {
+onAnyEngine('the MCP door', (service) => {
   before(async () => {
     const script = { model: 'builtin/script', script: { rules: RULES } }
     await createAgent(service(), 'pilot', { ...script, description: 'Brings ships into the harbour' })

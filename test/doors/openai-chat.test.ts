@@ -4,7 +4,7 @@ import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/reso
 import { gathered, openaiClient } from '../support/clients/openai.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const WEATHER: ChatCompletionTool = {
@@ -16,7 +16,7 @@ const WEATHER: ChatCompletionTool = {
   },
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`chat completions on ${engine}`, () => {
     let service: Service
     let model: ModelServer

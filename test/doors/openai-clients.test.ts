@@ -4,7 +4,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { ChatOpenAI } from '@langchain/openai'
 import type { ModelServer } from '../support/outside/model-server.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const parameters = { type: 'object' as const, properties: { city: { type: 'string' as const } } }
@@ -14,7 +14,7 @@ const WEATHER = { type: 'function' as const, name: 'weather', description: 'The 
 type LanguageModel = ReturnType<ReturnType<typeof createOpenAI>['chat']>
 type Prompt = Parameters<LanguageModel['doGenerate']>[0]['prompt']
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`other clients of OpenAI's API on ${engine}`, () => {
     let service: Service
     let model: ModelServer

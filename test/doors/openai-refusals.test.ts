@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { APIError } from 'openai'
 import { openaiClient } from '../support/clients/openai.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 type Refusal = { status: number; type: string; code: string; message: string; param?: string | null }
@@ -25,7 +25,7 @@ async function refusal(service: Service, key: string, model: string, headers = {
 /** One whose limit is reached soon, and does not pass soon. */
 const TINY_TIER = { MOORAGE_LIMITS__TIERS: '{"tiny":{"requestsPerMinute":1,"burst":3}}' }
 
-onBothEngines(
+onAnyEngine(
   'a refusal through the door of OpenAI',
   (service) => {
     const lastRefusal = async (code: string) =>

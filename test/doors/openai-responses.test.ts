@@ -5,7 +5,7 @@ import { checkEvents, checkResponse, gathered, openaiClient } from '../support/c
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const WEATHER: FunctionTool = {
@@ -16,7 +16,7 @@ const WEATHER: FunctionTool = {
   strict: false,
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`responses on ${engine}`, () => {
     let service: Service
     let model: ModelServer

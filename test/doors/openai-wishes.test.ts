@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type OpenAI from 'openai'
 import { openaiClient } from '../support/clients/openai.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -26,7 +26,7 @@ const OPEN_RESPONSES =
   )
 const NUMBERS = ['top_p', 'presence_penalty', 'frequency_penalty', 'top_logprobs', 'temperature']
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`what clients of OpenAI wish for, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -6,7 +6,7 @@ import { conceptsIn, type EmbeddingServer, startEmbeddingServer } from '../suppo
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 import { found, searchMemory, writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -45,7 +45,7 @@ function cosine(a: string, b: string): number {
   return dot / (Math.hypot(...x) * Math.hypot(...y))
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`memory with an embedding endpoint on ${engine}`, () => {
     let endpoint: EmbeddingServer
     let service: Service

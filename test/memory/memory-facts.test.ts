@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { found, writeMemory } from '../support/slices/memory.ts'
 
@@ -13,7 +13,7 @@ const DAY = 24 * 60 * MINUTE
 
 type Listed = { id: string; content: string; superseded_by: string | null; metadata: Record<string, unknown> }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`facts and retention of memory, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -6,10 +6,10 @@ import { indexWaiting } from '../../src/memory/full-text/fts5.ts'
 import * as memories from '../../src/memory/store.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { found, searchMemory, writeMemory } from '../support/slices/memory.ts'
 
-onBothEngines('what memory keeps and forgets', (service) => {
+onAnyEngine('what memory keeps and forgets', (service) => {
   describe('DELETE /v1/agents/{agent_id}/memory', () => {
     test('answers how many it forgot, by user, session, time or all', async () => {
       const agent = await newAgent(service())

@@ -4,14 +4,14 @@ import type { ModelServer, SeenRequest } from '../support/outside/model-server.t
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { writeMemory } from '../support/slices/memory.ts'
 
 const MODEL = 'local/test-model'
 const ROUND_MS = 30_001
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`summaries of sessions, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -4,13 +4,13 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startLocalServer } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 
 function invoke(service: Service, agent: string, headers: Record<string, string> = {}) {
   return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`under overload, on ${engine}`, () => {
     let service: Service
     let tool: Awaited<ReturnType<typeof startLocalServer>>

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { leastLongestPass } from '../support/running/longest-pass.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 
 /** All that was given takes several times as long. */
 const MOST_MS = 75
 const RECEIPTS = 15
 
-onBothEngines('receipts of invocations that were given much', (service) => {
+onAnyEngine('receipts of invocations that were given much', (service) => {
   /** An agent that a user has asked so often, each time with nearly a megabyte of earlier conversation. */
   const askedAgent = async (user_id: string) => {
     const agent = await newAgent(service())

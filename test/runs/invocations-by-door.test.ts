@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { timeOf } from '../../src/lib/id.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
-onBothEngines('invocations by the door through which they came', (service) => {
+onAnyEngine('invocations by the door through which they came', (service) => {
   const ask = (agent: string, message: string, user_id: string) =>
     service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context: { user_id } } })
   const chat = (agent: string, content: string, user: string) =>

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 
-onBothEngines('a background invocation that is given up', (service) => {
+onAnyEngine('a background invocation that is given up', (service) => {
   /** A run as a node that died during its last attempt left it. */
   const plant = async ({ lease_until }: { lease_until: number }) => {
     const { db } = service().app.parts.storage

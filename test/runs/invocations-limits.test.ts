@@ -6,7 +6,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onBothEngines, type Service, startService } from '../support/service/service.ts'
+import { onAnyEngine, type Service, startService } from '../support/service/service.ts'
 
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 
@@ -18,7 +18,7 @@ function follow(service: Service, path: string): Promise<Response> {
   return fetch(service.url + path, { headers: { Authorization: `Bearer ${service.admin}` } })
 }
 
-onBothEngines(
+onAnyEngine(
   'what an agent may run',
   (service) => {
     test('max_concurrency holds for invocations that come at the same moment', async (t) => {

@@ -4,14 +4,14 @@ import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.t
 import type { ModelServer, SeenRequest } from '../support/outside/model-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
 
 type Message = { role: string; content: string; characters: number; calls?: { name: string }[]; name?: string }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`GET …/invocations/{request_id}/prompt, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

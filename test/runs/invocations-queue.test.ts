@@ -8,7 +8,6 @@ import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { onBothEngines, type Service, withService } from '../support/service/service.ts'
-import { countQueries } from '../support/stores/count-queries.ts'
 
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 /** Housekeeping comes every ten seconds or so, and would find everything. What is found before that was told. */
@@ -74,22 +73,6 @@ onBothEngines(
       await until('the ten are done', async () => countOf(await rowsOf(service(), other), 'completed') === 10)
       assert.equal(countOf(await rowsOf(service(), crowd), 'queued'), 39)
       await service().call('DELETE', `/v1/agents/${crowd}`)
-    })
-
-    test('cost a look a second while they wait for a place', async () => {
-      const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
-      const [first] = await queueMany(service(), agent, 30)
-      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
-      // What came with the queueing itself is through.
-      await until('quiet', async () => (await countQueries(engine, () => delay(150))) <= 2)
-      // Housekeeping, which comes every ten seconds or so, may fall into one of them.
-      const seconds: number[] = []
-      for (let i = 0; i < 3; i++) seconds.push(await countQueries(engine, () => delay(700)))
-      const [, middle = 0] = seconds.toSorted((a, b) => a - b)
-      assert.ok(middle <= 4, `${seconds.join(', ')} queries in 700 ms`)
-      assert.equal(countOf(await rowsOf(service(), agent), 'queued'), 29)
-      await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
-      await service().call('DELETE', `/v1/agents/${agent}`)
     })
 
     test('begin at once when a run that somebody waits for gives its place back', async (t) => {

@@ -4,7 +4,7 @@ import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.t
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Engine, withService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Engine, withService } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
 
 /** A service, a model, and the tools a and b; b answers after a has. */
@@ -68,7 +68,7 @@ const BOTH = {
   ],
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   test(`no step is stored or told before an earlier one, on ${engine}`, () =>
     withTools(engine, {}, async ({ service, model, queue, receiptOf }) => {
       const { live, storage } = service.app.parts

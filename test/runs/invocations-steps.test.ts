@@ -4,12 +4,12 @@ import { after, before, describe, test } from 'node:test'
 import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 type SeenCall = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`the steps of a run on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -5,10 +5,10 @@ import type { ModelServer } from '../support/outside/model-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`a stream that is taken up again, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -5,7 +5,6 @@ import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.t
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { type Service, startService } from '../support/service/service.ts'
-import { countQueries } from '../support/stores/count-queries.ts'
 
 const BACKGROUND = { Prefer: 'respond-async' }
 
@@ -131,11 +130,5 @@ describe('max_concurrency of an agent, on two nodes', () => {
       return (await first.call('POST', `/v1/agents/${agent}/invoke`, { body })).status === 200
     })
     assert.deepEqual([calls, most], [4, 3])
-  })
-
-  test('an agent without a limit does not pay for it: a run is stored and ended', async () => {
-    const agent = await newAgent(first)
-    const answered = async () => assert.equal((await invoke(second, agent)).status, 200)
-    await until('all is remembered', async () => (await countQueries('postgres', answered)) === 2)
   })
 })

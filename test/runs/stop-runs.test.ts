@@ -4,8 +4,8 @@ import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import {
   betweenNodes,
-  ENGINES,
   type Engine,
+  MANY_NODES,
   type Reply,
   type Service,
   type Settings,
@@ -66,7 +66,7 @@ async function arrived(service: Service): Promise<void> {
   for (let i = 0; i < 3; i++) await service.call('GET', '/v1/agents')
 }
 
-for (const engine of ENGINES) {
+for (const engine of MANY_NODES) {
   describe(`runs that the service's own stop ends on ${engine}`, () => {
     test('503 for a run that takes longer than the time to drain, and its receipt says why', () =>
       withSlowAgent(

@@ -8,12 +8,12 @@ import { leastLongestPass } from '../support/running/longest-pass.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 
 /** The id of a response contains that of its invocation. */
 const requestOf = (id: string | undefined) => id && `req_${id.slice(5, 31)}`
 
-onBothEngines(
+onAnyEngine(
   'a conversation that has become very long',
   (service) => {
     const respond = (model: string, body: object) =>

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`an agent with several models, on ${engine}`, () => {
     let first: ModelServer
     let second: ModelServer

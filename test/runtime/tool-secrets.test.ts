@@ -4,7 +4,7 @@ import { newShell, type Shell } from '../support/clients/cli.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
-import { betweenNodes, onBothEngines, type Reply, type Service, withService } from '../support/service/service.ts'
+import { betweenNodes, onManyNodes, type Reply, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
@@ -46,7 +46,7 @@ async function ask(service: Service, agent: string): Promise<{ reply: Reply; sen
   return { reply, sent: sent[0] }
 }
 
-onBothEngines(
+onManyNodes(
   'secrets',
   (service, engine) => {
     describe('PUT /v1/secrets/{name}', () => {
@@ -265,7 +265,7 @@ test('409 for one secret too many; replacing one still works', () =>
     assert.equal((await service.call('GET', '/v1/secrets?limit=1')).body.pagination.total, 500)
   }))
 
-onBothEngines('moorage secrets', (service) => {
+onManyNodes('moorage secrets', (service) => {
   let shell: Shell
   before(() => {
     shell = newShell(service())

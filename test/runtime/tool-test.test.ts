@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
-import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { onAnyEngine, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 const VALUE = 'kept-to-ourselves-77aa'
@@ -56,7 +56,7 @@ async function tried(service: Service, body: object) {
   return rest
 }
 
-onBothEngines(
+onAnyEngine(
   'POST /v1/agents/{agent_id}/tools/test',
   (service) => {
     before(async () => {

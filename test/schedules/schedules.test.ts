@@ -4,7 +4,6 @@ import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { betweenNodes, onBothEngines, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
-import { countQueries } from '../support/stores/count-queries.ts'
 
 const HOUR = 3_600_000
 const MINUTE = 60_000
@@ -311,14 +310,6 @@ onBothEngines('schedules', (service, engine) => {
     const { body } = await service().call('DELETE', `/v1/users/ada-${engine}`)
     assert.equal(body.data.schedules, 1)
     assert.equal((await service().call('GET', `/v1/agents/personal/schedules/${id}`)).status, 404)
-  })
-
-  test('cost an idle service no query until a tick is due', async () => {
-    await createAgent(service(), 'idle')
-    await createSchedule(service(), 'idle', { every: '7d' })
-    await untilHolds(async () => {
-      assert.equal(await countQueries(engine, () => new Promise((resolve) => setTimeout(resolve, 300))), 0)
-    })
   })
 })
 

@@ -4,7 +4,7 @@ import project from '../../package.json' with { type: 'json' }
 import { readSamples } from '../support/clients/prometheus.ts'
 import { readDeployFile } from '../support/house/deploy-files.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service, startService, withService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service, startService, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 /** Every sample by its name and labels. */
@@ -26,7 +26,7 @@ async function scrape(service: Service): Promise<Map<string, number>> {
   return parseText(await response.text())
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`telemetry on ${engine}`, () => {
     test('counts requests by operation and status, runs, tokens, commits and look-ups', () =>
       withService(engine, async (service) => {

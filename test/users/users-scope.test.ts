@@ -6,7 +6,7 @@ import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { fc } from '../support/running/property.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -43,7 +43,7 @@ const stories = fc.record({
     .map(([some, one, two]): Said[] => [...some, { ...one, by: 0 }, { ...two, by: 1 }]),
 })
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`what one user can learn of another, on ${engine}`, () => {
     let service: Service
     let embeddings: EmbeddingServer

@@ -10,7 +10,7 @@ import { until } from '../support/running/until.ts'
 import {
   betweenNodes,
   onAnyEngine,
-  onBothEngines,
+  onManyNodes,
   type Reply,
   type Service,
   withService,
@@ -31,7 +31,7 @@ const invoke = async (service: Service, agent: string, message = 'hi') => {
   return body.data.request_id as string
 }
 
-onBothEngines('listeners', (service, engine) => {
+onManyNodes('listeners', (service, engine) => {
   describe('POST /v1/listeners', () => {
     test('listens from then on: to one agent or all, to the events that are named', async () => {
       const ada = await createAgent(service(), 'ada')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { until } from '../support/running/until.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { LOCAL_RECEIVERS, listDeliveries, openInbox, pass, uniqueName } from '../support/slices/webhooks.ts'
 
 const INSIDE = { 'X-Forwarded-For': '10.1.2.3' }
@@ -10,7 +10,7 @@ const ADDRESSES = { ipWhitelist: { enabled: true, addresses: ['10.1.0.0/16'] } }
 const CODES = { mfa: { enabled: true, requiredFor: ['webhooks'] } }
 const DAY = 86_400_000
 
-onBothEngines(
+onAnyEngine(
   'agents that check their callers, and who hears of them',
   (service) => {
     const done = async (method: string, path: string, body?: object, headers: Record<string, string> = INSIDE) => {

@@ -16,6 +16,15 @@ export type Engine = 'sqlite' | 'postgres'
 
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
+// `npm test` tells a story once where both engines run the same queries; with --all both run it.
+const once = (engine: Engine): readonly Engine[] => (process.env['MOORAGE_TEST_ALL'] ? ENGINES : [engine])
+
+/** For a story whose outcome no query of one engine decides. */
+export const ANY_ENGINE = once('sqlite')
+
+/** For such a story in which several nodes play a part: a SQLite store has one service at a time. */
+export const MANY_NODES = once('postgres')
+
 export type Reply = {
   status: number
   headers: Headers
@@ -164,13 +173,16 @@ export async function withService(engine: Engine, story: (service: Service) => P
 type Story = (service: () => Service, engine: Engine) => void
 
 /** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
-export function onBothEngines(name: string, story: Story, settings: Settings = {}, outgoing: Outgoing = {}): void {
-  for (const engine of ENGINES) tell(`${name} on ${engine}`, engine, story, settings, outgoing)
-}
+export const onBothEngines = teller(ENGINES)
 
-/** For a story whose outcome no query decides: what is read of a request, what is refused before the store is asked. */
-export function onAnyEngine(name: string, story: Story, settings: Settings = {}, outgoing: Outgoing = {}): void {
-  tell(name, 'sqlite', story, settings, outgoing)
+export const onAnyEngine = teller(ANY_ENGINE)
+
+export const onManyNodes = teller(MANY_NODES)
+
+function teller(engines: readonly Engine[]) {
+  return (name: string, story: Story, settings: Settings = {}, outgoing: Outgoing = {}): void => {
+    for (const engine of engines) tell(`${name} on ${engine}`, engine, story, settings, outgoing)
+  }
 }
 
 function tell(name: string, engine: Engine, story: Story, settings: Settings, outgoing: Outgoing): void {
