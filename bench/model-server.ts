@@ -52,4 +52,6 @@ const server = createServer((request, response) => {
     return undefined
   })
 })
+// Rows take turns: a server may ask again after minutes, just when this one would close the idle connection.
+server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))

@@ -150,7 +150,10 @@ async function prepareGroup(subjects: Subject[]): Promise<Measurement[]> {
       const name = `${checkout} ${engine} ${store?.name}`
       let server = servers.get(name)
       if (!server) {
-        server = await startEngine(checkout, engine, `${servers.size}`, flags)
+        const started = await startEngine(checkout, engine, `${servers.size}`, flags)
+        // If a row fails, no server is left behind.
+        closers.push(() => started.stop())
+        server = started
         servers.set(name, server)
         await store?.fill(server)
       }
@@ -161,9 +164,16 @@ async function prepareGroup(subjects: Subject[]): Promise<Measurement[]> {
   return measurements
 }
 
-function measureSubject({ subject, server }: Measurement, ms: number): Promise<Measured> {
-  if (subject.measure) return subject.measure(server)
-  return measure(server.url, subject.load, subject.connections ?? CONNECTIONS, subject.brief ? ms * BRIEF : ms)
+async function measureSubject({ subject, server }: Measurement, ms: number): Promise<Measured> {
+  const { name, engine, load, connections = CONNECTIONS, brief } = subject
+  try {
+    if (subject.measure) return await subject.measure(server)
+    return await measure(server.url, load, connections, brief ? ms * BRIEF : ms)
+  } catch (error) {
+    throw new Error(`${name} (${engine}) failed; the end of the server's log: ${server.log().slice(-2000)}`, {
+      cause: error,
+    })
+  }
 }
 
 function resultOf(measurement: Measurement, all: Measurement[], bareRates: number[]): Result {

@@ -9,6 +9,8 @@ export type Server = {
   started_ms: number
   cpuMicroseconds(): number
   residentMegabytes(): number
+  /** What it has written to stderr. */
+  log(): string
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
@@ -73,8 +75,9 @@ export async function startServer(options: {
     started_ms: performance.now() - began,
     cpuMicroseconds: () => cpuMicroseconds(child),
     residentMegabytes: () => residentMegabytes(child),
+    log: () => readFileSync(join(folder, `${name}.log`), 'utf8'),
     async stop(signal = 'SIGKILL') {
-      child.kill(signal)
+      if (child.exitCode === null) child.kill(signal)
       await exited
     },
   }
