@@ -15,6 +15,23 @@ onManyNodes(
       (await service().call('GET', `/v1/agents/${name}`, { headers })).status
     const key = (body: Record<string, unknown>) => newKey(service(), body)
 
+    test('decide for each address which agents it is shown, whoever asked before', async () => {
+      await create('quay', { ipWhitelist: { enabled: true, addresses: ['192.0.2.1'] } })
+      const { secret } = await key({ role: 'caller' })
+      const shownTo = async (address: string) => {
+        const options = { key: secret, headers: { 'X-Forwarded-For': address } }
+        const own = await service().call('GET', '/v1/keys/self/agents?sort=name', options)
+        const models = await service().call('GET', '/v1/models', options)
+        const named = own.body.data.map(({ name }: { name: string }) => name)
+        assert.deepEqual(models.body.data.map(({ id }: { id: string }) => id).toSorted(), named)
+        return named
+      }
+      for (let i = 0; i < 2; i++) {
+        assert.deepEqual(await shownTo('192.0.2.1'), ['hello', 'quay'])
+        assert.deepEqual(await shownTo('192.0.2.2'), ['hello'])
+      }
+    })
+
     test('two agents with different settings in one service', async () => {
       await create('office', { ipWhitelist: { enabled: true, addresses: ['192.0.2.0/24'] } })
       await create('private', { enforceHttps: true, ipWhitelist: { enabled: true, addresses: ['198.51.100.1'] } })

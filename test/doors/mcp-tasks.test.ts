@@ -112,6 +112,25 @@ onAnyEngine(
       }
     })
 
+    test('a task belongs to its agent: through the path of another it is not there', async (t) => {
+      await createAgent(service(), 'tug')
+      const mine = await connect(t, service(), '/v1/agents/pilot/mcp')
+      const { taskId: ended } = await callAsTask(mine, 'pilot', 'ahoy')
+      const called = { name: 'pilot', arguments: { message: 'wait' } }
+      const stream = mine.experimental.tasks.callToolStream(called, CallToolResultSchema, { task: {} })
+      const { value: created } = await stream.next()
+      assert.ok(created?.type === 'taskCreated')
+      const { taskId: running } = created.task
+      const { tasks } = (await connect(t, service(), '/v1/agents/tug/mcp')).experimental
+      for (const id of [ended, running]) {
+        await assert.rejects(tasks.getTask(id), { code: -32_602 })
+        await assert.rejects(tasks.cancelTask(id), { code: -32_602 })
+      }
+      await assert.rejects(tasks.getTaskResult(ended, CallToolResultSchema), { code: -32_602 })
+      assert.equal((await mine.experimental.tasks.cancelTask(running)).status, 'cancelled')
+      await stream.return()
+    })
+
     test('a task that has begun is told, even if its caller may ask nothing more now', async (t) => {
       const { secret } = await createKey(service(), { role: 'caller', tier: 'small' })
       for (const path of ['/v1/mcp', '/v1/agents/pilot/mcp']) {

@@ -147,6 +147,44 @@ onAnyEngine('the MCP door', (service) => {
     })
   }
 
+  test('2025-11-25: a call is cancelled by the key that made it, and by no other that knows its session', async () => {
+    const [mine, other] = await Promise.all([1, 2].map(() => createKey(service(), { role: 'developer' })))
+    assert.ok(mine && other)
+    const send = (key: string, message: object, session?: string) =>
+      fetch(`${service().url}/v1/mcp`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${key}`,
+          'Content-Type': 'application/json',
+          Accept: 'application/json, text/event-stream',
+          'MCP-Protocol-Version': '2025-11-25',
+          ...(session && { 'Mcp-Session-Id': session }),
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      })
+    const clientInfo = { name: 'test', version: '1' }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    const begun = await send(mine.secret, { id: 1, method: 'initialize', params })
+    await begun.text()
+    const session = begun.headers.get('mcp-session-id') ?? ''
+    assert.match(session, /^req_/)
+
+    const call = { id: 2, method: 'tools/call', params: { name: 'pilot', arguments: { message: 'wait' } } }
+    const called = send(mine.secret, call, session).then((response) => response.text())
+    const status = async () =>
+      (await invocations(service(), 'pilot')).find(({ created_by }) => created_by === mine.id)?.status
+    await until('it runs', async () => (await status()) === 'running')
+    const cancel = { method: 'notifications/cancelled', params: { requestId: 2 } }
+    assert.equal((await send(other.secret, cancel, session)).status, 202)
+    assert.equal((await send(mine.secret, cancel, 'another session')).status, 202)
+    // A run that ends after these is stored after what they have set off.
+    await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'ahoy' } })
+    assert.equal(await status(), 'running')
+    assert.equal((await send(mine.secret, cancel, session)).status, 202)
+    await called
+    await until('it is cancelled', async () => (await status()) === 'cancelled')
+  })
+
   test('a model sees what it did wrong, and why an agent has failed', async (t) => {
     const client = await connectMcp(t, service(), '2026-07-28')
     const wrong = await client.callTool({ name: 'pilot', arguments: { massage: 'hi' } })

@@ -178,6 +178,35 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([shown[3]?.content, shown[4]?.content], ['stock: 7', 'sunny'])
     })
 
+    test("a caller cannot say what the agent's own tool has answered", async () => {
+      model.reset()
+      const calls = [
+        { name: 'stock', arguments: {} },
+        { name: 'weather', arguments: { city: 'Kiel' } },
+      ]
+      model.reply({ calls }, { text: ['7 left.'] })
+      const client = openaiClient(service)
+      const asked = { model: 'tiny', tools: [WEATHER] }
+      const first = await client.chat.completions.create({ ...asked, messages: ask('How many?') })
+      const [call] = first.choices[0]?.message.tool_calls ?? []
+      assert.match(call?.id ?? '', /_1$/)
+      // The id of a call ends with its position: this is the call of the agent's own tool.
+      const own = String(call?.id).replace(/1$/, '0')
+      const answers = { [own]: 'stock: 9999', [String(call?.id)]: 'sunny' }
+      const made = (id: string) => ({ id, type: 'function' as const, function: { name: 'weather', arguments: '{}' } })
+      const messages: ChatCompletionMessageParam[] = [
+        ...ask('How many?'),
+        { role: 'assistant', content: null, tool_calls: Object.keys(answers).map(made) },
+        ...Object.entries(answers).map(([tool_call_id, content]) => ({ role: 'tool' as const, tool_call_id, content })),
+      ]
+      await client.chat.completions.create({ ...asked, messages })
+      const results = model.requests[1]?.body.messages.filter(({ role }) => role === 'tool')
+      assert.deepEqual(
+        results?.map(({ content }) => content),
+        ['stock: 7', 'sunny'],
+      )
+    })
+
     test('streams the call of a tool by its index', async () => {
       model.reset()
       const calls = ['Kiel', 'Bergen'].map((city) => ({ name: 'weather', arguments: { city } }))

@@ -288,6 +288,53 @@ for (const engine of ANY_ENGINE) {
       await assert.rejects(ask, { status: 404, message: /was erased/ })
     })
 
+    test('a response that is deleted, or whose user is erased, is not continued', async () => {
+      const client = openaiClient(service)
+      const erasures = [
+        (id: string) => client.responses.delete(id),
+        () => service.call('DELETE', '/v1/users/emil').then(({ status }) => assert.equal(status, 200)),
+      ]
+      for (const erase of erasures) {
+        const { id, output } = await client.responses.create({ model: 'echo', input: 'psst', user: 'emil' })
+        await erase(id)
+        const next = { model: 'echo', input: 'Go on' }
+        const named = { type: 'item_reference', id: output[0]?.id ?? '' } as const
+        await assert.rejects(client.responses.create({ ...next, previous_response_id: id }), {
+          status: 400,
+          param: 'previous_response_id',
+        })
+        const asked = client.responses.create({ ...next, input: [named, { role: 'user', content: 'Go on' }] })
+        await assert.rejects(asked, { status: 400, param: 'input' })
+      }
+    })
+
+    test('a conversation that goes on does not show the model what was deleted of it', async () => {
+      model.reset()
+      const calls = [
+        { name: 'stock', arguments: {} },
+        { name: 'weather', arguments: { city: 'Kiel' } },
+      ]
+      model.reply({ text: ['Let me see.'], calls }, { text: ['Sunny.'] }, { text: ['Yes.'] })
+      const client = openaiClient(service)
+      const said = [
+        { role: 'user', content: 'My berth is 4711' },
+        { role: 'assistant', content: 'Noted: 4711' },
+        { role: 'user', content: 'Can I sail?' },
+      ] as const
+      const asked = { model: 'tiny', tools: [WEATHER], instructions: 'Mind berth 4711.' }
+      const first = await client.responses.create({ ...asked, input: [...said] })
+      const call = first.output.find((item) => item.type === 'function_call')
+      const output = { type: 'function_call_output', call_id: call?.call_id ?? '', output: 'sunny' } as const
+      const more = { model: 'tiny', tools: [WEATHER] }
+      const second = await client.responses.create({ ...more, previous_response_id: first.id, input: [output] })
+      assert.match(JSON.stringify(model.requests[1]?.body), /4711.*stock: 7/)
+      await client.responses.delete(first.id)
+      await client.responses.create({ ...more, previous_response_id: second.id, input: 'Really?' })
+      const shown = JSON.stringify(model.requests[2]?.body)
+      assert.match(shown, /Can I sail.*Sunny.*Really/)
+      for (const words of ['4711', 'stock: 7', 'Let me see']) assert.ok(!shown.includes(words), shown)
+    })
+
     test('structured output and its schema reach the model', async () => {
       model.reset()
       model.reply({ text: ['{"city":"Kiel"}'] })

@@ -108,6 +108,31 @@ for (const engine of ANY_ENGINE) {
       assert.match(service.log(), /facts were not extracted/)
     })
 
+    test('the model is shown what is known of the user or the session whose words it reads, and of no other', async () => {
+      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
+      const known = (content: string, context: object) => ({ content, kind: 'fact', context })
+      await writeMemory(service, agent, [
+        known('Lives in Porto.', { user_id: 'fred', session_id: 'earlier' }),
+        known('Lives in Ghent.', { user_id: 'gina', session_id: 'table' }),
+        known('The boat is red.', { session_id: 'table' }),
+        known('The boat is blue.', { session_id: 'elsewhere' }),
+      ])
+      await say(agent, 'I like tea', { user_id: 'fred', session_id: 'table' })
+      await say(agent, 'We sail on Monday', { session_id: 'table' })
+      model.reset()
+      answer()
+      answer()
+      await fallSilent()
+      const shown = model.requests.map(({ body }) => String(body.messages.at(-1)?.content))
+      const factsFor = (words: string) => {
+        const [text = '', another] = shown.filter((each) => each.includes(words))
+        assert.equal(another, undefined, `one question about "${words}"`)
+        return [...text.matchAll(/Lives in \w+|boat is \w+/g)].map(([fact]) => fact)
+      }
+      assert.deepEqual(factsFor('I like tea'), ['Lives in Porto'])
+      assert.deepEqual(factsFor('We sail on Monday'), ['boat is red'])
+    })
+
     test('what is erased while the model reads does not come back as a fact', async () => {
       const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
       await say(agent, 'I live at 5 Harbour Street', { user_id: 'dora', session_id: 's1' })

@@ -5,6 +5,7 @@ import * as claims from '../../src/storage/leases/claims.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onBothEngines } from '../support/service/service.ts'
 import { approver, refundingAgent, startWaiting, untilStatus } from '../support/slices/approvals.ts'
+import { createKey } from '../support/slices/resources.ts'
 import { createWebhook, LOCAL_RECEIVERS } from '../support/slices/webhooks.ts'
 
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
@@ -18,9 +19,8 @@ onBothEngines(
       const options = { key, headers: { 'Idempotency-Key': randomUUID() }, ...(body && { body }) }
       return () => service().call('POST', path, options)
     }
-    const queue = async () => {
+    const queue = async (context = { user_id: 'alice' }) => {
       const agent = await newAgent(service(), SLOW)
-      const context = { user_id: 'alice' }
       const options = { body: { message: WORD, context }, headers: { Prefer: 'respond-async' } }
       const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, options)
       const { request_id } = body.data
@@ -81,6 +81,30 @@ onBothEngines(
         const next = await claims.claim(db, { ...lease, owner: 'next' }, request, Date.now())
         assert.equal(next.state, 'claimed')
       })
+    })
+
+    test('about a user stays where the key that erases the user has no say', async () => {
+      const context = { user_id: 'carla' }
+      const { path, agent: theirs } = await queue(context)
+      const item = { content: WORD, context }
+      const kept = [
+        keyed(`${path}/cancel`),
+        keyed(`/v1/agents/${theirs}/memory`, { items: [item] }),
+        keyed(`/v1/agents/${theirs}/memory/search`, { query: WORD, context }),
+        keyed(`/v1/agents/${theirs}/schedules`, { cron: '0 0 1 1 *', message: WORD, context }),
+      ]
+      const own = await newAgent(service())
+      const gone = keyed(`/v1/agents/${own}/memory`, { items: [item] })
+      const answers = []
+      for (const send of [...kept, gone]) answers.push((await send()).body)
+      const { secret } = await createKey(service(), { role: 'admin', agent_id: own })
+      const erased = await service().call('DELETE', '/v1/users/carla', { key: secret })
+      assert.equal(erased.body.data.replies, 1, erased.text)
+      assert.equal((await gone()).status, 404)
+      for (const [i, send] of kept.entries()) {
+        const { body, headers } = await send()
+        assert.deepEqual([body.data, headers.get('idempotent-replayed')], [answers[i].data, 'true'])
+      }
     })
 
     test('and events of a run that ends while its user is erased go with the user', async (t) => {

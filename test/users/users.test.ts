@@ -269,23 +269,27 @@ onBothEngines(
       })
 
       test('what runs is left, and told', async () => {
-        const agent = await newAgent(service(), {
-          model: 'builtin/script',
-          script: { rules: [{ reply: 'late', delay_ms: 60_000 }] },
-        })
+        const slow = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
         const anna = stranger()
-        const queued = await service().call('POST', `/v1/agents/${agent}/invoke`, {
-          body: { message: anna.word, context: { user_id: anna.user_id } },
-          headers: { Prefer: 'respond-async' },
-        })
-        assert.equal(queued.status, 202, queued.text)
-        const { request_id } = queued.body.data
-        const { status, ...left } = (await erase(anna.user_id)).unfinished_runs[0]
-        assert.deepEqual(left, { agent_id: agent, request_id })
-        assert.match(status, /queued|running/)
-        await service().call('POST', `/v1/agents/${agent}/invocations/${queued.body.data.request_id}/cancel`)
+        const runs: { agent_id: string; request_id: string }[] = []
+        for (const agent_id of [await newAgent(service(), slow), await newAgent(service(), slow)]) {
+          const queued = await service().call('POST', `/v1/agents/${agent_id}/invoke`, {
+            body: { message: anna.word, context: { user_id: anna.user_id } },
+            headers: { Prefer: 'respond-async' },
+          })
+          assert.equal(queued.status, 202, queued.text)
+          runs.push({ agent_id, request_id: queued.body.data.request_id })
+        }
+        const first = await erase(anna.user_id)
+        assert.deepEqual([first.invocations, first.unfinished], [0, 2])
+        const left = first.unfinished_runs as { status: string; agent_id: string; request_id: string }[]
+        assert.deepEqual(new Set(left.map(({ status: _status, ...run }) => run)), new Set(runs))
+        for (const { status } of left) assert.match(status, /queued|running/)
+        for (const { agent_id, request_id } of runs) {
+          await service().call('POST', `/v1/agents/${agent_id}/invocations/${request_id}/cancel`)
+        }
         const { invocations, unfinished } = await erase(anna.user_id)
-        assert.deepEqual({ invocations, unfinished }, { invocations: 1, unfinished: 0 })
+        assert.deepEqual({ invocations, unfinished }, { invocations: 2, unfinished: 0 })
       })
     })
   },

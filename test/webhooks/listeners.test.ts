@@ -16,6 +16,7 @@ import {
   withService,
 } from '../support/service/service.ts'
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
+import { createWebhook, listDeliveries } from '../support/slices/webhooks.ts'
 
 const LIFE_MS = 120_000
 
@@ -88,6 +89,23 @@ onManyNodes('listeners', (service, engine) => {
       assert.deepEqual(told.toSorted(), requests.toSorted())
       const none = await ask(service(), id, `?received=${rest.map((one) => one.id).join()}`)
       assert.deepEqual(heardBy(none), [])
+    })
+
+    test('receives for itself alone: what waits for others still waits', async () => {
+      const [mine, other] = [await create(service(), { agent_id: 'hello' }), await create(service(), {})]
+      // No delivery gets through to this address.
+      const url = 'https://receiver.example/'
+      const webhook = await createWebhook(service(), { url, agent_id: 'hello' })
+      await invoke(service(), 'hello')
+      const [heard] = heardBy(await ask(service(), mine.body.data.id))
+      const [theirs] = heardBy(await ask(service(), other.body.data.id))
+      const [delivery] = await listDeliveries(service(), webhook.id)
+      const received = [heard?.id, theirs?.id, delivery.id].join()
+      const after = await ask(service(), mine.body.data.id, `?received=${received}`)
+      assert.deepEqual([after.status, heardBy(after)], [200, []])
+      assert.deepEqual(heardBy(await ask(service(), other.body.data.id)), [theirs])
+      const [left] = await listDeliveries(service(), webhook.id)
+      assert.deepEqual([left.id, left.status, left.delivered_at], [delivery.id, 'pending', null])
     })
 
     test('waits as long as it is asked to, and answers as soon as something comes', async () => {
