@@ -9,6 +9,8 @@ import type { Write } from '../../src/storage/journal/rows.ts'
 import * as claims from '../../src/storage/leases/claims.ts'
 import { until as untilTrue } from '../support/running/until.ts'
 import { onAnyEngine } from '../support/service/service.ts'
+import { approver, decide, refundingAgent, startWaiting, untilStatus } from '../support/slices/approvals.ts'
+import { createAgent } from '../support/slices/resources.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const HOUR = 3_600_000
@@ -87,8 +89,29 @@ onAnyEngine(
         [0, 1_200, 2],
       )
     })
+
+    test('what waits for a person stays, however old it is, until it is decided', async () => {
+      const { now } = parts()
+      const agent = await createAgent(service(), 'patient', refundingAgent({ url: 'http://127.0.0.1:59999' }))
+      const [waiting, decided] = [await startWaiting(service(), agent, 'a'), await startWaiting(service(), agent, 'b')]
+      const key = await approver(service())
+      assert.equal((await decide(service(), decided.approval, key, { decision: 'reject' })).status, 200)
+      await untilStatus(service(), decided.path, 'completed')
+      await retentionEnded(now())
+      service().advance(5 * HOUR)
+      service().app.jobs.wake()
+      await retentionEnded(now())
+      for (const path of [decided.path, decided.approval]) assert.equal((await service().call('GET', path)).status, 404)
+      const { body } = await service().call('GET', '/v1/approvals?status=pending', { key })
+      assert.deepEqual(
+        body.data.map(({ request_id }: { request_id: string }) => request_id),
+        [waiting.request_id],
+      )
+      assert.equal((await decide(service(), waiting.approval, key, { decision: 'reject' })).status, 200)
+      await untilStatus(service(), waiting.path, 'completed')
+    })
   },
-  { MOORAGE_RETENTION__LOGS: '3h', MOORAGE_RETENTION__METRICS: '5h' },
+  { MOORAGE_RETENTION__LOGS: '3h', MOORAGE_RETENTION__METRICS: '5h', MOORAGE_RETENTION__INVOCATIONS: '4h' },
 )
 
 onBothStores('a sweep', (store) => {

@@ -181,29 +181,42 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('what is erased while the model reads does not come back', async () => {
-      model.reset()
-      const agent = await summarizing()
-      const context = { user_id: 'dora', session_id: 's' }
-      const items = Array.from({ length: 4 }, (_, i) => ({
-        content: `Secret ${i}`,
-        kind: 'turn',
-        role: 'user',
-        context,
-      }))
-      // What earlier tests have left is read before.
-      await summarize()
-      await writeMemory(service, agent, items)
-      const held = Promise.withResolvers<void>()
-      model.holdNext(held.promise)
-      const reading = model.nextRequest()
-      const done = summarize()
-      assert.match(shownTo(await reading) ?? '', /Secret 3/)
-      await service.call('DELETE', '/v1/users/dora')
-      held.resolve()
-      await done
-      assert.equal(await summaryOf(agent, 's', 'dora'), undefined)
-    })
+    for (const [how, method, pathFor] of [
+      ['erased with its user', 'DELETE', () => '/v1/users/dora'],
+      ['forgotten', 'DELETE', (agent: string, turn: string) => `/v1/agents/${agent}/memory/${turn}`],
+      ['corrected', 'PATCH', (agent: string, turn: string) => `/v1/agents/${agent}/memory/${turn}`],
+    ] as const) {
+      test(`a turn that is ${how} while the model reads does not come back`, async () => {
+        model.reset()
+        const agent = await summarizing()
+        const context = { user_id: 'dora', session_id: 's' }
+        const items = Array.from({ length: 4 }, (_, i) => ({
+          content: `Secret ${i}`,
+          kind: 'turn',
+          role: 'user',
+          context,
+        }))
+        // What earlier tests have left is read before.
+        await summarize()
+        const turns = await writeMemory(service, agent, items)
+        const held = Promise.withResolvers<void>()
+        model.reply({ text: ['There are four secrets: 0, 1, 2 and 3'] })
+        model.holdNext(held.promise)
+        const reading = model.nextRequest()
+        const done = until('the model has read', async () => {
+          await summarize()
+          return model.requests.length > 0
+        })
+        assert.match(shownTo(await reading) ?? '', /Secret 3/)
+        const body = method === 'PATCH' ? { content: 'No secret' } : undefined
+        const reply = await service.call(method, pathFor(agent, String(turns[3]?.['id'])), { body })
+        assert.equal(reply.status, 200, reply.text)
+        held.resolve()
+        await done
+        const summary = await summaryOf(agent, 's', 'dora')
+        assert.ok(!summary?.content.includes('four secrets'), JSON.stringify(summary))
+      })
+    }
 
     test('never by default, never without a session, never by built-in models; a model that fails has an hour', async () => {
       model.reset()

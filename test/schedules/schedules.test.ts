@@ -104,6 +104,8 @@ onBothEngines('schedules', (service, engine) => {
     const daily = (await patch('kept', id, { cron: '@daily', enabled: true })).body.data
     assert.deepEqual([daily.cron, daily.timezone, daily.enabled, daily.disabled_reason], ['@daily', 'UTC', true, null])
     assert.deepEqual((await patch('kept', id, { timezone: 'Asia/Tokyo' })).body.data.timezone, 'Asia/Tokyo')
+    const seven = (await patch('kept', id, { cron: '0 7 * * *' })).body.data
+    assert.deepEqual([seven.timezone, new Date(seven.next_at).getUTCHours()], ['Asia/Tokyo', 22])
 
     const other = await createSchedule(service(), 'kept', { every: '2h', enabled: false })
     const list = (query: string) => service().call('GET', `/v1/agents/kept/schedules${query}`)
@@ -199,6 +201,23 @@ onBothEngines('schedules', (service, engine) => {
     assert.equal(Date.parse(told.last_skipped_at), Date.parse(told.last_tick_at) + HOUR)
     assert.deepEqual(await logsOf('slow', skipping.id), ['Schedule skipped a tick: an earlier run has not ended'])
     await pause('slow', 'paused')
+  })
+
+  test('a change that comes while a tick is taken is not undone by it', async () => {
+    await createAgent(service(), 'changed')
+    const made = await Promise.all(
+      Array.from({ length: 20 }, () => createSchedule(service(), 'changed', { every: '1h', catch_up: 'one' })),
+    )
+    pass(service(), HOUR)
+    const replies = await Promise.all(made.map(({ id }) => patch('changed', id, { message: 'tock' })))
+    assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([200]))
+    const listed = async (): Promise<{ message: string; last_tick_at: string | null }[]> =>
+      (await service().call('GET', '/v1/agents/changed/schedules?limit=100')).body.data
+    await until('every tick is taken', async () => (await listed()).every(({ last_tick_at }) => last_tick_at !== null))
+    assert.deepEqual(
+      (await listed()).map(({ message }) => message),
+      made.map(() => 'tock'),
+    )
   })
 
   test('a pause of the agent pauses them; what passed meanwhile is told and not made up for', async () => {

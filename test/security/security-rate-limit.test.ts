@@ -11,8 +11,10 @@ import { type RedisServer, startRedis } from '../support/stores/redis.ts'
 
 const HOUR = 3_600_000
 const FREE = { perMinute: 60, burst: 100 }
-/** One whose limit is reached soon, and does not pass soon. */
-const TINY_TIER = { MOORAGE_LIMITS__TIERS: '{"tiny":{"requestsPerMinute":1,"burst":10}}' }
+/** Tiers whose limits are reached soon, and do not pass soon. */
+const SMALL_TIERS = {
+  MOORAGE_LIMITS__TIERS: '{"tiny":{"requestsPerMinute":1,"burst":10},"slow":{"requestsPerMinute":6,"burst":6}}',
+}
 
 // Nothing here reaches the store, so one engine stands for both.
 describe('rate limits', () => {
@@ -182,7 +184,7 @@ describe('two nodes that share a Redis', () => {
   let second: Service
   before(async () => {
     redis = await startRedis()
-    first = await startService('postgres', { REDIS_URL: redis.url, ...TINY_TIER })
+    first = await startService('postgres', { REDIS_URL: redis.url, ...SMALL_TIERS })
     second = await first.beside()
   })
   after(async () => {
@@ -201,6 +203,15 @@ describe('two nodes that share a Redis', () => {
     const passed = replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 100 && passed <= 100 + refilled, `${passed} passed`)
     assertRateLimited(replies.find(({ status }) => status === 429) as Reply, 'free', 60)
+  })
+
+  test('grant a burst whole, and not one more', async () => {
+    for (const count of [10, 11, 25]) {
+      const { secret } = await createKey(first, { role: 'viewer', tier: 'tiny' })
+      const { replies } = await burst(count, onBoth(secret))
+      assert.equal(replies.filter(({ status }) => status === 200).length, 10, `of ${count}`)
+      assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 429)
+    }
   })
 
   test('what is refused does not delay the next: after a burst and a hundred refusals one passes when it was told to', async () => {
@@ -228,6 +239,13 @@ describe('two nodes that share a Redis', () => {
     const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
     const passed = each.replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 50 && passed <= 50 + each.refilled, `${passed} passed on one of two nodes`)
+    const slow = await createKey(first, { role: 'viewer', tier: 'slow' })
+    const granted = async () => {
+      const { replies } = await burst(10, () => first.call('GET', '/v1/keys/self', { key: slow.secret }))
+      return replies.filter(({ status }) => status === 200).length
+    }
+    assert.equal(await granted(), 3, 'half of the burst')
+    assert.equal(await later(first, 20_000, granted), 1, 'half of what comes back in 20 s')
     assert.equal(warnings(), told, 'an outage that goes on is not told with every request')
     await later(first, 60_000, () => first.call('GET', '/v1/keys/self'))
     assert.equal(warnings(), told + 1, 'it is told again after a minute')
