@@ -42,11 +42,10 @@ function isInstalled(root, withDevelopment) {
   const wanted = packagesOf(join(root, 'package-lock.json'))
   const found = packagesOf(join(root, 'node_modules', '.package-lock.json'))
   if (!wanted) return true
-  const needsDevelopment = withDevelopment && process.env.NODE_ENV !== 'production'
   return Object.entries(wanted).every(([path, { version, integrity, optional, dev, devOptional }]) => {
     const there = found?.[path]
     if (there) return there.version === version && there.integrity === integrity
-    return path === '' || optional || devOptional || (dev && !needsDevelopment)
+    return path === '' || optional || devOptional || (dev && !withDevelopment)
   })
 }
 
@@ -67,7 +66,8 @@ async function runNpm(root) {
   console.error('Installing dependencies (npm ci) …')
   const { code, error, output, stoppedBy } = await runAlone(
     'npm',
-    ['ci', '--no-audit', '--no-fund', '--loglevel=error'],
+    // With what builds the service and the console, also where NODE_ENV is production.
+    ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'],
     root,
   )
   if (stoppedBy) return { stoppedBy }

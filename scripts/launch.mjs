@@ -91,7 +91,9 @@ async function buildService() {
     await buildServiceIfStale(root)
     return true
   } catch (error) {
-    console.error(`The service could not be built, so it runs from its sources: ${error.message}`)
+    console.error(
+      `The service could not be built, so it runs from its sources (npm run build installs what it needs): ${error.message}`,
+    )
     return false
   }
 }
@@ -101,6 +103,8 @@ async function buildConsole() {
     const { buildConsoleIfStale } = await import('./console-build.mjs')
     await buildConsoleIfStale(root)
   } catch (error) {
-    console.error(`The console could not be built, the rest works without it: ${error.message}`)
+    console.error(
+      `The console could not be built, the rest works without it (npm run build installs what it needs): ${error.message}`,
+    )
   }
 }

@@ -1,4 +1,5 @@
 import type { Context, Histogram, Span as OtelSpan, Tracer as OtelTracer } from '@opentelemetry/api'
+import { requireInstalled } from '../lib/require-installed.ts'
 import type { Attributes, Span, SpanKind, Tracer } from './tracing.ts'
 
 export type OpenTelemetryOptions = {
@@ -11,6 +12,15 @@ export type OpenTelemetryOptions = {
   content: boolean
   /** Called when the collector could not be told, not more than once a minute. */
   onProblem(message: string): void
+}
+
+const PACKAGES = {
+  '@opentelemetry/api': '1.10.0',
+  '@opentelemetry/exporter-metrics-otlp-http': '0.301.0',
+  '@opentelemetry/exporter-trace-otlp-http': '0.301.0',
+  '@opentelemetry/resources': '3.1.0',
+  '@opentelemetry/sdk-metrics': '3.1.0',
+  '@opentelemetry/sdk-trace': '3.1.0',
 }
 
 const PROBLEM_EVERY_MS = 60_000
@@ -31,11 +41,9 @@ type World = {
   content: boolean
 }
 
-/**
- * Sends traces and metrics to a collector over OTLP. The packages are loaded here, and so only where somebody wants
- * them.
- */
+/** Sends traces and metrics to a collector over OTLP. The packages are loaded here, when the operator has named one. */
 export async function openTelemetryTracer(options: OpenTelemetryOptions): Promise<Tracer> {
+  requireInstalled('otel.endpoint is set', PACKAGES)
   const [api, trace, metrics, traceExport, metricExport, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/sdk-trace'),

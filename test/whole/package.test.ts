@@ -64,4 +64,18 @@ describe('npm pack', () => {
     assert.equal(await served.stop(), 0)
     assert.ok(readdirSync(project).includes('data'))
   })
+  test('that has what runs and nothing that only builds, and says what to install for a collector', async () => {
+    const packages = readdirSync(join(project, 'node_modules'))
+    for (const name of ['esbuild', 'preact', 'uplot', '@opentelemetry']) assert.ok(!packages.includes(name), name)
+    const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }
+    const failed = await run(join(project, 'node_modules/.bin/moorage'), ['start'], {
+      cwd: project,
+      env: { ...env(), ...otel, PORT: '0', MOORAGE_DATA: join(home, 'other') },
+    }).then(
+      () => undefined,
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    )
+    assert.equal(failed?.code, 1)
+    assert.match(failed.stdout + failed.stderr, /otel\.endpoint is set, but .* npm install @opentelemetry\/api@/)
+  })
 })

