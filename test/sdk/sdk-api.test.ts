@@ -2,12 +2,21 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { renderSdkApi } from '../../scripts/render-sdk-api.ts'
+import { renderSdkMethods } from '../../scripts/render-sdk-methods.ts'
 import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import { operations } from '../../src/operations.ts'
 
-test('sdk/api.ts says what the service does; `npm run sdk:types` writes it', () => {
-  const written = readFileSync(new URL('../../sdk/api.ts', import.meta.url), 'utf8')
-  assert.ok(written === renderSdkApi(openApiDocument(operations)), 'sdk/api.ts is stale: run npm run sdk:types')
+for (const [file, render] of Object.entries({ 'sdk/api.ts': renderSdkApi, 'sdk/methods.ts': renderSdkMethods })) {
+  test(`${file} says what the service does; \`npm run sdk:types\` writes it`, () => {
+    const written = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+    assert.ok(written === render(openApiDocument(operations)), `${file} is stale: run npm run sdk:types`)
+  })
+}
+
+test('an operation whose noun is in no group of the SDK is refused', () => {
+  const get = { operationId: 'getHarbour', summary: 'Get a harbour', parameters: [], responses: {} }
+  const document = { paths: { '/v1/harbour': { get } } } as unknown as Parameters<typeof renderSdkMethods>[0]
+  assert.throws(() => renderSdkMethods(document), /names no group for getHarbour/)
 })
 
 test('unions, records, nullable and optional fields as TypeScript', () => {

@@ -1,0 +1,98 @@
+import { type OpenApi, type OperationObject, operationsOf } from '../src/http/reference/openapi-document.ts'
+
+/** The group of methods that each noun stands in. The first noun that an operation's id contains decides. */
+const GROUPS: readonly [noun: RegExp, group: string][] = [
+  [/Console/, 'console'],
+  [/Webhook|deliver/i, 'webhooks'],
+  [/Invocations?|Prompt|Effects/, 'invocations'],
+  [/Approvals?/, 'approvals'],
+  [/Callbacks?/, 'callbacks'],
+  [/Deployments?/, 'deployments'],
+  [/Schedules?/, 'schedules'],
+  [/Logs$/, 'logs'],
+  [/Metrics|Performance/, 'metrics'],
+  [/Memory|Summary/, 'memory'],
+  [/Users?|Sessions/, 'users'],
+  [/Listener/, 'listeners'],
+  [/Keys?|Self|Invocable/, 'keys'],
+  [/Factor/, 'mfa'],
+  [/Secrets?/, 'secrets'],
+  [/Providers?/, 'providers'],
+  [/Audit(Log)?/, 'audit'],
+  [/System/, 'system'],
+  [/Telemetry/, 'telemetry'],
+  [/Agents?|Overview|Tool/, 'agents'],
+]
+
+/** What a group's methods leave out of an operation's id, because the group says it. */
+const OWN: Record<string, RegExp> = {
+  webhooks: /Webhooks?/,
+  invocations: /Invocations?/,
+  metrics: /Metrics/,
+  memory: /Memory/,
+  users: /Users?/,
+  keys: /Keys?/,
+  agents: /Agents?/,
+}
+
+/** Written by hand in sdk/client.ts: they answer with a stream as well. */
+const BY_HAND = new Set(['invokeAgent', 'streamInvocation'])
+
+const RENAMED: Record<string, string> = { listAllInvocations: 'listAll', listInvocable: 'agents' }
+
+/** Makes sdk/methods.ts from the OpenAPI document: one method for each operation. */
+export function renderSdkMethods(document: Pick<OpenApi, 'paths'>): string {
+  const operations = operationsOf(document).filter(({ operationId }) => !BY_HAND.has(operationId))
+  const groups = Map.groupBy(operations, ({ operationId }) => groupOf(operationId).name)
+  return [
+    '// Made from the OpenAPI document by `npm run sdk:types`; not to be edited.',
+    "import type { Body, Caller, ListQuery } from './call.ts'",
+    "import type { RequestOptions } from './request.ts'",
+    '',
+    'export function methods({ call, list, lines }: Caller) {',
+    '  return {',
+    ...[...groups].flatMap(([name, members]) => [`    ${name}: {`, ...members.flatMap(method), '    },']),
+    '  }',
+    '}',
+    '',
+  ].join('\n')
+}
+
+function groupOf(id: string): { name: string; own: RegExp } {
+  const [noun, name] = GROUPS.find(([pattern]) => pattern.test(id)) ?? []
+  if (!noun || !name) throw new Error(`scripts/render-sdk-methods.ts names no group for ${id}`)
+  return { name, own: OWN[name] ?? noun }
+}
+
+/** `createAgent` is `agents.create`, `getPrompt` is `invocations.prompt`, and a `get` that gives pages is `list`. */
+function nameOf(id: string, isList: boolean): string {
+  const rest = id.replace(groupOf(id).own, '')
+  const noun = /^(?:get|list)(\w+)$/.exec(rest)?.[1]
+  const name = noun ? noun.charAt(0).toLowerCase() + noun.slice(1) : rest
+  return RENAMED[id] ?? (name === 'get' && isList ? 'list' : name)
+}
+
+function method(operation: OperationObject): string[] {
+  const { operationId: id, summary, description, parameters, requestBody, responses } = operation
+  const content = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1].content ?? {}
+  const isList = content['application/json']?.schema.properties?.pagination !== undefined
+  const sends = content['application/x-ndjson'] ? 'lines' : isList ? 'list' : 'call'
+  const params = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+  const query = parameters.filter((parameter) => parameter.in === 'query')
+  const takes = [
+    ...params.map((name) => `${name}: string`),
+    ...(requestBody ? [`body: Body<'${id}'>${requestBody.required ? '' : ' = {}'}`] : []),
+    ...(query.length > 0 ? [`query${query.some(({ required }) => required) ? '' : '?'}: ListQuery<'${id}'>`] : []),
+    'o?: RequestOptions',
+  ]
+  const input = [
+    ...(params.length > 0 ? [`params: { ${params.join(', ')} }`] : []),
+    ...(requestBody ? ['body'] : []),
+    ...(query.length > 0 ? ['query'] : []),
+  ]
+  const given = input.length > 0 ? `{ ${input.join(', ')} }` : '{}'
+  return [
+    `      /** ${description ? `${summary}. ${description.replaceAll('*/', '* /')}` : summary} */`,
+    `      ${nameOf(id, isList)}: (${takes.join(', ')}) => ${sends}('${id}', ${given}, o),`,
+  ]
+}
