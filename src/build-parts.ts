@@ -65,8 +65,13 @@ export async function buildParts(
   const clock = overrides.now ?? Date.now
   const ownLog = overrides.log ?? createLog(config.log)
   const { migrations, watch = new MigrationWatch(ownLog) } = overrides
+  const telemetry = new Telemetry()
+  const onCommit = (entries: number, ms: number) => {
+    telemetry.batchEntries.add(entries)
+    telemetry.batchSeconds.add(ms / 1000)
+  }
   const storage = opened.adopt(
-    await openStorage({ ...config, migrations, watch, warn: (message) => ownLog.warn(message) }),
+    await openStorage({ ...config, migrations, watch, warn: (message) => ownLog.warn(message), onCommit }),
     (store) => store.close(),
   )
   // All nodes go by one clock, the database's: leases mean the same on each of them.
@@ -76,7 +81,6 @@ export async function buildParts(
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()
-  const telemetry = new Telemetry()
   const tracer = await openTracer(config.otel, log)
   opened.defer(() => tracer?.close())
   const memo = openMemo(storage, (change) => ({
@@ -84,13 +88,7 @@ export async function buildParts(
     misses: telemetry.lookups.cell(change, 'miss'),
   }))
   const events = openEvents({ storage, memo }, newId)
-  const journal = openJournal(storage, {
-    backlog: config.limits.backlog,
-    onBatch: (entries, ms) => {
-      telemetry.batchEntries.add(entries)
-      telemetry.batchSeconds.add(ms / 1000)
-    },
-  })
+  const journal = openJournal(storage, config.limits)
   journal.onWritten(events.wake)
   opened.defer(() => journal.drain())
   const policies = policiesOf(config)

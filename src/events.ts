@@ -1,5 +1,4 @@
 import type { Database } from './storage/database.ts'
-import type { Rows } from './storage/journal/batch.ts'
 import type { Write } from './storage/journal/rows.ts'
 
 /** Every event that a webhook can receive. */
@@ -36,10 +35,10 @@ export type Events = {
    */
   writes(event: NewEvent): Promise<Write[]>
   /**
-   * Call this after the rows are committed: their deliveries are then sent at once. Without rows, everything that is
+   * Call this after the rows are committed: their deliveries are then sent at once. Without them, everything that is
    * due is sent.
    */
-  wake(rows?: Rows): void
+  wake(writes?: readonly Write[]): void
   /** Writes the event inside the caller's transaction. The commit wakes the senders by itself. */
   emit(db: Database, event: NewEvent): Promise<void>
   /** Writes the event for these webhooks only. */

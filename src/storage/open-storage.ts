@@ -10,9 +10,11 @@ import {
   type Engine,
   readAnnouncement,
 } from './database.ts'
-import { type Batch, changesOf } from './journal/rows.ts'
+import type { JournalEntry } from './journal/entry.ts'
+import { changesOf, type OnCommit } from './journal/rows.ts'
 import { listen } from './postgres/change-listener.ts'
 import { DatabaseClock } from './postgres/database-clock.ts'
+import { groupedWrites } from './postgres/grouped-writes.ts'
 import { limitReads } from './postgres/limit-reads.ts'
 import { openPool, type PostgresOptions } from './postgres/postgres.ts'
 import { PostgresWire } from './postgres/postgres-wire.ts'
@@ -24,7 +26,7 @@ import type { MigrationWatch } from './schema/migration-watch.ts'
 import { isDamaged } from './sqlite/damage.ts'
 import { privateFolder, privateStore } from './sqlite/private-files.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
-import { sqliteBatches } from './sqlite/sqlite-write-batch.ts'
+import { sqliteWrites } from './sqlite/sqlite-write-batch.ts'
 import type { Tables } from './tables.ts'
 
 export type Storage = {
@@ -35,11 +37,8 @@ export type Storage = {
    * SQLite every other writer waits meanwhile.
    */
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
-  /**
-   * Writes many rows in one transaction and one message. Returns false when a lease of the batch was lost; then nothing
-   * is written.
-   */
-  write(batch: Batch): Promise<boolean>
+  /** Commits an entry, together with others that wait. Returns false when a lease of it was lost; then nothing is written. */
+  write(entry: JournalEntry): Promise<boolean>
   compare: Compare
   /**
    * The listener is called after the commit of a transaction that announced the change, here or on another node.
@@ -83,6 +82,7 @@ export type StorageOptions = {
   migrations?: readonly Migration[] | undefined
   watch?: MigrationWatch | undefined
   warn?(message: string): void
+  onCommit?: OnCommit
   /** This node's own clock. */
   clock?(): number
 }
@@ -99,6 +99,7 @@ export async function openStorage({
   migrations = MIGRATIONS,
   watch,
   warn = () => {},
+  onCommit = () => {},
   clock = Date.now,
 }: StorageOptions): Promise<Storage> {
   const { url, listenUrl, silentMs, pingMs, readTimeout = READ_TIMEOUT } = database
@@ -117,11 +118,12 @@ export async function openStorage({
   const wire = url ? new PostgresWire() : undefined
   const databaseClock = new DatabaseClock(clock)
   const { dialect, write, compare, pool, close } = url
-    ? openPostgres({ ...database, url, readTimeout }, () => listenUrl === undefined && storage.hears())
+    ? openPostgres({ ...database, url, readTimeout, onCommit }, () => listenUrl === undefined && storage.hears())
     : openFile({
         path: privateStore(join(privateFolder(data), FILE)),
         silentMs,
         readTimeout,
+        onCommit,
         onForeignChange: forgetAll,
         onDamage: () => (unusable ??= 'the file of the database is damaged'),
         onLost: lost.resolve,
@@ -139,10 +141,10 @@ export async function openStorage({
       forget(announcements)
       return result
     },
-    async write(batch) {
-      if (batch.inserts.length + batch.endings.length === 0) return true
-      const written = await write(db, batch)
-      if (written) forget(changesOf(batch))
+    async write(entry) {
+      if (entry.writes.length + (entry.endings?.length ?? 0) === 0) return true
+      const written = await write(db, entry)
+      if (written) forget(changesOf(entry.writes))
       return written
     },
     compare,
@@ -192,19 +194,19 @@ export async function openStorage({
 
 type Opened = {
   dialect: Dialect
-  write(db: Database, batch: Batch): Promise<boolean>
+  write(db: Database, entry: JournalEntry): Promise<boolean>
   compare: Compare
   pool(): PoolState
   close?: () => Promise<void>
 }
 
 /** `ownsSessions` says whether a connection of the pool is always the same one of PostgreSQL. */
-function openPostgres(options: PostgresOptions, ownsSessions: () => boolean): Opened {
+function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSessions: () => boolean): Opened {
   const pool = openPool(options)
   const vectors = new VectorThread(options)
   return {
     dialect: new PostgresDialect({ pool: limitReads(pool, { ...options, ownsSessions }) }),
-    write: postgresBatches(pool, ownsSessions),
+    write: groupedWrites(postgresBatches(pool, ownsSessions), options.onCommit),
     compare: (select, comparison) => vectors.compare(select, comparison),
     pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => vectors.close(),
@@ -213,7 +215,7 @@ function openPostgres(options: PostgresOptions, ownsSessions: () => boolean): Op
 
 function openFile(options: SqliteOptions): Opened {
   const sqlite = openSqlite(options)
-  return { dialect: sqlite.dialect, write: sqliteBatches(sqlite), compare: sqlite.compare, pool: sqlite.readers }
+  return { dialect: sqlite.dialect, write: sqliteWrites(sqlite), compare: sqlite.compare, pool: sqlite.readers }
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */
@@ -222,7 +224,7 @@ async function migratePatiently(
   migrations: readonly Migration[],
   watch: MigrationWatch | undefined,
 ): Promise<void> {
-  const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0, readTimeout: 0 }, () => false)
+  const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0, readTimeout: 0, onCommit() {} }, () => false)
   const db = new Kysely<Tables>({ dialect })
   try {
     await migrate(db, 'postgres', migrations, { watch })

@@ -60,8 +60,8 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
     },
     wake(written) {
       if (!written) return wake(undefined)
-      const deliveries = written.get(DELIVERIES)
-      if (deliveries) wake(new Set(deliveries.map(({ webhook_id }) => String(webhook_id))))
+      const deliveries = written.filter(({ into }) => into === DELIVERIES)
+      if (deliveries.length > 0) wake(new Set(deliveries.map(({ row }) => String(row.webhook_id))))
     },
     async emit(db, event) {
       const subscribers = byAgent(await webhooks.listSubscribers(db))

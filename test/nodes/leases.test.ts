@@ -94,9 +94,9 @@ onBothEngines(
       const { write } = storage
       t.after(() => Object.assign(storage, { write }))
       // Nobody has taken the run: whatever this node writes about its end would count.
-      storage.write = async (batch) => {
+      storage.write = async (entry) => {
         await change(id, { owner: node })
-        return write(batch)
+        return write(entry)
       }
       await change(id, { owner: 'another node' })
       service().app.jobs.wake()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import type { Batch } from '../../src/storage/journal/rows.ts'
+import type { JournalEntry } from '../../src/storage/journal/entry.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -49,9 +49,9 @@ async function endLeases({ app }: Service): Promise<void> {
 function failNextEnding({ app }: Service, error: Error): void {
   const { storage } = app.parts
   const { write } = storage
-  storage.write = (batch: Batch) => {
-    const endsRun = batch.endings.some(({ of }) => of.table === 'invocations' && of.columns.includes('finished_at'))
-    if (!endsRun) return write(batch)
+  storage.write = (entry: JournalEntry) => {
+    const endsRun = entry.endings?.some(({ of }) => of.table === 'invocations' && of.columns.includes('finished_at'))
+    if (!endsRun) return write(entry)
     storage.write = write
     return Promise.reject(error)
   }

@@ -76,14 +76,14 @@ for (const engine of ANY_ENGINE) {
       const written: unknown[] = []
       const { write } = storage
       let failed = false
-      storage.write = (batch) => {
-        const rows = batch.inserts.flatMap(({ into, rows: all }) => (into.table === 'steps' ? all : []))
-        if (!failed && rows.some(([, , kind]) => kind === 'tool')) {
+      storage.write = (entry) => {
+        const rows = entry.writes.filter(({ into }) => into.table === 'steps').map(({ row }) => row)
+        if (!failed && rows.some(({ kind }) => kind === 'tool')) {
           failed = true
           return Promise.reject(Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' }))
         }
-        written.push(...rows.map(([, position]) => position))
-        return write(batch)
+        written.push(...rows.map(({ position }) => position))
+        return write(entry)
       }
       live.onBegun((run) => {
         run.follow({ characters: 0, tools: 0 }, ({ event, data }) => {
@@ -161,9 +161,9 @@ for (const engine of ANY_ENGINE) {
     withTools(engine, { timeout_ms: 5_000 }, async ({ service, model, queue, receiptOf }) => {
       const { storage } = service.app.parts
       const { write } = storage
-      storage.write = async (batch) => {
-        const written = await write(batch)
-        if (batch.endings.some(({ of }) => of.columns.includes('wake_at'))) service.advance(7_000)
+      storage.write = async (entry) => {
+        const written = await write(entry)
+        if (entry.endings?.some(({ of }) => of.columns.includes('wake_at'))) service.advance(7_000)
         return written
       }
       model.reply({ status: 429, headers: { 'retry-after': '6' } }, { text: ['At last'] })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
-import { batchOf } from '../../src/storage/journal/batch.ts'
 import * as claims from '../../src/storage/leases/claims.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
@@ -41,7 +40,7 @@ onBothStores('a claim whose owner seems dead', (opened) => {
     const mine = leaseOf('reused', 'mine', 2_000)
     assert.deepEqual(await claims.claim(db, mine, other, at), { state: 'other' })
     assert.deepEqual(await claims.claim(db, mine, request, at), { state: 'claimed', earlier: 'req_1' })
-    assert.ok(await write(batchOf(new Map(), [{ endings: [claims.freeing(mine)] }])))
+    assert.ok(await write({ writes: [], endings: [claims.freeing(mine)] }))
     const next = leaseOf('reused', 'next', 2_000)
     assert.deepEqual(await claims.claim(db, next, other, at), { state: 'claimed', earlier: undefined })
   })

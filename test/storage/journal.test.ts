@@ -242,7 +242,7 @@ describe('a batch', () => {
     ]
     const order = (of: EndedTable[]) => {
       const endings = of.map((kind) => ({ of: kind, lease: { key: [], owner: '' }, row: {} }))
-      return batchOf(new Map(), [{ endings }]).endings.map((ending) => kinds.indexOf(ending.of))
+      return batchOf([{ writes: [], endings }]).endings.map((ending) => kinds.indexOf(ending.of))
     }
     assert.deepEqual(order(kinds), order(kinds.toReversed()))
   })

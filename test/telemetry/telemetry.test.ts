@@ -66,13 +66,13 @@ for (const engine of ANY_ENGINE) {
         const { write } = storage
         let isMoved = false
         // Another node takes the run over just before its end, and dies.
-        storage.write = async (batch) => {
-          if (!isMoved && batch.endings.some(({ of }) => of.columns.includes('response'))) {
+        storage.write = async (entry) => {
+          if (!isMoved && entry.endings?.some(({ of }) => of.columns.includes('response'))) {
             isMoved = true
             const moved = { owner: 'another node', lease_until: 1 }
             await storage.db.updateTable('invocations').set(moved).where('owner', '=', node).execute()
           }
-          return write(batch)
+          return write(entry)
         }
         const { body } = await service.call('POST', '/v1/agents/mover/invoke', {
           body: { message: 'go' },

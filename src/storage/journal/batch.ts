@@ -2,17 +2,10 @@ import type { JournalEntry } from './entry.ts'
 import { mergeRows } from './merge-rows.ts'
 import { type Batch, type BulkTable, type EndedTable, type Merge, type Row, type Value, valuesOf } from './rows.ts'
 
-/** Rows by the table they go into. */
-export type Rows = ReadonlyMap<BulkTable, readonly Row[]>
-
-export function rowsOf(entries: readonly Pick<JournalEntry, 'writes'>[]): Rows {
-  const rows = new Map<BulkTable, Row[]>()
-  for (const { writes } of entries) for (const { into, row } of writes) addTo(rows, into, row)
-  return rows
-}
-
 /** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
-export function batchOf(rows: Rows, entries: readonly Pick<JournalEntry, 'endings'>[]): Batch {
+export function batchOf(entries: readonly JournalEntry[]): Batch {
+  const rows = new Map<BulkTable, Row[]>()
+  for (const { into, row } of entries.flatMap((entry) => entry.writes)) addTo(rows, into, row)
   const endings = new Map<EndedTable, Value[][]>()
   for (const { of, lease, row } of entries.flatMap((entry) => entry.endings ?? [])) {
     addTo(endings, of, [...valuesOf(of, row), ...lease.key, lease.owner])

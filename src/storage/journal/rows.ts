@@ -53,8 +53,11 @@ export function valuesOf({ columns }: { columns: readonly string[] }, row: Row):
   return columns.map((column) => row[column] ?? null)
 }
 
-export function changesOf({ inserts }: Batch): Change[] {
-  return [...new Set(inserts.flatMap(({ into: { announces } }) => announces ?? []))]
+/** Called for each commit, with the number of entries or transactions that share it, and how long it took. */
+export type OnCommit = (entries: number, ms: number) => void
+
+export function changesOf(writes: readonly { into: BulkTable }[]): Change[] {
+  return [...new Set(writes.flatMap(({ into: { announces } }) => announces ?? []))]
 }
 
 export function namesOf({ columns }: { columns: readonly string[] }): string {

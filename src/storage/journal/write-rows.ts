@@ -3,12 +3,12 @@ import { announce, type Database, engineOf } from '../database.ts'
 import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
 import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
-import { batchOf, mergedRows, rowsOf } from './batch.ts'
+import { batchOf, mergedRows } from './batch.ts'
 import { type BulkTable, type Row, type Value, valuesOf, type Write } from './rows.ts'
 
 /** Writes what would otherwise be an entry of the journal inside the caller's transaction. */
 export async function writeRows(db: Database, writes: Write[]): Promise<void> {
-  for (const { into, rows } of batchOf(rowsOf([{ writes }]), []).inserts) await insertValues(db, into, rows)
+  for (const { into, rows } of batchOf([{ writes }]).inserts) await insertValues(db, into, rows)
 }
 
 /** Inserts many rows with one statement, inside the caller's transaction. They are merged where the table says so. */

@@ -75,7 +75,7 @@ async function batchText(db: Database, batch: Batch): Promise<string> {
     if (into.merge) before = `insert${i}`
     parts.push(`insert${i} as (${await insertText(db, into, batch.endings.length + i + 1, conditions)} returning 1)`)
   }
-  const notices = changesOf(batch).map((change) => `pg_notify('${notifyChannel}', '${change}')`)
+  const notices = changesOf(batch.inserts).map((change) => `pg_notify('${notifyChannel}', '${change}')`)
   return `with ${parts.join(', ')} select ${[`${held.join(' and ') || 'true'} as held`, ...notices].join(', ')}`
 }
 

@@ -57,9 +57,10 @@ export class Executor {
 
   /**
    * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
-   * that undid it.
+   * that undid it. Inside a transaction that is open already they become a part of it.
    */
   transact(transactions: SqliteStatement[][]): (SqliteResult | Error)[] {
+    if (this.#connection.isTransaction) return transactions.map((each) => this.#executeInSavepoint(each))
     this.#connection.exec('begin immediate')
     try {
       const only = transactions.length === 1 ? transactions[0] : undefined

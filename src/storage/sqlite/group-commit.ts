@@ -1,4 +1,5 @@
 import type { QueryResult } from 'kysely'
+import type { OnCommit } from '../journal/rows.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { SqliteThread } from './sqlite-thread.ts'
 
@@ -7,28 +8,29 @@ const GROUP_SIZE = 512
 
 type TransactionEnd = 'commit' | 'rollback'
 
-/** A transaction that waits for the writer. */
-type Waiting = {
-  start: (transaction: SqliteTransaction) => void
-  refuse: (error: unknown) => void
-  /** Set when all its statements are known beforehand. */
-  known?: { statements: SqliteStatement[]; done: (result: QueryResult<never>) => void }
-}
+/** A transaction whose statements are all known. */
+type KnownMember = { statements: SqliteStatement[]; done: (outcome: QueryResult<never> | Error) => void }
+
+/** A transaction whose statements come one by one. */
+type OpenMember = { start: (transaction: SqliteTransaction) => void; refuse: (error: unknown) => void }
 
 /**
  * Transactions that wait while the writer is busy share its next commit, so that one fsync serves them all. Within the
- * group they run one after the other, each in a savepoint: one that fails does not undo the others.
+ * group they run one after the other, each in a savepoint: one that fails does not undo the others. There is no timer:
+ * an idle service commits at once, and a slow disk makes larger groups.
  */
 export class GroupCommit {
   readonly #writer: SqliteThread
   readonly #silentMs: number
-  readonly #waiting: Waiting[] = []
+  readonly #onCommit: OnCommit
+  readonly #waiting: (KnownMember | OpenMember)[] = []
   #isPumping = false
 
   /** `silentMs`: how long a transaction may be open without a statement while others wait. */
-  constructor(writer: SqliteThread, silentMs: number) {
+  constructor(writer: SqliteThread, silentMs: number, onCommit: OnCommit) {
     this.#writer = writer
     this.#silentMs = silentMs
+    this.#onCommit = onCommit
   }
 
   begin(): Promise<SqliteTransaction> {
@@ -37,90 +39,67 @@ export class GroupCommit {
 
   /** A transaction whose statements are all known. The result is that of the last statement. */
   transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
-    return new Promise((done, refuse) => {
-      const start = async (transaction: SqliteTransaction) => {
-        let last: QueryResult<R> = { rows: [] }
-        try {
-          for (const statement of statements) last = await transaction.run<R>(statement)
-          await transaction.end('commit')
-          done(last)
-        } catch (error) {
-          await transaction.end('rollback').catch(() => {})
-          refuse(error)
-        }
-      }
-      this.#enter({ start, refuse, known: { statements, done } })
+    return new Promise((resolve, reject) => {
+      const done = (outcome: QueryResult<never> | Error) =>
+        outcome instanceof Error ? reject(outcome) : resolve(outcome)
+      this.#enter({ statements, done })
     })
   }
 
-  #enter(waiting: Waiting): void {
+  #enter(waiting: KnownMember | OpenMember): void {
     this.#waiting.push(waiting)
     if (this.#isPumping) return
     this.#isPumping = true
-    // Transactions that begin in the rest of this pass of the event loop may join the same group.
-    queueMicrotask(() => this.#pump())
+    // Transactions that begin in the rest of this pass of the event loop join the same group.
+    setImmediate(() => this.#pump())
   }
 
   async #pump(): Promise<void> {
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, GROUP_SIZE)
-      if (group.every(({ known }) => known)) await this.#commitKnown(group)
-      else await this.#commitGroup(group)
+      const started = performance.now()
+      await this.#commit(group)
+      this.#onCommit(group.length, performance.now() - started)
     }
     this.#isPumping = false
   }
 
-  /** Sends the whole group as one message to the writer. */
-  async #commitKnown(members: Waiting[]): Promise<void> {
-    try {
-      const outcomes = await this.#writer.transact(members.map(({ known }) => known?.statements ?? []))
-      for (const [i, { known, refuse }] of members.entries()) {
-        const outcome = outcomes[i]
-        if (outcome instanceof Error) refuse(outcome)
-        else known?.done(outcome as QueryResult<never>)
-      }
-    } catch (error) {
-      for (const { refuse } of members) refuse(error)
-    }
-  }
-
-  async #commitGroup(members: Waiting[]): Promise<void> {
-    const only = members.length === 1 ? members[0] : undefined
-    try {
-      await this.#writer.run(plain('begin immediate'))
-    } catch (error) {
-      for (const member of members) member.refuse(error)
-      return
-    }
+  /** What is known goes to the writer in one message. Without an open transaction that message is the whole commit. */
+  async #commit(group: (KnownMember | OpenMember)[]): Promise<void> {
+    const known = group.filter((member) => 'statements' in member)
+    const open = group.filter((member) => 'start' in member)
     const committed = Promise.withResolvers<void>()
     committed.promise.catch(() => {})
     try {
-      if (only) {
-        await this.#writer.run(plain(await this.#runMember(only, committed.promise)))
-      } else {
-        for (const member of members) await this.#runMemberInSavepoint(member, committed.promise)
-        await this.#writer.run(plain('commit'))
-      }
+      if (open.length > 0) await this.#writer.run(plain('begin immediate'))
+      const outcomes = known.length > 0 ? await this.#writer.transact(known.map(({ statements }) => statements)) : []
+      if (open.length > 0) await this.#writer.run(plain(await this.#runOpen(open, committed.promise, group.length)))
       committed.resolve()
+      for (const [i, { done }] of known.entries()) done(outcomes[i] as QueryResult<never> | Error)
     } catch (error) {
       // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
-      await this.#writer.run(plain('rollback')).catch(() => {})
+      if (open.length > 0) await this.#writer.run(plain('rollback')).catch(() => {})
       committed.reject(error)
+      for (const { done } of known) done(error as Error)
       // The members that have not run yet will not run any more.
-      for (const member of members) member.refuse(error)
+      for (const { refuse } of open) refuse(error)
     }
   }
 
-  #runMember(member: Waiting, committed: Promise<void>): Promise<TransactionEnd> {
-    const transaction = new SqliteTransaction(this.#writer, committed, this.#silentMs)
-    member.start(transaction)
-    return transaction.ended
-  }
-
-  async #runMemberInSavepoint(member: Waiting, committed: Promise<void>): Promise<void> {
-    await this.#writer.run(plain('savepoint member'))
-    if ((await this.#runMember(member, committed)) === 'rollback') await this.#writer.run(plain('rollback to member'))
-    await this.#writer.run(plain('release member'))
+  /** Returns how the writer's transaction ends. A member that is alone decides that; several have savepoints. */
+  async #runOpen(open: OpenMember[], committed: Promise<void>, members: number): Promise<TransactionEnd> {
+    const run = (member: OpenMember) => {
+      const transaction = new SqliteTransaction(this.#writer, committed, this.#silentMs)
+      member.start(transaction)
+      return transaction.ended
+    }
+    if (members === 1) return run(open[0] as OpenMember)
+    for (const member of open) {
+      await this.#writer.run(plain('savepoint member'))
+      if ((await run(member)) === 'rollback') await this.#writer.run(plain('rollback to member'))
+      await this.#writer.run(plain('release member'))
+    }
+    return 'commit'
   }
 }
 

@@ -1,12 +1,15 @@
 import type { Database } from '../database.ts'
-import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
+import { batchOf } from '../journal/batch.ts'
+import type { JournalEntry } from '../journal/entry.ts'
+import { type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
 import type { Sqlite } from './sqlite.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import { LostLeaseError } from './sqlite-thread.ts'
 
-/** Writes each batch as one transaction. Returns false when a lease of the batch was lost; then nothing is written. */
-export function sqliteBatches({ transact }: Sqlite) {
-  return async (_db: Database, { endings, inserts }: Batch): Promise<boolean> => {
+/** Writes each entry as one transaction. Returns false when a lease of it was lost; then nothing is written. */
+export function sqliteWrites({ transact }: Sqlite) {
+  return async (_db: Database, entry: JournalEntry): Promise<boolean> => {
+    const { endings, inserts } = batchOf([entry])
     const ends = endings.flatMap(({ of, rows }) => endingStatements(of, rows))
     try {
       await transact([...ends, ...inserts.map(({ into, rows }) => insertStatement(into, rows))])
@@ -23,7 +26,7 @@ export function insertStatement(into: BulkTable, rows: Value[][]): SqliteStateme
   return { sql: insertText(into), values: rows, many: true }
 }
 
-/** Every batch needs the same few texts. */
+/** Every entry needs the same few texts. */
 const insertTexts = new WeakMap<BulkTable, string>()
 
 function insertText(into: BulkTable): string {

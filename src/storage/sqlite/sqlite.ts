@@ -9,6 +9,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import type { Compare, Comparing } from '../comparison.ts'
+import type { OnCommit } from '../journal/rows.ts'
 import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
 import { ReaderPool } from './reader-pool.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
@@ -23,6 +24,7 @@ export type SqliteOptions = SqliteWatcher & {
   silentMs?: number | undefined
   /** How long a read may take. */
   readTimeout: number
+  onCommit: OnCommit
 }
 
 /** SQLite with the same asynchronous interface as PostgreSQL: a thread that writes, and a few that read. */
@@ -36,10 +38,10 @@ export type Sqlite = {
   readers(): { busy: number; idle: number; waiting: number }
 }
 
-export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, ...watcher }: SqliteOptions): Sqlite {
+export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, onCommit, ...watcher }: SqliteOptions): Sqlite {
   const writer = new SqliteThread({ ...watcher, path, role: 'writer' })
   const readers = new ReaderPool({ ...watcher, path, readTimeout })
-  const group = new GroupCommit(writer, silentMs)
+  const group = new GroupCommit(writer, silentMs, onCommit)
   const driver: Driver = {
     async init() {},
     acquireConnection: async () => new SqliteConnection(readers, group),
