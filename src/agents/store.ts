@@ -129,21 +129,10 @@ export async function listDescribed(
   return { items: described as DescribedAgent[], total }
 }
 
-/** Parts of a stored definition that show a memory policy with more than the defaults. */
-const OWN_POLICIES = [
-  '"facts":"model"',
-  '"summarize":true',
-  ...Array.from('123456789').flatMap((digit) => [`"retention_days":${digit}`, `"summarize":${digit}`]),
-]
-
-/** The wanted ones of the agents that have a memory policy of their own. */
+/** The wanted ones of the agents whose memory needs work in the background. */
 export async function listWithMemory(db: Database, isWanted: (agent: Agent) => boolean): Promise<Agent[]> {
   // Most agents have the default policy, so not every definition is read.
-  const rows = await db
-    .selectFrom('agents')
-    .select(COLUMNS)
-    .where((row) => row.or(OWN_POLICIES.map((policy) => row('definition', 'like', `%${policy}%`))))
-    .execute()
+  const rows = await db.selectFrom('agents').select(COLUMNS).where('own_memory', '=', 1).execute()
   return rows.map(fromRow).filter(isWanted)
 }
 
@@ -211,12 +200,14 @@ function readSecurity(stored: string): AgentSecurity {
 type Unnumbered<Of> = Of extends unknown ? Omit<Of, 'seq'> : never
 
 function toRow(agent: Unnumbered<Agent>) {
-  const { id, name, status, security, auth, created_at, updated_at } = agent
+  const { id, name, status, memory, security, auth, created_at, updated_at } = agent
+  const hasOwnMemory = memory.retention_days !== null || memory.summarize !== false || memory.facts !== 'off'
   return {
     id,
     name,
     status,
     definition: writeDefinition(agent),
+    own_memory: Number(hasOwnMemory),
     security: security === null ? null : JSON.stringify(security),
     auth,
     created_at,

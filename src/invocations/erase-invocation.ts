@@ -33,8 +33,7 @@ export const eraseInvocation = operation({
     await logs.removeOfRequests(db, agent.seq, [found.id])
     await eraseTexts(db, [found], now())
     await eraseRepliesAbout(db, [found.id])
-    const { created_at: from, finished_at } = found
-    await eraseEventsOfRequest(db, { request_id: found.id, from, to: finished_at ?? now() })
+    await eraseEventsOfRequest(db, found.id)
     const erased = await invocations.get(db, agent.seq, found.id)
     return withKeyName(db, actor, presentInvocation(erased, agent.id), ['created_by'])
   },

@@ -95,9 +95,10 @@ async function listWanting(
   return ofAll.length === 0 || (await isAgentWithheld(agent_id)) ? ofAgent : [...ofAgent, ...ofAll]
 }
 
-function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: readonly string[], newId: NewId): Write[] {
+function rowsOf(event: NewEvent, webhook_ids: readonly string[], newId: NewId): Write[] {
+  const { type, agent_id, request_id, time } = event
   const event_id = newId('evt', time)
-  const body = eventBody({ id: event_id, type, agent_id, data, time })
+  const body = eventBody({ ...event, id: event_id })
   const deliveries = webhook_ids.map((webhook_id) => ({
     into: DELIVERIES,
     row: {
@@ -113,7 +114,7 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: readonly 
       created_at: time,
     },
   }))
-  return [{ into: EVENTS, row: { id: event_id, agent_id, body } }, ...deliveries]
+  return [{ into: EVENTS, row: { id: event_id, agent_id, request_id, body } }, ...deliveries]
 }
 
 /** The body is serialised once, so that every attempt sends and signs the same bytes. */

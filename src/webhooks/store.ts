@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import type { EventType } from '../events.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
@@ -56,9 +56,11 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status !== undefined) select = select.where('status', '=', filter.status)
   if (filter.event !== undefined) {
-    // Event names come from a fixed list and contain no wildcards.
-    const named = [`%"${filter.event}"%`, '%"*"%']
-    select = select.where((webhook) => webhook.or(named.map((pattern) => webhook('events', 'like', pattern))))
+    const names =
+      engineOf(db) === 'postgres'
+        ? sql`jsonb_array_elements_text(events::jsonb) as name(value)`
+        : sql`json_each(events) as name`
+    select = select.where(sql<SqlBool>`exists (select 1 from ${names} where name.value in (${filter.event}, '*'))`)
   }
   const { items, total } = await page(db, select, query)
   return { items: items.map(fromRow), total }

@@ -30,7 +30,7 @@ export const getEffects = operation({
     const { agent_id } = actor.scope
     const [memories, deliveries] = await Promise.all([
       memory.listOfRequest(db, { agent_seq, user_id, session_id }, { request_id, created_at: finished_at }),
-      listOfRequest(db, { request_id, finished_at, agent_id }),
+      listOfRequest(db, { request_id, agent_id }),
     ])
     return { memories, deliveries: deliveries.map(presentDelivery) }
   },

@@ -8,6 +8,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       name ${text} not null unique,
       status ${text} not null,
       definition ${text} not null,
+      own_memory ${integer} not null default 0,
       security ${text},
       auth ${text},
       created_at ${integer} not null,

@@ -38,8 +38,10 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
     `create table events (
       id ${text} primary key,
       agent_id ${text},
+      request_id ${text},
       body ${text} not null
     )`,
+    'create index events_by_request on events (request_id) where request_id is not null',
 
     // No foreign keys: an invocation must not fail because a webhook it still remembered has just been deleted.
     // What a deleted webhook leaves is swept up.

@@ -7,6 +7,8 @@ export type AgentsTable = {
   name: string
   status: string
   definition: string
+  /** 1 if its memory needs work in the background: see `memory.retention_days`, `summarize` and `facts`. */
+  own_memory: Generated<number>
   security: string | null
   auth: string | null
   created_at: number

@@ -31,6 +31,8 @@ export type EventsTable = {
   id: string
   /** The agent that it is about. */
   agent_id: string | null
+  /** The run that it is about. */
+  request_id: string | null
   /** The exact bytes that are sent. */
   body: string
 }

@@ -1,4 +1,3 @@
-import { firstIdAt } from '../../lib/id.ts'
 import type { Database } from '../../storage/database.ts'
 
 /** How many events are searched at once. */
@@ -36,22 +35,10 @@ export async function eraseFromEvents(db: Database, { user_id, agent_ids }: Whos
   }
 }
 
-/** Removes the texts from what was told of a run while it was under way and when it ended, at these times or between. */
-export async function eraseEventsOfRequest(
-  db: Database,
-  { request_id, from, to }: { request_id: string; from: number; to: number },
-): Promise<void> {
-  const events = await db
-    .selectFrom('events')
-    .select(['id', 'body'])
-    .where('id', '>=', firstIdAt('evt', from))
-    .where('id', '<', firstIdAt('evt', to + 1))
-    .where('body', 'like', `%"${request_id}"%`)
-    .execute()
-  for (const { id, body } of events) {
-    const event = JSON.parse(body) as EventBody
-    if (event.data.request_id === request_id) await replaceEvent(db, id, event)
-  }
+/** Removes the texts from what was told of a run while it was under way and when it ended. */
+export async function eraseEventsOfRequest(db: Database, request_id: string): Promise<void> {
+  const events = await db.selectFrom('events').select(['id', 'body']).where('request_id', '=', request_id).execute()
+  for (const { id, body } of events) await replaceEvent(db, id, JSON.parse(body) as EventBody)
 }
 
 async function replaceEvent(db: Database, id: string, event: EventBody): Promise<void> {
