@@ -1,4 +1,4 @@
-import type { Fill } from './subjects.ts'
+import type { Fill } from './subject.ts'
 
 const ITEMS_PER_REQUEST = 100
 const SIDE_BY_SIDE = 4

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Storage } from '../src/storage/open-storage.ts'
 import { realId, realIdSql } from './real-ids.ts'
 import type { StoredServer } from './servers.ts'
-import type { Store, Subject } from './subjects.ts'
+import type { Store, Subject } from './subject.ts'
 
 const FEW_ROWS = 1_000
 /** What one transaction inserts: SQLite's journal stays small. */

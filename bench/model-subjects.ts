@@ -1,7 +1,7 @@
 import { create } from './fill.ts'
 import type { Load } from './load.ts'
 import { sentence } from './sentence.ts'
-import type { Engine, Store, Subject } from './subjects.ts'
+import type { Engine, Store, Subject } from './subject.ts'
 
 const MESSAGE = 'What is the weather like in the harbour today, and will the ferry sail?'
 const STREAM = { Accept: 'text/event-stream' }

@@ -17,7 +17,8 @@ import { type Measured, measure } from './load.ts'
 import { printProfiles } from './profile.ts'
 import { printReport, type Result } from './report.ts'
 import { LOAD_CORE, pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
-import { type Engine, type Subject, subjectsFor } from './subjects.ts'
+import type { Engine, Subject } from './subject.ts'
+import { subjectsFor } from './subjects.ts'
 
 const { values: options } = parseArgs({
   options: {

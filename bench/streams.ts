@@ -1,6 +1,6 @@
 import { create } from './fill.ts'
 import { dial, type Load, type Measured, measure, requestSource, sortedAt } from './load.ts'
-import type { Store, Subject } from './subjects.ts'
+import type { Store, Subject } from './subject.ts'
 
 const MESSAGE = 'Tell me about the harbour.'
 const PACE_MS = 20

@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { create } from './fill.ts'
 import { type Load, type Measured, measure, sortedAt } from './load.ts'
-import type { Store, Subject } from './subjects.ts'
+import type { Store, Subject } from './subject.ts'
 
 const EVENTS = 1_000
 const CONNECTIONS = 32

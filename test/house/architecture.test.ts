@@ -101,6 +101,16 @@ describe('the house', () => {
   })
 })
 
+describe('what stands beside the house', () => {
+  for (const [name, files] of Object.entries({ console: 100, bench: 10, sdk: 5, test: 200 })) {
+    test(`no module of ${name} imports itself in a circle, not even for a type`, () => {
+      const beside = readSources(fileURLToPath(new URL(`../../${name}`, import.meta.url)))
+      assert.ok(beside.length > files, 'looked at the right folder')
+      assert.deepEqual(cyclesOf(beside), [])
+    })
+  }
+})
+
 describe('the console', () => {
   const folder = fileURLToPath(new URL('../../console', import.meta.url))
   const files = filesOf(folder, ['.ts', '.tsx', '.css'])

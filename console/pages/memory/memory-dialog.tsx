@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Agent } from '../../../sdk/client.ts'
+import type { Agent, FoundMemory, Memory } from '../../../sdk/client.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -12,7 +12,11 @@ import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
-import type { Shown } from './memory-list.tsx'
+
+/** A memory of a list, or of a search: then it has a score. */
+export type Shown = Omit<FoundMemory, 'score' | 'matched'> &
+  Partial<Pick<FoundMemory, 'score' | 'matched'>> &
+  Partial<Pick<Memory, 'superseded_by'>>
 
 type Props = { agent: Agent; memory: Shown; onClose(): void; onChanged(): void }
 

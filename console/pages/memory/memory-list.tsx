@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Agent, FoundMemory, Memory } from '../../../sdk/client.ts'
+import type { Agent, Memory } from '../../../sdk/client.ts'
 import { param } from '../../lib/location.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
@@ -9,14 +9,9 @@ import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
-import { MemoryDialog } from './memory-dialog.tsx'
+import { MemoryDialog, type Shown } from './memory-dialog.tsx'
 
 const LIMIT = 25
-
-/** A memory of a list, or of a search: then it has a score. */
-export type Shown = Omit<FoundMemory, 'score' | 'matched'> &
-  Partial<Pick<FoundMemory, 'score' | 'matched'>> &
-  Partial<Pick<Memory, 'superseded_by'>>
 
 /** Everything an agent remembers, newest first; or what a search finds, best first. */
 export function MemoryList({ agent }: { agent: Agent }) {

@@ -9,7 +9,9 @@ import { may } from '../../lib/session-state.ts'
 import { chooseTheme, theme } from '../../lib/theme.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { IconName } from '../../ui/icon.tsx'
-import type { Target } from './targets.ts'
+
+/** Something that the palette offers: a page to go to, or a command to run. */
+export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
 
 /** A command that opens a page with a dialog: the same one that a button of the page opens. */
 type Opening = { label: string; icon: IconName; needs: OperationId; to: string }

@@ -3,7 +3,8 @@ import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { go } from '../../lib/location.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { isPaletteOpen } from '../palette-state.ts'
-import { findTargets, type Target } from './targets.ts'
+import type { Target } from './commands.ts'
+import { findTargets } from './targets.ts'
 
 /** Finds pages and commands by a few letters, and anything that has an id by the id. */
 export function Palette() {

@@ -4,10 +4,7 @@ import { may } from '../../lib/session-state.ts'
 import { TABS } from '../../pages/agent/tabs.ts'
 import { ENTRIES } from '../../routes.ts'
 import type { IconName } from '../../ui/icon.tsx'
-import { agentCommands, serviceCommands } from './commands.ts'
-
-/** Something that the palette offers: a page to go to, or a command to run. */
-export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
+import { agentCommands, serviceCommands, type Target } from './commands.ts'
 
 const MOST = 12
 
