@@ -14,6 +14,7 @@ const RULES = [
   { match: { equals: 'wait' }, reply: 'too late', delay_ms: 60_000 },
   { match: { equals: 'slowly' }, reply: 'one two three', delay_ms: 300 },
   { match: { equals: 'fail' }, fail: 'The engine is cold' },
+  { match: { equals: 'much' }, reply: 'ö'.repeat(20_000) },
   { reply: 'aye' },
 ]
 
@@ -117,6 +118,16 @@ onAnyEngine(
       assert.match(String(last?.status?.message?.parts[0]?.content?.value), /The engine is cold/)
     })
 
+    test('a response that is cut in events is left out of the artifacts, and the task has it whole', async (t) => {
+      const inbox = await openInbox(t)
+      const client = await connectA2a(service(), 'pilot')
+      const task = (await client.sendMessage(saying('much', { push: pushTo(inbox.url) }))) as Task
+      assert.equal(textOf(task), 'ö'.repeat(20_000))
+      const [arrival] = await inbox.first(1)
+      const told = arrival && taskIn(arrival)
+      assert.deepEqual([told?.status?.state, told?.artifacts], [TaskState.TASK_STATE_COMPLETED, []])
+    })
+
     test('configurations of a task are set, read, listed, replaced and deleted; what they send is never shown', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
@@ -156,6 +167,13 @@ onAnyEngine(
       const client = await connectA2a(service(), 'pilot')
       const { id: taskId } = (await client.sendMessage(saying('ahoy'))) as Task
       await client.createTaskPushNotificationConfig(pushTo(inbox.url, { taskId, id: 'late' }))
+      // Its delivery is stored with it. Until the next look around for those that were missed, ten seconds may pass.
+      const { body: made } = await service().call('GET', `/v1/agents/pilot/invocations/${taskId}/callbacks`)
+      const { body: sent } = await service().call('GET', `/v1/webhooks/${made.data[0].id}/deliveries`)
+      assert.deepEqual(
+        sent.data.map(({ event }: { event: string }) => event),
+        ['agent.completed'],
+      )
       const [arrival] = await inbox.first(1)
       assert.equal(arrival && taskIn(arrival).id, taskId)
       await service().call('DELETE', `/v1/agents/pilot/invocations/${taskId}`)

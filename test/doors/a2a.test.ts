@@ -3,8 +3,10 @@ import { before, test } from 'node:test'
 import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { startSpeakingModel } from '../support/outside/speaking-model.ts'
 import { until } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
+import { loseRun } from '../support/service/lose-run.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { approver } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -23,7 +25,8 @@ const WAITS = 'Waits until a person has decided'
 
 const LISTED = { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined }
 
-async function gather(stream: AsyncIterable<StreamResponse>) {
+/** Reads a stream to its end. `hears` is told the text so far, whenever there is more. */
+async function gather(stream: AsyncIterable<StreamResponse>, hears?: (text: string) => Promise<void>) {
   const told: { states: (TaskState | undefined)[]; text: string; id: string } = { states: [], text: '', id: '' }
   for await (const { payload } of stream) {
     if (payload?.$case === 'task') told.id = payload.value.id
@@ -31,6 +34,7 @@ async function gather(stream: AsyncIterable<StreamResponse>) {
     if (payload?.$case === 'artifactUpdate') {
       const piece = textOf({ artifacts: payload.value.artifact ? [payload.value.artifact] : [] }) ?? ''
       told.text = payload.value.append ? told.text + piece : piece
+      await hears?.(told.text)
     }
   }
   return told
@@ -216,6 +220,27 @@ onAnyEngine(
       held.release()
       const { text } = await gather(following)
       assert.equal(text, 'one two three')
+    })
+
+    test('a run that begins again tells its text anew: what the dead attempt said is replaced', async (t) => {
+      const model = await startSpeakingModel()
+      t.after(model.close)
+      const provider = await service().call('PUT', '/v1/providers/spoken', { body: { base_url: model.url } })
+      assert.equal(provider.status, 200, provider.text)
+      await createAgent(service(), 'lookout', { model: 'spoken/tiny' })
+      const client = await connectA2a(service(), 'lookout')
+      const { id } = (await client.sendMessage(saying('ahoy', { returnImmediately: true }))) as Task
+      const dead = await model.next()
+      dead.say('Fog, ')
+      const { text, states } = await gather(client.resubscribeTask({ tenant: '', id }), async (said) => {
+        if (said !== 'Fog, ') return
+        await loseRun(service(), id)
+        const again = await model.next()
+        again.say('Clear ')
+        again.say('sky')
+        again.finish()
+      })
+      assert.deepEqual([text, states.at(-1)], ['Clear sky', TaskState.TASK_STATE_COMPLETED])
     })
 
     test('what is not there is refused by the errors of the protocol', async () => {

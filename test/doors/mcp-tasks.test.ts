@@ -4,6 +4,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { connectMcp } from '../support/clients/mcp-client.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { startModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -95,6 +97,29 @@ onAnyEngine(
       await stream.return()
     })
 
+    test('a task that waits for its provider works on: no person has to do anything', async (t) => {
+      const model = await startModelServer()
+      t.after(model.close)
+      const provider = await service().call('PUT', '/v1/providers/busy', { body: { base_url: model.url } })
+      assert.equal(provider.status, 200, provider.text)
+      await createAgent(service(), 'patient', { model: 'busy/tiny' })
+      model.reply({ status: 429, headers: { 'retry-after': '3600' } })
+      const client = await connect(t, service(), '/v1/agents/patient/mcp')
+      const called = { name: 'patient', arguments: { message: 'ahoy' } }
+      const stream = client.experimental.tasks.callToolStream(called, CallToolResultSchema, { task: {} })
+      const { value: created } = await stream.next()
+      assert.ok(created?.type === 'taskCreated')
+      const { taskId } = created.task
+      const path = `/v1/agents/patient/invocations/${taskId.split('.')[1]}`
+      await until('it waits', async () => (await service().call('GET', path)).body.data.status === 'waiting')
+      const { tasks } = await client.experimental.tasks.listTasks()
+      for (const task of [await client.experimental.tasks.getTask(taskId), ...tasks]) {
+        assert.deepEqual([task.taskId, task.status, task.statusMessage], [taskId, 'working', undefined])
+      }
+      assert.equal((await client.experimental.tasks.cancelTask(taskId)).status, 'cancelled')
+      await stream.return()
+    })
+
     test('the tasks of an agent are listed; each caller sees its own, and no other', async (t) => {
       const [one, other] = await Promise.all([1, 2].map(() => createKey(service(), { role: 'caller' })))
       const mine = await connect(t, service(), '/v1/agents/pilot/mcp', one?.secret)
@@ -156,5 +181,5 @@ onAnyEngine(
       assert.ok(tools.every((tool) => !('execution' in tool)))
     })
   },
-  SMALL_TIER,
+  { ...SMALL_TIER, ...LOCAL_TOOLS },
 )

@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { embeddingEndpoint } from '../../src/runtime/embedders/embeddings.ts'
 import { conceptsIn, type EmbeddingServer, startEmbeddingServer } from '../support/outside/embedding-server.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { startModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
@@ -13,6 +15,8 @@ import { createKey } from '../support/slices/resources.ts'
 const KEY = 'sk-embedding-key-0123456789'
 /** As often as missing vectors are looked for, and as long as a failing embedder is left alone. */
 const LATER_MS = 10_000
+/** A session that was silent for so long is searched for facts. */
+const FACTS_MS = 11 * 60_000
 
 /** Moves the clock on until something is so. */
 async function untilLater(service: Service, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -58,6 +62,7 @@ for (const engine of ANY_ENGINE) {
         MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-1',
         MOORAGE_MEMORY__EMBEDDER__API_KEY: KEY,
         MOORAGE_MEMORY__EMBEDDER__DIMENSIONS: '5',
+        ...LOCAL_TOOLS,
       })
     })
     after(async () => {
@@ -184,6 +189,30 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await vectors(id), [{ model: 'concepts-1:5' }])
       assert.deepEqual(await found(service, agent, { query: 'car', min_score: 0.2 }), ['A vehicle'])
       assert.deepEqual(await found(service, agent, { query: 'dog', min_score: 0.2 }), [])
+    })
+
+    test('a fact that is superseded waits for no vector', async (t) => {
+      const model = await startModelServer()
+      t.after(model.close)
+      const provider = await service.call('PUT', '/v1/providers/reader', { body: { base_url: model.url } })
+      assert.equal(provider.status, 200, provider.text)
+      const agent = await newAgent(service, { model: 'reader/tiny', memory: { facts: 'model' } })
+      const learn = async (session_id: string, ...facts: object[]) => {
+        model.reply({ text: ['Noted.'] }, { text: [JSON.stringify({ facts })] })
+        const body = { message: 'I have moved', context: { user_id: 'anna', session_id } }
+        const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body })
+        assert.equal(reply.status, 200, reply.text)
+        service.advance(FACTS_MS)
+        await untilLater(service, `the fact of ${session_id}`, async () => {
+          const { body: listed } = await service.call('GET', `/v1/agents/${agent}/memory?kind=fact&sort=created_at`)
+          return listed.data.length === Number(session_id)
+        })
+      }
+      await learn('1', { content: 'Anna lives in Lyon' })
+      await learn('2', { content: 'Anna lives in Oslo', supersedes: ['f1'] })
+      const progress = async () => (await service.call('GET', '/v1/memory')).body.data.embedding
+      await untilLater(service, 'nothing waits', async () => (await progress()).waiting === 0)
+      await service.call('DELETE', `/v1/agents/${agent}/memory`)
     })
 
     test('another model catches up with what was remembered before it', async () => {

@@ -133,6 +133,33 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(factsFor('We sail on Monday'), ['boat is red'])
     })
 
+    test('not while a conversation goes on: after ten minutes of silence, or when it has forty new turns', async () => {
+      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
+      const factsOf = async (user: string) =>
+        (await list(agent, `kind=fact&user_id=${user}`)).map(({ content }) => content)
+      await say(agent, 'I live in Turin', { user_id: 'finn', session_id: 's1' })
+      const turns = (count: number) =>
+        Array.from({ length: count }, (_, i) => ({
+          content: `Turn ${i}`,
+          kind: 'turn',
+          role: 'user',
+          context: { user_id: 'gita', session_id: 's1' },
+        }))
+      service.advance(7 * MINUTE)
+      await writeMemory(service, agent, turns(39))
+      model.reset()
+      await jobsEnded('facts', MINUTE + 1)
+      assert.deepEqual(model.requests, [])
+      await writeMemory(service, agent, turns(1))
+      answer({ content: 'Gita counts.' })
+      await jobsEnded('facts', MINUTE + 1)
+      assert.deepEqual(await factsOf('gita'), ['Gita counts.'])
+      assert.deepEqual(await factsOf('finn'), [])
+      answer({ content: 'Finn lives in Turin.' })
+      await jobsEnded('facts', 2 * MINUTE)
+      assert.deepEqual(await factsOf('finn'), ['Finn lives in Turin.'])
+    })
+
     test('what is erased while the model reads does not come back as a fact', async () => {
       const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
       await say(agent, 'I live at 5 Harbour Street', { user_id: 'dora', session_id: 's1' })

@@ -66,6 +66,18 @@ describe('readImport', () => {
     })
   })
 
+  test('a time without an offset is UTC, wherever it is read', (t) => {
+    const { TZ } = process.env
+    t.after(() => (TZ === undefined ? delete process.env['TZ'] : (process.env['TZ'] = TZ)))
+    process.env['TZ'] = 'America/New_York'
+    const timeOf = (created_at: string) =>
+      readImport(JSON.stringify([{ memory: 'Lives in Lyon', created_at }]))?.items[0]?.created_at
+    for (const text of ['2024-07-21T09:00:00', '2024-07-21 09:00:00', '2024-07-21T09:00:00.000000']) {
+      assert.equal(timeOf(text), '2024-07-21T09:00:00.000Z', text)
+    }
+    assert.equal(timeOf('2024-07-21T09:00:00-04:00'), '2024-07-21T13:00:00.000Z')
+  })
+
   test('what is no export is none', () => {
     for (const text of ['', '{}', '[]', 'hello', '{"a": 1}', '[1, 2]', '{"results": []}']) {
       assert.equal(readImport(text), undefined, text)

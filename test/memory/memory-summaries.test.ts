@@ -116,6 +116,30 @@ for (const engine of ANY_ENGINE) {
       assert.doesNotMatch(shown, /Turn 1 /)
     })
 
+    test('`summarize: true` keeps one, brought up to date with every ten turns', async () => {
+      model.reset()
+      const agent = await summarizing({ summarize: true })
+      const say = (count: number) =>
+        writeMemory(
+          service,
+          agent,
+          Array.from({ length: count }, () => ({
+            content: 'Aye',
+            kind: 'turn',
+            role: 'user',
+            context: { session_id: 's' },
+          })),
+        )
+      await say(9)
+      await summarize()
+      assert.equal(await summaryOf(agent, 's'), undefined)
+      await say(1)
+      model.reply({ text: ['Ten times aye.'] })
+      await summarize()
+      const { content, turns } = await summaryOf(agent, 's')
+      assert.deepEqual([content, turns], ['Ten times aye.', 10])
+    })
+
     test('each session has its own, and a token sees those of its user', async () => {
       model.reset()
       const agent = await summarizing({ recall: 0 })

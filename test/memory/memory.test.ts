@@ -218,6 +218,25 @@ onBothEngines('memory', (service) => {
       ])
     })
 
+    test('a day begins with its first millisecond and ends before the next one', async () => {
+      const agent = await newAgent(service())
+      const said = { 'before it': -1, 'as it began': 0, 'as it ended': 86_399_999, 'after it': 86_400_000 }
+      const day = Date.parse('2024-03-05T00:00:00Z')
+      await writeMemory(
+        service(),
+        agent,
+        Object.entries(said).map(([content, ms]) => ({
+          content,
+          kind: 'turn',
+          role: 'user',
+          context: { user_id: 'anna', session_id: content },
+          created_at: new Date(day + ms).toISOString(),
+        })),
+      )
+      const asked = { query: 'What did I tell you on 5 March 2024?', context: { user_id: 'anna' } }
+      assert.deepEqual((await found(service(), agent, asked)).toSorted(), ['as it began', 'as it ended'])
+    })
+
     test('context limits it to a user, a session, or both', async () => {
       const agent = await newAgent(service())
       const of = (user_id?: string, session_id?: string) => ({

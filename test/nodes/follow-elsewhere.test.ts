@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { createLog } from '../../src/lib/log.ts'
@@ -14,6 +14,29 @@ import { type Reply, type Service, startService } from '../support/service/servi
 import { localProvider } from '../support/service/with-model.ts'
 
 const LONG = 'ö🚢 '.repeat(3_000)
+
+/** Nothing is asked for again and again but when the test lets time pass: what is heard before, a node was told. */
+function stopClock(t: TestContext) {
+  let passed = 0
+  const clock = performance.now.bind(performance)
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  t.mock.method(performance, 'now', () => clock() + passed)
+  return {
+    pass(ms: number) {
+      passed += ms
+      t.mock.timers.tick(ms)
+    },
+  }
+}
+
+/** Reads a stream: `heard` grows until it has `ended`. */
+function hear(response: Response) {
+  const heard: SseEvent[] = []
+  const read = async () => {
+    for await (const event of readEvents(response)) heard.push(event)
+  }
+  return { heard, ended: read() }
+}
 
 describe('a run of another node', () => {
   let here: Service
@@ -47,28 +70,59 @@ describe('a run of another node', () => {
   const open = ({ url, admin }: Service, path: string, headers: Record<string, string> = {}) =>
     fetch(url + path, { headers: { Authorization: `Bearer ${admin}`, ...headers } })
 
-  test('is followed: each piece as it is said, also long ones, and the end', async () => {
-    const { path, follower } = await begin()
-    say('Once ')
-    const events: SseEvent[] = []
-    const pieces = ['upon ', LONG, 'a ', 'time']
-    const waits: number[] = []
-    let spoken = 0
-    for await (const event of readEvents(await open(follower, path))) {
-      events.push(event)
-      if (event.event !== 'delta') continue
-      if (spoken > 0) waits.push(performance.now() - spoken)
-      spoken = performance.now()
-      say(pieces.shift())
+  test('is followed: each piece as it is said, also long ones, and the end', async (t) => {
+    const { path, runner, follower } = await begin()
+    const clock = stopClock(t)
+    const { heard, ended } = hear(await open(follower, path))
+    const hears = async (text: string) => {
+      say(text)
+      await until(`it hears ${text.slice(0, 10)}`, () => (heard.at(-1)?.data as { text?: string })?.text === text)
     }
+    await hears('Once ')
+    await hears('upon ')
+    await hears(LONG)
+    // This is longer than the other node believes that it is followed, unless it is told so again.
+    const repeated: string[] = []
+    runner.app.parts.storage.wire?.onMessage((message) => message.includes('"follow"') && repeated.push(message))
+    for (let said = 1; said <= 4; said++) {
+      clock.pass(5_000)
+      await until('the other node is told so', () => repeated.length === said)
+    }
+    await hears('a time')
+    say()
+    await until('it hears the end', () => heard.at(-1)?.event === 'done')
+    await ended
     assert.deepEqual(
-      events.map(({ event }) => event),
-      ['start', 'delta', 'delta', 'delta', 'delta', 'delta', 'done'],
+      heard.map(({ event }) => event),
+      ['start', 'delta', 'delta', 'delta', 'delta', 'done'],
     )
-    const text = events.map(({ data }) => (data as { text?: string }).text ?? '').join('')
-    assert.equal(text, `Once upon ${LONG}a time`)
-    // Without being told, a node would ask for the next piece after five seconds.
-    assert.ok(Math.min(...waits) < 2_500, `${waits.join()} ms`)
+  })
+
+  test('is heard from its first word on by clients that came before it began', async (t) => {
+    await here.call('POST', '/v1/agents', {
+      body: { name: 'single', model: 'local/tiny', limits: { max_concurrency: 1 } },
+    })
+    const queue = async (message: string): Promise<string> => {
+      const headers = { Prefer: 'respond-async' }
+      const { body } = await here.call('POST', '/v1/agents/single/invoke', { body: { message }, headers })
+      return `/v1/agents/single/invocations/${body.data.request_id}/stream`
+    }
+    await queue('first')
+    const first = await model.next()
+    const path = await queue('second')
+    stopClock(t)
+    // One of them is on the node that will run it.
+    const clients = [hear(await open(here, path)), hear(await open(there, path))]
+    const all = (event: string) =>
+      until(`all hear ${event}`, () => clients.every(({ heard }) => heard.at(-1)?.event === event))
+    first.finish()
+    const second = await model.next()
+    await all('start')
+    second.say('Now')
+    await all('delta')
+    second.finish()
+    await all('done')
+    await Promise.all(clients.map(({ ended }) => ended))
   })
 
   test('is followed from where a client was, and costs no query for each follower', async () => {

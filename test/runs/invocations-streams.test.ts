@@ -94,6 +94,27 @@ for (const engine of ANY_ENGINE) {
       await asked.body?.cancel()
     })
 
+    test('is kept alive by a ping every fifteen seconds while the run says nothing', async (t) => {
+      const agent = await newAgent(service, { model: 'local/tiny' })
+      model.reply({ text: ['Hm'], breaks: 'silence' })
+      t.mock.timers.enable({ apis: ['setInterval'] })
+      const request_id = await start(agent)
+      const { body } = await follow(agent, request_id)
+      assert.ok(body)
+      let told = ''
+      const reading = body
+        .pipeThrough(new TextDecoderStream())
+        .pipeTo(new WritableStream({ write: (text) => void (told += text) }))
+      await until('its words', () => told.endsWith('{"text":"Hm"}\n\n'))
+      const words = told
+      for (const pings of [': ping\n\n', ': ping\n\n: ping\n\n']) {
+        t.mock.timers.tick(15_000)
+        await until('a ping', () => told === words + pings)
+      }
+      await service.call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
+      await reading
+    })
+
     test('after its end tells only that, and an id that is none is refused', async () => {
       const agent = await newAgent(service)
       const request_id = await start(agent)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { createClient } from '../../sdk/client.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onBothEngines } from '../support/service/service.ts'
 
@@ -81,6 +82,32 @@ onBothEngines('a log that is followed', (service, engine) => {
       if (ids.length === 3) break
     }
     assert.deepEqual(ids, (await read(agent, 'sort=timestamp')).data.map(({ id }) => id).slice(-3))
+  })
+
+  test('is followed by the SDK from its first look on, unless it is told where to begin', async () => {
+    const agent = await newAgent(service())
+    await say(agent)
+    const looked = Promise.withResolvers<void>()
+    const { logs } = createClient({
+      url: service().url,
+      key: service().admin,
+      fetch: async (url, init) => {
+        const response = await fetch(url, init)
+        const text = await response.text()
+        looked.resolve()
+        return new Response(text, response)
+      },
+    })
+    const following = logs.follow(agent)
+    const told: string[] = []
+    const first = following.next().then(({ value }) => told.push(value?.id ?? 'nothing'))
+    await looked.promise
+    await say(agent)
+    const [newest] = (await read(agent, 'limit=1')).data
+    await until('it tells what came', () => told.length > 0)
+    await first
+    assert.deepEqual(told, [newest?.id])
+    await following.return(undefined)
   })
 
   betweenNodes(engine)(
