@@ -119,7 +119,7 @@ for (const engine of ANY_ENGINE) {
     test('`summarize: true` keeps one, brought up to date with every ten turns', async () => {
       model.reset()
       const agent = await summarizing({ summarize: true })
-      const say = (count: number) =>
+      const write = (count: number) =>
         writeMemory(
           service,
           agent,
@@ -130,10 +130,10 @@ for (const engine of ANY_ENGINE) {
             context: { session_id: 's' },
           })),
         )
-      await say(9)
+      await write(9)
       await summarize()
       assert.equal(await summaryOf(agent, 's'), undefined)
-      await say(1)
+      await write(1)
       model.reply({ text: ['Ten times aye.'] })
       await summarize()
       const { content, turns } = await summaryOf(agent, 's')
