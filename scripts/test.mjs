@@ -15,9 +15,9 @@ import { pgbouncerPath } from '../test/support/stores/pgbouncer.ts'
 import { startPostgres } from '../test/support/stores/postgres.ts'
 import { redisEngine } from '../test/support/stores/redis.ts'
 
-/** For one test, and for a whole file: the runner knows one limit. The slowest file takes half of it. */
-const TEST_LIMIT_MS = 150_000 * PATIENCE
-const RUN_LIMIT_MS = 10 * 60_000 * PATIENCE
+/** For one test, and for a whole file: the runner knows one limit. The slowest file takes a quarter of it. */
+const TEST_LIMIT_MS = 300_000 * PATIENCE
+const RUN_LIMIT_MS = 20 * 60_000 * PATIENCE
 /** One more than there are processors: tests wait for other processes, for the disk and for time. */
 const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))
 

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { shellOfAdmin, shellOfNobody } from '../support/clients/cli.ts'
 import { type Authenticator, enrol } from '../support/clients/mfa.ts'
+import { built } from '../support/service/built.ts'
 import { startChild } from '../support/service/child.ts'
-
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
 
 describe('moorage and which service it works on', () => {
   const { service, shell } = shellOfNobody()
@@ -65,7 +64,7 @@ describe('moorage and which service it works on', () => {
     const clone = join(shell().folder, 'clone')
     for (const folder of [person, clone]) mkdirSync(folder)
     const env = { INIT_CWD: person, npm_package_name: 'moorage', npm_lifecycle_event: 'moorage' }
-    const child = startChild(process.execPath, [MAIN, 'init', 'afar'], { cwd: clone, env, stdio: 'ignore' })
+    const child = startChild(process.execPath, [built('cli'), 'init', 'afar'], { cwd: clone, env, stdio: 'ignore' })
     assert.deepEqual(await once(child, 'exit'), [0, null])
     assert.match(readFileSync(join(person, 'agent.yaml'), 'utf8'), /^name: afar$/m)
   })

@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { shellOfAdmin, shellOfNobody } from '../support/clients/cli.ts'
 import { ConsoleTab } from '../support/console/console-tab.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
+import { built } from '../support/service/built.ts'
 
 describe('moorage and its exit codes', () => {
   const { service, shell } = shellOfAdmin()
@@ -85,10 +85,9 @@ describe('moorage and its exit codes', () => {
 
   test('the script for bash completes', async () => {
     const { stdout: script } = await shell().moorage(['completion', 'bash'])
-    const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
     const { stdout } = await promisify(execFile)('bash', [
       '-c',
-      `moorage() { '${process.execPath}' '${main}' "$@"; }\n${script}
+      `moorage() { '${process.execPath}' '${built('cli')}' "$@"; }\n${script}
        COMP_WORDS=(moorage keys ro) COMP_CWORD=2; _moorage; echo "\${COMPREPLY[@]}"`,
     ])
     assert.equal(stdout, 'rotate\n')

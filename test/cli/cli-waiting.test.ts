@@ -5,6 +5,8 @@ import { promisify } from 'node:util'
 import { type CliRun, newShell, type Shell } from '../support/clients/cli.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
+import { built } from '../support/service/built.ts'
+import { childEnv } from '../support/service/child.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { approver, refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
 
@@ -50,8 +52,9 @@ onAnyEngine(
       const agent = await newAgent(service(), refundingAgent(till))
       const ran = await shell.moorage(['invoke', agent, 'order-2'])
       const command = /MOORAGE_URL=.*/.exec(ran.stderr)?.[0].replace('another key', await approver(service())) ?? ''
-      const moorage = `moorage() { node ${process.cwd()}/src/cli/main.ts "$@"; }`
-      const { stderr } = await promisify(execFile)('bash', ['-c', `${moorage}; ${command}`], { cwd: shell.folder })
+      const moorage = `moorage() { '${process.execPath}' '${built('cli')}' "$@"; }`
+      const options = { cwd: shell.folder, env: childEnv() }
+      const { stderr } = await promisify(execFile)('bash', ['-c', `${moorage}; ${command}`], options)
       assert.match(stderr, /refund is approved/)
       const followed = await shell.moorage(['invocations', 'follow', agent, requestOf(ran)])
       assert.match(followed.stdout, /Said: refunded 120/)

@@ -20,7 +20,7 @@ async function start(t: TestContext, yaml: string, env: Record<string, string> =
   writeFileSync(join(folder, 'moorage.yaml'), yaml)
   const child = startChild(process.execPath, [MAIN], { cwd: folder, env: { ...childEnv(), PORT: '0', ...env } })
   // Whatever starts by mistake must not hold up the test.
-  const guard = setTimeout(() => child.kill('SIGKILL'), 10_000 * PATIENCE)
+  const guard = setTimeout(() => child.kill('SIGKILL'), 60_000 * PATIENCE)
   const code = new Promise<number | null>((resolve) => child.on('exit', resolve))
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
   clearTimeout(guard)

@@ -20,8 +20,6 @@ type Options = {
 /** How somebody, or a script, runs a command. */
 export type Way = (args: string[], options: Options) => Promise<Told>
 
-const MAIN = `${ROOT}src/cli/main.ts`
-
 /** In a pseudo-terminal: what is asked is answered, and both outputs are one. */
 export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = false }) => {
   const quoted = [process.execPath, built('cli'), ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)
@@ -69,7 +67,7 @@ export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }
 
 /** `moorage start` until it says where it is; `stop` ends it as Ctrl-C does. */
 export async function startHere(cwd: string, env: Record<string, string>) {
-  const child = startChild(process.execPath, [MAIN, 'start', '--port', '0'], { cwd, env })
+  const child = startChild(process.execPath, [built('cli'), 'start', '--port', '0'], { cwd, env })
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk

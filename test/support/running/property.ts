@@ -14,16 +14,16 @@ fc.configureGlobal({
 })
 
 /** A failure is worth a few seconds of search for a smaller one, not minutes. */
-export function boundedShrinking(limitMs = SHRINK_MS): Plugin {
+export function boundedShrinking(limitMs = SHRINK_MS, now = () => performance.now()): Plugin {
   return () => {
     let failedAt: number | undefined
     const see = (outcome: Outcome): Outcome => {
-      if (outcome !== null && 'error' in outcome) failedAt ??= performance.now()
+      if (outcome !== null && 'error' in outcome) failedAt ??= now()
       return outcome
     }
     return {
       decorateRun: (run) => (value) => {
-        if (failedAt !== undefined && performance.now() - failedAt > limitMs) return new fc.PreconditionFailure(true)
+        if (failedAt !== undefined && now() - failedAt > limitMs) return new fc.PreconditionFailure(true)
         const outcome = run(value)
         return outcome instanceof Promise ? outcome.then(see) : see(outcome)
       },

@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads'
 import { PATIENCE } from './patience.ts'
 
 /** A little more than the runner allows a file: what it can end, it ends first. */
-const FILE_MS = 155_000 * PATIENCE
-const STANDSTILL_MS = 45_000 * PATIENCE
+const FILE_MS = 305_000 * PATIENCE
+const STANDSTILL_MS = 90_000 * PATIENCE
 
 export type Watch = { begin(file: string): void; end(): void }
 
