@@ -17,7 +17,7 @@ import { listSessions, listUsers } from '../../src/memory/warm/scope-lists.ts'
 import type { MemoryScope, Recall } from '../../src/operation/recall.ts'
 import type { Embedder } from '../../src/runtime/embedders/embedder.ts'
 import type { Storage } from '../../src/storage/open-storage.ts'
-import { fc } from '../support/running/property.ts'
+import { fc, tries } from '../support/running/property.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const newId = idSource()
@@ -148,7 +148,7 @@ const ROOMS = { 'warm scopes': 10_000_000, 'the index': 0 }
 
 onBothStores('the scope of memory', (store) => {
   /** A server takes several times longer for each of them. */
-  const runs = (count: number) => (store().engine === 'sqlite' ? count : Math.ceil(count / 3))
+  const runs = (count: number) => tries(store().engine === 'sqlite' ? count : Math.ceil(count / 3))
   const tellsNothingOfTheOther = async (room: number, embedder?: Embedder) => {
     const { storage } = store()
     const recall = new WarmRecall({ storage, now, room, embedder })

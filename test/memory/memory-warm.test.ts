@@ -9,7 +9,7 @@ import { recount } from '../../src/memory/warm/scope-counts.ts'
 import type { MemoryScope } from '../../src/operation/recall.ts'
 import { openJournal } from '../../src/storage/journal/journal.ts'
 import type { Storage } from '../../src/storage/open-storage.ts'
-import { fc } from '../support/running/property.ts'
+import { fc, tries } from '../support/running/property.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const newId = idSource()
@@ -69,7 +69,7 @@ onBothStores('memory that stays warm', (store) => {
         assert.deepEqual(counted, await countsOf(storage, agent_seq))
       }),
       // A server takes several times longer for each of them.
-      { numRuns: engine === 'sqlite' ? 10 : 4 },
+      { numRuns: tries(engine === 'sqlite' ? 10 : 4) },
     )
   })
 

@@ -3,10 +3,10 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { until, untilHolds } from '../support/running/until.ts'
 import { type ChildService, startChildService } from '../support/service/child-service.ts'
-import { ENGINES, type Reply } from '../support/service/service.ts'
+import { ANY_ENGINE, type Reply } from '../support/service/service.ts'
 import { testPostgres } from '../support/stores/postgres.ts'
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`kill -9 during a burst of creates, invocations and keys, on ${engine}`, () => {
     test('after the restart everything that was answered is there', async (t) => {
       const service = await startChildService(t, engine)

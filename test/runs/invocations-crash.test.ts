@@ -7,12 +7,12 @@ import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import { type ChildService, startChildService } from '../support/service/child-service.ts'
 import { endLeases } from '../support/service/end-leases.ts'
-import { ENGINES, type Reply } from '../support/service/service.ts'
+import { ANY_ENGINE, type Reply } from '../support/service/service.ts'
 
 /** Agents whose model falls silent in its first answer, and gives the second one whole. */
 const ONCE_CUT_SHORT = ['worker', 'keyed', 'teller']
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`kill -9 during invocations of every kind on ${engine}`, () => {
     const ends: (() => Promise<unknown>)[] = []
     let service: ChildService

@@ -4,7 +4,7 @@ import { watchWorld } from '../support/outside/watched-world.ts'
 import { until } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { endLeases } from '../support/service/end-leases.ts'
-import { ENGINES, type Reply } from '../support/service/service.ts'
+import { ANY_ENGINE, type Reply } from '../support/service/service.ts'
 
 type Asking = { path: string; body: object; headers?: Record<string, string> }
 
@@ -48,7 +48,7 @@ const WAYS: Way[] = [
   },
 ]
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`a keyed run whose process died is asked for again on ${engine}`, () => {
     for (const { name, first, retry, check } of WAYS) {
       test(`with ${name}: it goes on, and nothing is done twice`, async (t) => {

@@ -11,10 +11,10 @@ import { localFetch } from '../../src/cli/connect/local-store.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { newKey } from '../../src/security/key-format.ts'
-import { ENGINES } from '../support/service/service.ts'
+import { ANY_ENGINE } from '../support/service/service.ts'
 import { freshPostgres, freshSqlite } from '../support/stores/fresh-store.ts'
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`the first start of a service on ${engine}`, () => {
     /** A store that somebody on the host has used, but that no service has served yet. */
     async function withFreshStore(story: (env: Record<string, string>) => Promise<void>) {

@@ -20,7 +20,7 @@ import { insertMany } from '../../src/storage/journal/write-rows.ts'
 import { countAll } from '../../src/storage/queries/count-rows.ts'
 import * as deliveries from '../../src/webhooks/delivery/delivery-store.ts'
 import { DELIVERIES } from '../../src/webhooks/delivery/delivery-store.ts'
-import { fc } from '../support/running/property.ts'
+import { fc, tries } from '../support/running/property.ts'
 import { onBothStores, type Store } from '../support/stores/store.ts'
 
 const HOUR_MS = 3_600_000
@@ -99,7 +99,7 @@ onBothStores('the counts of an agent', (opened) => {
         assert.deepEqual(kept, await rowsOfAgents())
         most = Math.max(most, ...kept.map((count) => count.rows))
       }),
-      { numRuns: 15 },
+      { numRuns: tries(15) },
     )
     assert.ok(most > 10, `${most} rows at most`)
   })

@@ -6,7 +6,7 @@ import { metricWrites } from '../../src/metrics/store.ts'
 import { openJournal } from '../../src/storage/journal/journal.ts'
 import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
-import { fc } from '../support/running/property.ts'
+import { fc, tries } from '../support/running/property.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
 type Sample = {
@@ -154,7 +154,7 @@ onBothEngines('metrics', (service) => {
             await checkAll(agent.id, query, buckets, step)
           }
         }),
-        { numRuns: 8 },
+        { numRuns: tries(8) },
       )
     })
 

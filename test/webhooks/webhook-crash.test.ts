@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import type { Database } from '../../src/storage/database.ts'
 import { until } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
-import { ENGINES } from '../support/service/service.ts'
+import { ANY_ENGINE } from '../support/service/service.ts'
 import { LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
 import { endOtherConnections } from '../support/stores/other-connections.ts'
 
@@ -16,7 +16,7 @@ async function endLeases(db: Database): Promise<void> {
   await db.updateTable('deliveries').set({ next_attempt_at: 0 }).where('owner', 'is not', null).execute()
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`kill -9 on ${engine}`, () => {
     test('during a delivery: sent again under the same id; before a delivery: sent after the restart', async (t) => {
       const service = await startChildService(t, engine, SETTINGS)

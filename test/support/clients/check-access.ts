@@ -4,10 +4,11 @@ import type { Page } from 'playwright-core'
 
 type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
 
-/** Everything is checked in light on a desk and in dark on a phone; what else may differ there is the contrast. */
+/** Everything is checked in light on a desk and, with --all, in dark on a phone; what else may differ there is the contrast. */
 const ONLY_CONTRAST = { runOnly: ['color-contrast'] }
+const DESK = { width: 1440, dark: false }
 const STATES = [
-  { width: 1440, dark: false },
+  DESK,
   { width: 1440, dark: true, ...ONLY_CONTRAST },
   { width: 390, dark: true },
   { width: 390, dark: false, ...ONLY_CONTRAST },
@@ -20,7 +21,7 @@ const WHERE = { include: ['html'], exclude: ['tr:nth-child(n+13)', 'li:nth-child
 export async function checkAccess(page: Page): Promise<void> {
   const hasAxe = await page.evaluate(`'axe' in globalThis`)
   if (!hasAxe) await page.evaluate(axe.source)
-  for (const { width, dark, ...rules } of STATES) {
+  for (const { width, dark, ...rules } of process.env['MOORAGE_TEST_ALL'] ? STATES : [DESK]) {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' })
     const asked = JSON.stringify([WHERE, { resultTypes: ['violations'], ...rules }])

@@ -13,6 +13,9 @@ fc.configureGlobal({
   markInterruptAsFailure: true,
 })
 
+/** How many inputs are tried: by `npm test` the first third of those that test:all tries. */
+export const tries = (count: number) => (process.env['MOORAGE_TEST_ALL'] ? count : Math.ceil(count / 3))
+
 /** A failure is worth a few seconds of search for a smaller one, not minutes. */
 export function boundedShrinking(limitMs = SHRINK_MS, now = () => performance.now()): Plugin {
   return () => {
