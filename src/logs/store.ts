@@ -5,7 +5,7 @@ import type { LogEntry } from '../runtime/outcome.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { contains } from '../storage/queries/contains.ts'
-import { countOfAgents } from '../storage/queries/count-rows.ts'
+import { countAll, countOfAgents } from '../storage/queries/count-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { longPage, orderOf, type Page, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
@@ -60,18 +60,31 @@ function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Pa
     if (search !== undefined) ofRequest = ofRequest.where(isFound(db, search))
     return page(db, ofRequest, query)
   }
-  const isAll = level === undefined && start_time === undefined && end_time === undefined
-  const counted = isAll ? { total: countOfAgents(db, 'logs', [agent_seq]) } : {}
+  const isAtAnyTime = start_time === undefined && end_time === undefined
+  const counted = isAtAnyTime && (level?.includes('info') ?? true) ? { total: countWithInfo(db, agent_seq, level) } : {}
   return longPage(db, within(selectLogs(db, agent_seq), query), query, { ...IN_ORDER, ...counted })
+}
+
+/** Takes from the kept number of all entries those of other levels, which have an index. */
+async function countWithInfo(db: Database, agent_seq: number, level: LogsQuery['level']): Promise<number> {
+  const unwanted = LEVELS.filter((name) => level && !level.includes(name))
+  const others = within(selectLogs(db, agent_seq), { level: unwanted })
+  const [all, left] = await Promise.all([
+    countOfAgents(db, 'logs', [agent_seq]),
+    unwanted.length > 0 ? countAll(others) : 0,
+  ])
+  return all - left
 }
 
 const IN_ORDER = { order: 'timestamp', by: ['timestamp', 'id'] } as const
 
-type Wanted = Pick<LogsQuery, 'level' | 'start_time' | 'end_time'>
+type LevelAndTime = Pick<LogsQuery, 'level' | 'start_time' | 'end_time'>
 
-function within<Row>(select: Select<Row>, { level, start_time, end_time }: Wanted): Select<Row> {
+function within<Row>(select: Select<Row>, { level, start_time, end_time }: LevelAndTime): Select<Row> {
   let ranged = select
   if (level) ranged = ranged.where('level', 'in', numbersOf({ level }))
+  // Both engines use the index `logs_not_info` only where this stands.
+  if (level && !level.includes('info')) ranged = ranged.where(sql<SqlBool>`level <> 1`)
   if (start_time !== undefined) ranged = ranged.where('timestamp', '>=', start_time)
   if (end_time !== undefined) ranged = ranged.where('timestamp', '<', end_time)
   return ranged
@@ -89,7 +102,7 @@ const SEARCHED_ENTRIES = 10_000
 async function searchRows(db: Database, agent_seq: number, text: string, query: LogsQuery): Promise<Page<LogRow>> {
   const { direction } = orderOf(query.sort)
   const select = within(selectLogs(db, agent_seq), query)
-  const timeAt = async (offset: number, some: Wanted) => {
+  const timeAt = async (offset: number, some: LevelAndTime) => {
     const row = await within(select, some)
       .clearSelect()
       .select('timestamp')
@@ -100,7 +113,7 @@ async function searchRows(db: Database, agent_seq: number, text: string, query: 
       .executeTakeFirst()
     return row?.timestamp
   }
-  const found = (some: Wanted) => page(db, within(select, some).where(isFound(db, text)), query)
+  const found = (some: LevelAndTime) => page(db, within(select, some).where(isFound(db, text)), query)
 
   const last = await timeAt(SEARCHED_ENTRIES - 1, {})
   if (last === undefined) return found({})

@@ -102,7 +102,11 @@ onBothEngines('logs', (service) => {
       const agent = await agentWith([0, 'debug', 'd'], [1, 'info', 'i'], [2, 'warn', 'w'], [3, 'error', 'e'])
       assert.deepEqual(await messages(agent.id, { level: 'warn' }), ['w'])
       assert.deepEqual(await messages(agent.id, { level: 'debug,error' }), ['e', 'd'])
-      assert.deepEqual((await read(agent.id, { level: 'debug,error' })).pagination.total, 2)
+      assert.deepEqual(await messages(agent.id, { level: 'info,warn' }), ['w', 'i'])
+      const totals = { 'debug,error': 2, info: 1, 'info,error': 2, 'debug,info,warn,error': 4, error: 1 }
+      for (const [level, total] of Object.entries(totals)) {
+        assert.equal((await read(agent.id, { level })).pagination.total, total, level)
+      }
     })
 
     test('start_time is in the range, end_time is not, and an offset counts', async () => {

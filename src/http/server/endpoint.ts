@@ -12,5 +12,5 @@ export type Endpoint = {
   /** Answers only those who ask for a page, as browsers do. For others there is nothing on this path. */
   forBrowsers?: boolean
   /** Answers a path that is not an operation. */
-  page?(arrived: Arrived, response: ServerResponse): void | Promise<void>
+  page?(arrived: Arrived, response: ServerResponse): Promise<void>
 }

@@ -37,14 +37,14 @@ export function addOpenRoutes(
   { operations, console: hasConsole }: Pick<Edge, 'operations' | 'console'>,
   unready: () => Promise<Unready | undefined>,
 ): void {
-  const add = (path: string, who: Endpoint, answer: () => ServedPage | Promise<ServedPage>) => {
+  const add = (path: string, who: Endpoint, answer: () => Promise<ServedPage>) => {
     const page: Endpoint['page'] = async ({ headers }, response) => sendPage(response, headers, await answer())
     endpoints.add('GET', path, { ...who, page })
   }
   const addDocument = (path: string, headers: Record<string, string>, body: () => string) => {
     // The page is made at the first request for it, so that the service starts quickly.
     let made: ServedPage | undefined
-    add(path, { open: true }, () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
+    add(path, { open: true }, async () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
   }
 
   for (const [path, answer] of Object.entries(probePages(unready))) add(path, { probe: true }, answer)
@@ -52,14 +52,14 @@ export function addOpenRoutes(
 
   let described: OpenApi | undefined
   const document = () => (described ??= openApiDocument(operations))
-  if (!hasConsole) add('/', { open: true }, () => WELCOME)
+  if (!hasConsole) add('/', { open: true }, async () => WELCOME)
   addDocument('/v1/openapi.json', {}, () => JSON.stringify(document()))
   for (const { path, headers, body } of referencePages(document, { hasConsole: hasConsole !== undefined }))
     addDocument(path, headers, body)
 }
 
 /** The address is relative, because a proxy may have taken a prefix away. It depends on the path as the client wrote it. */
-const leadToHealthz: NonNullable<Endpoint['page']> = ({ headers, message }, response) => {
+const leadToHealthz: NonNullable<Endpoint['page']> = async ({ headers, message }, response) => {
   const [path = ''] = (message.url ?? '').split('?')
   const Location = path.endsWith('/') ? '../healthz' : 'healthz'
   return sendPage(response, headers, { status: 308, headers: { Location }, body: Buffer.alloc(0) })

@@ -21,7 +21,7 @@ export function addProtectedResources(endpoints: Router<Endpoint>, { edge, route
   for (const path of paths) {
     endpoints.add('GET', PREFIX + path, {
       open: true,
-      page(arrived, response) {
+      async page(arrived, response) {
         const document = {
           resource: publicUrl(arrived, server) + arrived.path.slice(PREFIX.length),
           authorization_servers: [auth.provider],

@@ -10,7 +10,6 @@ import { answerRaw, connectRefusal, parserError } from './connections/broken-req
 import type { Connections } from './connections/connections.ts'
 import { limitHandles } from './connections/handle-limit.ts'
 import { reloadTls } from './connections/tls.ts'
-import { together } from './connections/together.ts'
 import { addConsoleRoutes } from './console/console-routes.ts'
 import type { EarlyServer } from './early-server.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -61,7 +60,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   })
   const stopReloading = tls ? reloadTls(server as HttpServer & HttpsServer, tls, log) : () => {}
   return {
-    open: () => early.handOver(connections.oneAtATime(together(handle))),
+    open: () => early.handOver(connections.oneAtATime(handle)),
     beginClosing: () => connections.beginClosing(),
     async close(patience) {
       stopReloading()
@@ -78,7 +77,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   // Browsers send a preflight on any path. The same steps refuse one that is not granted.
   const answerPreflight = preflightAnswer(front.routes)
   const preflight: Endpoint = {
-    page: (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),
+    page: async (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),
   }
 
   const answer = async (arrived: Arrived, endpoint: Endpoint, response: ServerResponse): Promise<void> => {

@@ -88,7 +88,7 @@ export class LiveRun {
 
 /** The runs on this node. */
 export class LiveRuns {
-  /** Not by id: few runs are ever looked for, and each begins and ends. */
+  /** Not by id: while an attempt ends here, this node may have begun the next one. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
   readonly #onBegun: ((run: LiveRun) => void)[] = []
@@ -99,11 +99,9 @@ export class LiveRuns {
     return run
   }
 
-  /** The latest under this id: while a run ends, this node may have taken it over again. */
+  /** The latest attempt under this id. */
   find(request_id: string): LiveRun | undefined {
-    let found: LiveRun | undefined
-    for (const run of this.#runs) if (run.request_id === request_id) found = run
-    return found
+    return this.all().findLast((run) => run.request_id === request_id)
   }
 
   all(): LiveRun[] {

@@ -135,6 +135,8 @@ function observations({ engine, text, integer, sequence, keyed }: ColumnTypes): 
     )`,
     ...(engine === 'postgres' ? ['create index logs_by_transaction on logs (written_in, id)'] : []),
     'create index logs_by_agent on logs (agent_seq, timestamp, id, level)',
+    // Most entries are of the level info, which is number 1. The others are found, and counted, without those.
+    'create index logs_not_info on logs (agent_seq, timestamp, id, level) where level <> 1',
     engine === 'postgres'
       ? 'create index logs_of_request on logs (request_id, agent_seq)'
       : // The part of the id that its time and its counter make. It grows as the id does, and few requests share it.

@@ -28,6 +28,7 @@ const STATISTICS: Record<string, Record<string, string>> = {
   },
   logs: {
     logs_by_agent: '2000000 2000000 2 1 1',
+    logs_not_info: '40000 40000 1 1 1',
     logs_of_request: '2000000 2',
   },
   audit_log: {
