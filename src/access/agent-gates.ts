@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type Agent, openAuth } from '../agents/agent.ts'
 import type { FoundAgent, GuardedAgent } from '../http/pipeline/stages.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -18,7 +19,7 @@ export class AgentGates {
   #found = new WeakMap<Agent, FoundAgent>()
   #guarded = new WeakMap<object, GuardedAgent[]>()
   /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
-  readonly #verifiers = new Map<string, VerifyToken | undefined>()
+  readonly #verifiers = new LRUCache<string, VerifyToken>({ max: MAX_VERIFIERS })
 
   constructor(parts: GateParts) {
     this.#parts = parts
@@ -73,7 +74,6 @@ export class AgentGates {
     const { config, keyring, fetch, now } = this.#parts
     const own = openAuth({ auth }, keyring)
     const verify = own ? tokenVerifier(own, { roles: config.roles, fetch, now }) : undefined
-    if (this.#verifiers.size >= MAX_VERIFIERS) this.#verifiers.delete(this.#verifiers.keys().next().value as string)
     this.#verifiers.set(auth, verify)
     return verify
   }

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 export type Cache<T> = {
   /** `subjectsOf` names what a value is about. Without it, the value is forgotten with every change. */
   get(key: string, load: (key: string) => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Promise<T | undefined>
@@ -22,27 +24,26 @@ const OF_ANY = [ANY]
  * changes may go unnoticed, so nothing is remembered.
  */
 export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cache<T> {
-  const found = new Map<string, Entry<T>>()
   const keysOf = new Map<string, Set<string>>()
+  const found = new LRUCache<string, Entry<T>>({
+    max: size,
+    dispose({ subjects }, key) {
+      for (const subject of subjects) {
+        const keys = keysOf.get(subject)
+        keys?.delete(key)
+        if (keys?.size === 0) keysOf.delete(subject)
+      }
+    },
+  })
   const loads = new Set<Loading>()
 
   const remember = (key: string, entry: Entry<T>) => {
-    remove(key)
-    if (found.size >= size) remove(found.keys().next().value as string)
     found.set(key, entry)
     for (const subject of entry.subjects) {
       const keys = keysOf.get(subject)
       if (keys) keys.add(key)
       else keysOf.set(subject, new Set([key]))
     }
-  }
-  const remove = (key: string) => {
-    for (const subject of found.get(key)?.subjects ?? []) {
-      const keys = keysOf.get(subject)
-      keys?.delete(key)
-      if (keys?.size === 0) keysOf.delete(subject)
-    }
-    found.delete(key)
   }
 
   return {
@@ -68,10 +69,9 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
       }
       if (subject === undefined) {
         found.clear()
-        keysOf.clear()
         return
       }
-      for (const each of [subject, ANY]) for (const key of keysOf.get(each) ?? []) remove(key)
+      for (const each of [subject, ANY]) for (const key of keysOf.get(each) ?? []) found.delete(key)
     },
   }
 }

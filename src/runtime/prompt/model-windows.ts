@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Model } from '../models/model-request.ts'
 import type { ModelSpec } from '../spec.ts'
 
@@ -26,7 +27,7 @@ const REMEMBERED_MODELS = 256
  */
 export class ModelWindows {
   readonly #now: () => number
-  readonly #learnt = new Map<string, { tokens: number; until: number }>()
+  readonly #learnt = new LRUCache<string, { tokens: number; until: number }>({ max: REMEMBERED_MODELS })
 
   constructor(now: () => number) {
     this.#now = now
@@ -42,7 +43,6 @@ export class ModelWindows {
 
   /** The model refused a longer prompt and accepted one of this length. */
   learn(model: string, tokens: number): void {
-    if (this.#learnt.size >= REMEMBERED_MODELS) this.#learnt.clear()
     this.#learnt.set(model, { tokens, until: this.#now() + REMEMBERED_MS })
   }
 }

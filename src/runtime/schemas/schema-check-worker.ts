@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { Ajv, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { LRUCache } from 'lru-cache'
 import { sentenceOf } from './schema-errors.ts'
 
 /** Schema and value as JSON. */
@@ -25,25 +26,24 @@ const OPTIONS: Options = {
   unicodeRegExp: true,
 }
 
+type Compiled = ValidateFunction | 'unreadable'
+
 if (parentPort) serve(parentPort)
 
 function serve(port: NonNullable<typeof parentPort>): void {
-  /** Compiled schemas by their text; undefined for one that cannot be read. The least recently used go first. */
-  const compiled = new Map<string, ValidateFunction | undefined>()
+  /** Compiled schemas by their text. */
+  const compiled = new LRUCache<string, Compiled>({ max: KEPT_SCHEMAS })
   port.on('message', ({ schema, value, name }: CheckRequest) => {
     port.postMessage('taken')
-    const known = compiled.has(schema)
-    const validate = known ? compiled.get(schema) : compile(JSON.parse(schema))
-    compiled.delete(schema)
+    const validate = compiled.get(schema) ?? compile(JSON.parse(schema))
     compiled.set(schema, validate)
-    if (compiled.size > KEPT_SCHEMAS) compiled.delete(compiled.keys().next().value as string)
     port.postMessage(check(validate, JSON.parse(value), name) satisfies CheckAnswer)
   })
   port.postMessage('ready')
 }
 
 /** Schemas that say nothing are of 2020-12. Some are older all the same: then their tuples are not understood. */
-function compile(schema: { $schema?: unknown }): ValidateFunction | undefined {
+function compile(schema: { $schema?: unknown }): Compiled {
   const { $schema: dialect, ...rest } = schema
   const drafts = /draft-0[67]/.test(String(dialect)) ? [Ajv, Ajv2020] : [Ajv2020, Ajv]
   for (const Draft of drafts) {
@@ -53,11 +53,11 @@ function compile(schema: { $schema?: unknown }): ValidateFunction | undefined {
       // The other draft may understand it.
     }
   }
-  return undefined
+  return 'unreadable'
 }
 
-function check(validate: ValidateFunction | undefined, value: unknown, name: string): CheckAnswer {
-  if (!validate) return { outcome: 'undecided', why: 'schema' }
+function check(validate: Compiled, value: unknown, name: string): CheckAnswer {
+  if (validate === 'unreadable') return { outcome: 'undecided', why: 'schema' }
   try {
     if (validate(value)) return { outcome: 'ok' }
   } catch {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { CheckThread } from './check-thread.ts'
 import type { CheckAnswer } from './schema-check-worker.ts'
 
@@ -27,9 +28,9 @@ export class SchemaCheck {
   /** Schemas that once took long, or may do so, have a thread of their own, so that others do not wait for them. */
   readonly #slow = new CheckThread()
   /** What is known of schemas, by the hashes of their texts. */
-  readonly #speeds = new Map<string, 'quick' | 'slow'>()
+  readonly #speeds = new LRUCache<string, 'quick' | 'slow'>({ max: KEPT_SCHEMAS })
   /** Until when an owner is distrusted. */
-  readonly #distrusted = new Map<string, number>()
+  readonly #distrusted = new LRUCache<string, number>({ max: KEPT_OWNERS })
 
   /** What cannot be decided in time, or by this schema at all, is undecided. */
   async check(
@@ -45,15 +46,15 @@ export class SchemaCheck {
       if (!isLate(answer)) return answer
       // A check that the thread did not get to says nothing about its schema.
       if (ran_ms > 0) {
-        keep(this.#speeds, hash, 'slow', KEPT_SCHEMAS)
-        keep(this.#distrusted, owner, performance.now() + DISTRUST_MS, KEPT_OWNERS)
+        this.#speeds.set(hash, 'slow')
+        this.#distrusted.set(owner, performance.now() + DISTRUST_MS)
       }
       if (performance.now() >= until) return answer
     }
     const patience = { runMs: SLOW_MS, waitMs: until - performance.now() }
     const { answer, ran_ms } = await this.#slow.check(owner, request, patience)
-    if (ran_ms >= QUICK_MS) keep(this.#speeds, hash, 'slow', KEPT_SCHEMAS)
-    else if (!isLate(answer) && !this.#speeds.has(hash)) keep(this.#speeds, hash, 'quick', KEPT_SCHEMAS)
+    if (ran_ms >= QUICK_MS) this.#speeds.set(hash, 'slow')
+    else if (!isLate(answer) && !this.#speeds.has(hash)) this.#speeds.set(hash, 'quick')
     return answer
   }
 
@@ -70,11 +71,4 @@ export class SchemaCheck {
 
 function isLate(answer: CheckAnswer): boolean {
   return answer.outcome === 'undecided' && answer.why === 'time'
-}
-
-/** The oldest entry goes when there are too many. */
-function keep<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > most) map.delete(map.keys().next().value as string)
 }

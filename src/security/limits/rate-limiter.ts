@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** Allows `perMinute` requests, and up to `burst` at once. */
 export type Rate = { perMinute: number; burst: number }
 
@@ -17,9 +19,6 @@ export type RateLimiter = {
 }
 
 export const MINUTE = 60_000
-/** From so many buckets on, full ones are removed, at most once a second, because that takes milliseconds. */
-const SWEEP_AT = 50_000
-const SWEEP_EVERY_MS = 1_000
 /** The most buckets that are kept. The least recently used ones are forgotten, so their keys get a full burst again. */
 const MAX_BUCKETS = 200_000
 
@@ -28,18 +27,8 @@ const CLOCK_JUMP = 10_000
 
 /** GCRA. For each key it keeps the time at which the bucket would be full again. */
 export function localLimiter(now: () => number): RateLimiter {
-  const fullAt = new Map<string, number>()
-  let sweptAt = 0
-
-  const makeRoom = (key: string, time: number) => {
-    if (Math.abs(time - sweptAt) >= SWEEP_EVERY_MS) {
-      sweptAt = time
-      for (const [each, full] of fullAt) if (full <= time) fullAt.delete(each)
-    }
-    // Deleting and setting the key again makes it the youngest, so that the map is in the order of last use.
-    fullAt.delete(key)
-    if (fullAt.size >= MAX_BUCKETS) fullAt.delete(fullAt.keys().next().value as string)
-  }
+  // With `max` it would reserve the room for all buckets at once.
+  const fullAt = new LRUCache<string, number>({ maxSize: MAX_BUCKETS, sizeCalculation: () => 1 })
 
   return {
     async take(key, { perMinute, burst }) {
@@ -50,7 +39,6 @@ export function localLimiter(now: () => number): RateLimiter {
       const start = stored > latest + CLOCK_JUMP ? time : Math.min(Math.max(stored, time), latest)
       const decision = decide({ start, time, interval, burst, index: 0 })
       if (decision.allowed) {
-        if (fullAt.size >= SWEEP_AT) makeRoom(key, time)
         fullAt.set(key, start + interval)
       }
       return decision

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
 import { setTimeout } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import { type HostFiles, readHostFiles } from './host-files.ts'
 import { PerOwnerLimit } from './per-owner-limit.ts'
 
@@ -45,7 +46,7 @@ export class Names {
   readonly #readFiles: () => Promise<HostFiles>
   readonly #now: () => number
   readonly #searches = new PerOwnerLimit(PER_OWNER)
-  readonly #known = new Map<string, KeptUntil<LookupAddress[]>>()
+  readonly #known = new LRUCache<string, KeptUntil<LookupAddress[]>>({ max: MAX_NAMES })
   #files: KeptUntil<Promise<HostFiles>> | undefined
 
   constructor({ nameservers, readFiles = readHostFiles, now = Date.now }: NamesOptions = {}) {
@@ -79,9 +80,7 @@ export class Names {
 
   #recall(name: string): LookupAddress[] | undefined {
     const known = this.#known.get(name)
-    if (known && known.until >= this.#now()) return known.value
-    this.#known.delete(name)
-    return undefined
+    return known && known.until >= this.#now() ? known.value : undefined
   }
 
   /** Asks for the name itself and for the name in the search domains, in the order of the C library. */
@@ -131,7 +130,6 @@ export class Names {
   }
 
   #keep(name: string, addresses: LookupAddress[], ttl: number): void {
-    if (this.#known.size >= MAX_NAMES) this.#known.delete(this.#known.keys().next().value as string)
     this.#known.set(name, { value: addresses, until: this.#now() + Math.min(ttl * 1000, KEEP_ADDRESSES_MS) })
   }
 }

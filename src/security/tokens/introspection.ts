@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { sha256 } from '../digest.ts'
 import { Unavailable } from './bearer-token.ts'
@@ -69,15 +70,13 @@ export function introspector(options: {
 }
 
 function rememberedAnswers(now: () => number) {
-  const answers = new Map<string, { answer: IntrospectionAnswer; until: number }>()
+  const answers = new LRUCache<string, { answer: IntrospectionAnswer; until: number }>({ max: MAX_REMEMBERED })
   return {
     get(digest: string): IntrospectionAnswer | undefined {
       const entry = answers.get(digest)
       return entry && now() < entry.until ? entry.answer : undefined
     },
     set(digest: string, answer: IntrospectionAnswer, until: number): void {
-      answers.delete(digest)
-      if (answers.size >= MAX_REMEMBERED) answers.delete(answers.keys().next().value as string)
       answers.set(digest, { answer, until })
     },
   }

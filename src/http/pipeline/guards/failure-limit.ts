@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../../errors.ts'
 import type { RateLimiter } from '../../../security/limits/rate-limiter.ts'
 
@@ -13,14 +14,13 @@ const MAX_REMEMBERED = 10_000
 
 export function failureLimit(limiter: RateLimiter, perMinute: number, now: () => number): FailureLimit {
   const rate = { perMinute, burst: perMinute }
-  const blockedUntil = new Map<string, number>()
+  const blockedUntil = new LRUCache<string, number>({ max: MAX_REMEMBERED })
 
   return {
     async count(bucket) {
       const { allowed, retry_after_ms } = await limiter.take(`auth:${bucket}`, rate)
       blockedUntil.delete(bucket)
       if (allowed) return
-      if (blockedUntil.size >= MAX_REMEMBERED) blockedUntil.delete(blockedUntil.keys().next().value as string)
       blockedUntil.set(bucket, now() + retry_after_ms)
       throw tooManyFailures(retry_after_ms)
     },
