@@ -97,7 +97,7 @@ export async function buildParts(
   const outgoing = openClient(policies.outgoing)
   const fetchForAgents = countCalls(outgoing.fetch, 'tool', telemetry)
   const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
-  const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
+  const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now, proxy: config.proxy })
   opened.defer(() => embedder?.close())
   const runtime = new Runtime({
     providers: knownProviders({ config, storage, memo, keyring: ring, log }),

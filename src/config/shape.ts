@@ -140,8 +140,8 @@ const Outgoing = z.strictObject({
 })
 
 const Proxy = z.strictObject({
-  http: WebAddress.optional().describe('Proxy for requests to model providers by plain http'),
-  https: WebAddress.optional().describe('Proxy for requests to model providers by https'),
+  http: WebAddress.optional().describe('Proxy for requests to model providers and to the embedder by plain http'),
+  https: WebAddress.optional().describe('Proxy for requests to model providers and to the embedder by https'),
   except: z
     .string()
     .optional()

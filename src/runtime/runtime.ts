@@ -5,7 +5,7 @@ import { type Redact, redactor, secretsOf, valuesOf } from './fill-secrets.ts'
 import { ModelFailure, PromptTooLong } from './models/model.ts'
 import { AgentFailure, type Log, type LogEntry } from './outcome.ts'
 import { listModels } from './providers/list-models.ts'
-import { fetchOf, keysOf } from './providers/provider-source.ts'
+import { keysOf } from './providers/provider-source.ts'
 import { leftBy, Waits } from './run-in-progress.ts'
 import type { RunOutcome } from './run-outcome.ts'
 import type { RunRequest } from './runner.ts'
@@ -36,9 +36,8 @@ export class Runtime {
 
   /** The models that a provider itself says it has; undefined if there is no such provider. Throws ModelFailure. */
   async listModels(name: string): Promise<string[] | undefined> {
-    const { providers, fetch, now } = this.#options
-    const provider = (await providers()).find((known) => known.name === name)
-    return provider && listModels(provider, fetchOf(provider, fetch), now)
+    const provider = (await this.#options.providers()).find((known) => known.name === name)
+    return provider && listModels(provider, this.#options)
   }
 
   /** Tries one tool outside of any run. `key` names the call to its server. A client that goes away cancels it. */

@@ -41,6 +41,11 @@ export type Storage = {
   write(entry: JournalEntry): Promise<boolean>
   compare: Compare
   /**
+   * Afterwards no file of SQLite has what was erased before. Returns false if reads that are under way prevented it. The
+   * files of PostgreSQL are its own matter.
+   */
+  emptyLog(): Promise<boolean>
+  /**
    * The listener is called after the commit of a transaction that announced the change, here or on another node.
    * Without an id, anything of that kind may have changed.
    */
@@ -117,7 +122,7 @@ export async function openStorage({
   const lost = Promise.withResolvers<Error>()
   const wire = url ? new PostgresWire() : undefined
   const databaseClock = new DatabaseClock(clock)
-  const { dialect, write, compare, pool, close } = url
+  const { dialect, write, compare, emptyLog, pool, close } = url
     ? openPostgres({ ...database, url, readTimeout, onCommit }, () => listenUrl === undefined && storage.hears())
     : openFile({
         path: privateStore(join(privateFolder(data), FILE)),
@@ -148,6 +153,7 @@ export async function openStorage({
       return written
     },
     compare,
+    emptyLog,
     wire: wire && { publish: (message) => wire.publish(db, message), onMessage: wire.onMessage },
     onChange: (listener) => listeners.push(listener),
     skew: () => databaseClock.skew,
@@ -196,6 +202,7 @@ type Opened = {
   dialect: Dialect
   write(db: Database, entry: JournalEntry): Promise<boolean>
   compare: Compare
+  emptyLog(): Promise<boolean>
   pool(): PoolState
   close?: () => Promise<void>
 }
@@ -208,6 +215,7 @@ function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSes
     dialect: new PostgresDialect({ pool: limitReads(pool, { ...options, ownsSessions }) }),
     write: groupedWrites(postgresBatches(pool, ownsSessions), options.onCommit),
     compare: (select, comparison) => vectors.compare(select, comparison),
+    emptyLog: async () => true,
     pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => vectors.close(),
   }
@@ -215,7 +223,8 @@ function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSes
 
 function openFile(options: SqliteOptions): Opened {
   const sqlite = openSqlite(options)
-  return { dialect: sqlite.dialect, write: sqliteWrites(sqlite), compare: sqlite.compare, pool: sqlite.readers }
+  const { dialect, compare, emptyLog, readers } = sqlite
+  return { dialect, write: sqliteWrites(sqlite), compare, emptyLog, pool: readers }
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import { unavailable } from '../errors.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
@@ -14,6 +15,9 @@ import { UserParams } from './user-lines.ts'
 
 /** A reply names at most this number of unfinished runs. */
 const MOST_NAMED = 100
+
+const STILL_IN_LOG =
+  'Everything is erased, but the log of the database still has it while a long read goes on, such as a backup: send the request again'
 
 const count = (what: string) => z.int().describe(what)
 
@@ -73,6 +77,7 @@ export const eraseUser = operation({
     }
     // Events say themselves whose they are. Those of the runs that were erased above are all stored by now.
     erased.events = await eraseFromEvents(db, whose)
+    if (!(await storage.emptyLog())) throw unavailable(STILL_IN_LOG)
     return { ...erased, unfinished_runs }
   },
 })

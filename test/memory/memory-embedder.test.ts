@@ -302,7 +302,7 @@ describe('embeddingEndpoint', () => {
   const json = (body: unknown) => JSON.stringify(body)
   const wrong: [string, number, string, RegExp][] = [
     ['a refusal', 401, json({ error: { message: `bad key ${KEY}` } }), /answered 401$/],
-    ['no JSON', 200, '<html>', /JSON|embeddings/],
+    ['no JSON', 200, '<html>', /not a list of embeddings/],
     ['no list', 200, json({ data: 'none' }), /not a list of embeddings/],
     ['no numbers', 200, json({ data: [{ index: 0, embedding: ['a'] }] }), /not a list of embeddings/],
     ['too few', 200, json({ data: [{ index: 0, embedding: [1] }] }), /1 embeddings for 2 texts/],

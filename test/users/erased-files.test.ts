@@ -1,30 +1,67 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { newAgent } from '../support/service/agents.ts'
-import { startService } from '../support/service/service.ts'
+import { type Service, startService } from '../support/service/service.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
-test('the files of a store have no word of a user who was erased, after a clean stop', async () => {
+const USER = '/v1/users/anna-zanzibar'
+
+/** Words of a user in every place that keeps them: receipts, logs, memory and its full-text index, stored replies. */
+async function sayMuch(service: Service): Promise<void> {
+  const agent = await newAgent(service)
+  const context = { user_id: 'anna-zanzibar', session_id: 'harbour-quixote' }
+  const headers = { 'Idempotency-Key': 'once' }
+  for (let i = 0; i < 20; i++) {
+    const body = { message: `My parrot is called Xylander${i}`, context }
+    await service.call('POST', `/v1/agents/${agent}/invoke`, { body, ...(i === 0 && { headers }) })
+  }
+  // A search brings the words into the full-text index.
+  const query = { query: 'Xylander7', context }
+  assert.equal((await service.call('POST', `/v1/agents/${agent}/memory/search`, { body: query })).status, 200)
+  assert.match(await everythingStored(service), /xylander/i)
+}
+
+async function assertNoWordStored(service: Service): Promise<void> {
+  const stored = (await everythingStored(service)).toLowerCase()
+  for (const word of ['xylander', 'quixote']) assert.equal(stored.split(word).length - 1, 0, word)
+}
+
+test('the files of a running service have no word of a user who was erased, and none after a clean stop', async () => {
   const service = await startService('sqlite')
   try {
-    const agent = await newAgent(service)
-    const context = { user_id: 'anna-zanzibar', session_id: 'harbour-quixote' }
-    const headers = { 'Idempotency-Key': 'once' }
-    for (let i = 0; i < 20; i++) {
-      const body = { message: `My parrot is called Xylander${i}`, context }
-      await service.call('POST', `/v1/agents/${agent}/invoke`, { body, ...(i === 0 && { headers }) })
-    }
-    // A search brings the words into the full-text index.
-    const query = { query: 'Xylander7', context }
-    assert.equal((await service.call('POST', `/v1/agents/${agent}/memory/search`, { body: query })).status, 200)
-    assert.match(await everythingStored(service), /xylander/i)
-
-    const { status, text } = await service.call('DELETE', '/v1/users/anna-zanzibar')
+    await sayMuch(service)
+    const { status, text } = await service.call('DELETE', USER)
     assert.equal(status, 200, text)
+    await assertNoWordStored(service)
     await service.app.stop()
-    const stored = (await everythingStored(service)).toLowerCase()
-    for (const word of ['xylander', 'quixote']) assert.equal(stored.split(word).length - 1, 0, word)
+    await assertNoWordStored(service)
   } finally {
+    await service.stop()
+  }
+})
+
+test('503 while a long read keeps the log of the database, others can write meanwhile, and 200 when it has ended', async () => {
+  const service = await startService('sqlite', { MOORAGE_DATABASE__READ_TIMEOUT: '1s' })
+  const backup = new DatabaseSync(join(service.data, 'moorage.db'), { readOnly: true })
+  try {
+    await sayMuch(service)
+    backup.exec('begin')
+    backup.prepare('select count(*) from invocations').get()
+    const erasing = service.call('DELETE', USER)
+    await newAgent(service)
+    const { status, body } = await erasing
+    assert.equal(status, 503)
+    assert.equal(
+      body.error.message,
+      'Everything is erased, but the log of the database still has it while a long read goes on, such as a backup: send the request again',
+    )
+    backup.exec('commit')
+    assert.equal((await service.call('DELETE', USER)).status, 200)
+    await assertNoWordStored(service)
+  } finally {
+    backup.close()
     await service.stop()
   }
 })

@@ -1,4 +1,5 @@
 import type { Logger } from '../../lib/log.ts'
+import type { ProxySettings } from '../providers/provider-sockets.ts'
 import { type EmbeddingEndpoint, type Embeddings, embeddingEndpoint, TextRefused } from './embeddings.ts'
 import { localEmbeddings } from './local-embeddings.ts'
 
@@ -14,7 +15,7 @@ export type Embedder = {
   close(): Promise<void>
 }
 
-type Options = { log: Logger; now: () => number }
+type Options = { log: Logger; now: () => number; proxy?: ProxySettings | undefined }
 
 /** Text beyond this adds little. */
 const MAX_CHARACTERS = 8_000
@@ -28,7 +29,7 @@ const QUERY_TIMEOUT_MS = 3_000
 const PAUSE_MS = 10_000
 
 export function openEmbedder(settings: EmbedderSettings, options: Options): Embedder {
-  return embedderOf(settings.type === 'local' ? localEmbeddings() : embeddingEndpoint(settings), options)
+  return embedderOf(settings.type === 'local' ? localEmbeddings() : embeddingEndpoint(settings, options.proxy), options)
 }
 
 function embedderOf({ model, embed, close }: Embeddings, { log, now }: Options): Embedder {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { withoutEndingSlashes } from '../../lib/text/text.ts'
+import { openSockets, type ProviderSockets, type ProxySettings } from '../providers/provider-sockets.ts'
+import { wholeReply } from '../providers/whole-reply.ts'
 
 /** Turns texts into vectors. */
 export type Embeddings = {
@@ -24,38 +25,39 @@ const Answer = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.array(z.number()).min(1).max(8192) })),
 })
 
+/** A few hundred vectors of 8192 numbers. */
+const MAX_BYTES = 64 * 1024 * 1024
+
 const REFUSALS = new Set([400, 413, 422])
 
 /** `POST {baseUrl}/embeddings`, the API of OpenAI, Ollama, vLLM, llama.cpp and most gateways. */
-export function embeddingEndpoint({ baseUrl, model, apiKey, dimensions }: EmbeddingEndpoint): Embeddings {
-  const url = `${withoutEndingSlashes(baseUrl)}/embeddings`
+export function embeddingEndpoint(endpoint: EmbeddingEndpoint, proxy?: ProxySettings): Embeddings {
+  const { baseUrl, model, apiKey, dimensions } = endpoint
+  let sockets: ProviderSockets | undefined
   return {
     model: vectorName(model, dimensions),
     async embed(texts, signal) {
-      const response = await fetch(url, {
-        method: 'POST',
-        // A redirect would send the key to another address.
-        redirect: 'error',
-        signal,
-        headers: {
-          'Content-Type': 'application/json',
-          ...(apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` }),
-        },
-        body: JSON.stringify({ model, input: texts, encoding_format: 'float', ...(dimensions && { dimensions }) }),
-      })
-      if (!response.ok) {
-        await response.body?.cancel()
-        const message = `the embedding endpoint answered ${response.status}`
-        throw REFUSALS.has(response.status) ? new TextRefused(message) : new Error(message)
+      // Opened with the first text: the start does not wait for the HTTP client.
+      sockets ??= openSockets(baseUrl, proxy)
+      const headers = {
+        'content-type': 'application/json',
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
       }
-      return vectorsOf(await response.json(), texts.length)
+      const wishes = { model, input: texts, encoding_format: 'float', ...(dimensions && { dimensions }) }
+      const asked = { method: 'POST' as const, path: '/embeddings', headers, body: JSON.stringify(wishes), signal }
+      const { status, text } = await wholeReply(sockets, asked, MAX_BYTES)
+      if (status < 200 || status > 299) {
+        const message = `the embedding endpoint answered ${status}`
+        throw REFUSALS.has(status) ? new TextRefused(message) : new Error(message)
+      }
+      return vectorsOf(text, texts.length)
     },
-    async close() {},
+    close: async () => sockets?.close(),
   }
 }
 
-function vectorsOf(body: unknown, count: number): number[][] {
-  const answer = Answer.safeParse(body)
+function vectorsOf(text: string, count: number): number[][] {
+  const answer = Answer.safeParse(parsed(text))
   if (!answer.success) throw new Error('the embedding endpoint sent something that is not a list of embeddings')
   const vectors = answer.data.data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
   const lengths = new Set(vectors.map(({ length }) => length))
@@ -63,6 +65,14 @@ function vectorsOf(body: unknown, count: number): number[][] {
     throw new Error(`the embedding endpoint sent ${vectors.length} embeddings for ${count} texts, or of unequal length`)
   }
   return vectors
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /**

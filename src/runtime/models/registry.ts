@@ -1,5 +1,4 @@
-import { type OpenProvider, openProvider } from '../providers/open-provider.ts'
-import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
+import { type OpenProvider, openProvider, type ProviderOptions } from '../providers/open-provider.ts'
 import type { Provider, ProviderSource } from '../providers/provider-source.ts'
 import { echo, recall } from './builtin.ts'
 import { ModelFailure } from './model.ts'
@@ -29,7 +28,7 @@ export function modelProblem(model: string, providers: Iterable<string>): string
   return `${provider} is not configured as a provider; configured: ${known.join(', ')}`
 }
 
-type ModelsOptions = { providers: ProviderSource; reach: Reach; proxy?: ProxySettings | undefined; now: () => number }
+type ModelsOptions = ProviderOptions & { providers: ProviderSource }
 
 /**
  * Finds the model for `<provider>/<model>`. Only providers that the operator configured exist; there is no fallback to

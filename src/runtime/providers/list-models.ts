@@ -1,8 +1,9 @@
-import { withoutEndingSlashes } from '../../lib/text/text.ts'
 import { ModelFailure } from '../models/model.ts'
+import { type ProviderOptions, socketsOf } from './open-provider.ts'
 import { parseObject } from './protocols/read-events.ts'
 import { asModelFailure, BadStatus } from './provider-failure.ts'
-import { type Provider, urlOf } from './provider-source.ts'
+import type { Provider } from './provider-source.ts'
+import { ReplyTooLarge, wholeReply } from './whole-reply.ts'
 
 /** A gateway's list of several hundred models has about half of this. */
 const MAX_BYTES = 1024 * 1024
@@ -10,24 +11,24 @@ const MAX_MODELS = 2_000
 const TIMEOUT_MS = 15_000
 
 /** Asks a provider which models it has. Throws ModelFailure. */
-export async function listModels(
-  provider: Provider,
-  fetch: typeof globalThis.fetch,
-  now: () => number,
-): Promise<string[]> {
+export async function listModels(provider: Provider, options: ProviderOptions): Promise<string[]> {
   const { name, type } = provider
-  const baseUrl = urlOf(provider)
-  if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no address`)
+  const sockets = socketsOf(provider, options)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const request = { method: 'GET' as const, path: '/models', headers: headersOf(provider), signal }
   try {
-    const url = `${withoutEndingSlashes(baseUrl)}/models${type === 'anthropic' ? '?limit=1000' : ''}`
-    const response = await fetch(url, { headers: headersOf(provider), signal })
-    const text = await readText(response, name)
-    if (!response.ok) throw new BadStatus(response.status, Object.fromEntries(response.headers), text)
+    const asked = type === 'anthropic' ? { ...request, query: 'limit=1000' } : request
+    const { status, headers, text } = await wholeReply(sockets, asked, MAX_BYTES)
+    if (status < 200 || status > 299) throw new BadStatus(status, headers, text)
     return idsIn(text, name)
   } catch (error) {
     if (signal.aborted) throw new ModelFailure(`Model provider ${name} did not answer within ${TIMEOUT_MS / 1000} s`)
-    throw asModelFailure(error, { provider: name, now, asked: 'the list of models' }, false)
+    if (error instanceof ReplyTooLarge) {
+      throw new ModelFailure(`The list of models of ${name} is larger than ${MAX_BYTES} bytes`)
+    }
+    throw asModelFailure(error, { provider: name, now: options.now, asked: 'the list of models' }, false)
+  } finally {
+    await sockets.close()
   }
 }
 
@@ -35,18 +36,6 @@ function headersOf({ type, apiKey }: Provider): Record<string, string> {
   const accept = { accept: 'application/json' }
   if (type === 'anthropic') return { ...accept, 'x-api-key': apiKey ?? '', 'anthropic-version': '2023-06-01' }
   return apiKey ? { ...accept, authorization: `Bearer ${apiKey}` } : accept
-}
-
-async function readText(response: Response, name: string): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    // Leaving the loop cancels the body, which closes the socket.
-    if (size > MAX_BYTES) throw new ModelFailure(`The list of models of ${name} is larger than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
 /** All three protocols answer with `{ data: [{ id }] }`. */

@@ -4,7 +4,7 @@ import { anthropicMessages } from './protocols/anthropic-messages.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'
 import type { Protocol } from './protocols/protocol.ts'
 import { providerModel } from './provider-model.ts'
-import { guardedSockets, openSockets, type ProxySettings, type Reach } from './provider-sockets.ts'
+import { guardedSockets, openSockets, type ProviderSockets, type ProxySettings, type Reach } from './provider-sockets.ts'
 import { type Provider, urlOf } from './provider-source.ts'
 
 const PROTOCOLS: Record<Provider['type'], Protocol> = {
@@ -14,16 +14,22 @@ const PROTOCOLS: Record<Provider['type'], Protocol> = {
   anthropic: anthropicMessages,
 }
 
-type Options = { reach: Reach; proxy?: ProxySettings | undefined; now: () => number }
+export type ProviderOptions = { reach: Reach; proxy?: ProxySettings | undefined; now: () => number }
 
 export type OpenProvider = { model(id: string): Model; close(): Promise<void> }
 
 /** A provider with its connections. */
-export function openProvider(provider: Provider, { reach, proxy, now }: Options): OpenProvider {
-  const { name, type, apiKey = '', isGuarded } = provider
+export function openProvider(provider: Provider, options: ProviderOptions): OpenProvider {
+  const { name, type, apiKey = '' } = provider
+  const sockets = socketsOf(provider, options)
+  const connected = { provider: name, apiKey, protocol: PROTOCOLS[type], sockets, now: options.now }
+  return { model: (id) => providerModel(connected, id), close: () => sockets.close() }
+}
+
+/** The one way to a provider: through the proxy of the operator, or guarded if a client of the API chose the address. */
+export function socketsOf(provider: Provider, { reach, proxy }: Omit<ProviderOptions, 'now'>): ProviderSockets {
+  const { name, isGuarded } = provider
   const baseUrl = urlOf(provider)
   if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no address`)
-  const sockets = isGuarded ? guardedSockets(baseUrl, reach, `provider ${name}`) : openSockets(baseUrl, proxy)
-  const connected = { provider: name, apiKey, protocol: PROTOCOLS[type], sockets, now }
-  return { model: (id) => providerModel(connected, id), close: () => sockets.close() }
+  return isGuarded ? guardedSockets(baseUrl, reach, `provider ${name}`) : openSockets(baseUrl, proxy)
 }

@@ -31,8 +31,8 @@ async function askProvider(connected: Connected, model: string, request: ModelRe
   }
   let refusal: BadStatus | undefined
   try {
-    await sockets.post(
-      { path: protocol.path, headers, body, signal: request.deadline.signal },
+    await sockets.send(
+      { method: 'POST', path: protocol.path, headers, body, signal: request.deadline.signal },
       {
         start(status, replyHeaders) {
           if (status < 200 || status > 299) refusal = new BadStatus(status, replyHeaders)

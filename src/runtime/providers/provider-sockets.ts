@@ -18,7 +18,15 @@ type Headers = Record<string, string | string[] | undefined>
 /** Takes a reply as it comes, without a stream in between: one call for each piece that the network brings. */
 type ReplyReceiver = { start(status: number, headers: Headers): void; data(chunk: Buffer): void }
 
-type Post = { path: string; headers: Record<string, string>; body: string; signal: AbortSignal }
+export type ProviderRequest = {
+  method: 'GET' | 'POST'
+  /** Behind the base URL. */
+  path: string
+  query?: string
+  headers: Record<string, string>
+  body?: string
+  signal: AbortSignal
+}
 
 /** The connections to one provider. */
 export type ProviderSockets = {
@@ -26,7 +34,7 @@ export type ProviderSockets = {
    * Resolves when the reply is whole. Rejects with what the receiver threw, with the signal's reason, or with the error of
    * the connection. A redirect is a reply like any other: to follow it would send the key to another address.
    */
-  post(post: Post, receiver: ReplyReceiver): Promise<void>
+  send(request: ProviderRequest, receiver: ReplyReceiver): Promise<void>
   /** Answers under way are cut off. */
   close(): Promise<void>
 }
@@ -45,7 +53,7 @@ export function openSockets(baseUrl: string, proxy: ProxySettings = {}): Provide
     ? new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: except })
     : new Agent(options)
   return {
-    post: (post, receiver) => dispatch(dispatcher, baseUrl, post, receiver),
+    send: (request, receiver) => dispatch(dispatcher, baseUrl, request, receiver),
     close: () => dispatcher.destroy(),
   }
 }
@@ -53,18 +61,23 @@ export function openSockets(baseUrl: string, proxy: ProxySettings = {}): Provide
 /** For an address that a client of the API chose. */
 export function guardedSockets(baseUrl: string, reach: Reach, owner: string): ProviderSockets {
   return {
-    async post(post, receiver) {
-      const { dispatcher, release } = await reach(baseUrl, { owner, signal: post.signal })
-      await dispatch(dispatcher, baseUrl, post, receiver).finally(release)
+    async send(request, receiver) {
+      const { dispatcher, release } = await reach(baseUrl, { owner, signal: request.signal })
+      await dispatch(dispatcher, baseUrl, request, receiver).finally(release)
     },
     // The guarded client closes its own connections.
     close: async () => {},
   }
 }
 
-function dispatch(dispatcher: Dispatcher, baseUrl: string, post: Post, receiver: ReplyReceiver): Promise<void> {
-  const { path, headers, body, signal } = post
-  const { origin, pathname, search } = new URL(baseUrl)
+function dispatch(
+  dispatcher: Dispatcher,
+  baseUrl: string,
+  { path, query, signal, ...message }: ProviderRequest,
+  receiver: ReplyReceiver,
+): Promise<void> {
+  const url = new URL(baseUrl)
+  const search = [url.search.slice(1), query].filter(Boolean).join('&')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let controller: Dispatcher.DispatchController | undefined
   const abort = () => {
@@ -79,7 +92,7 @@ function dispatch(dispatcher: Dispatcher, baseUrl: string, post: Post, receiver:
   signal.addEventListener('abort', abort, { once: true })
   const release = () => signal.removeEventListener('abort', abort)
   dispatcher.dispatch(
-    { origin, path: withoutEndingSlashes(pathname) + path + search, method: 'POST', headers, body },
+    { ...message, origin: url.origin, path: withoutEndingSlashes(url.pathname) + path + (search && `?${search}`) },
     {
       onRequestStart(begun) {
         controller = begun

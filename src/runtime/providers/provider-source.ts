@@ -1,5 +1,4 @@
 import { type Redact, redactor } from '../fill-secrets.ts'
-import type { Fetch } from '../tools/tool.ts'
 
 export type Provider = {
   name: string
@@ -21,12 +20,6 @@ const VENDOR_URLS: Partial<Record<Provider['type'], string>> = {
 /** Undefined if there is no address: of the protocols, only those of a vendor have one of their own. */
 export function urlOf({ type, baseUrl = VENDOR_URLS[type] }: Provider): string | undefined {
   return baseUrl
-}
-
-/** Calls the provider. A redirect would send its key to another address, so none is followed. */
-export function fetchOf({ name, isGuarded }: Provider, guarded: Fetch): typeof fetch {
-  if (isGuarded) return (url, init) => guarded(url, { ...init, owner: `provider ${name}` })
-  return (url, init) => fetch(url, { ...init, redirect: 'error' })
 }
 
 /** Removes the keys of providers from texts. It is prepared once for each list of providers. */

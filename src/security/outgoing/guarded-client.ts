@@ -77,29 +77,28 @@ export class GuardedClient {
    * The connections to an address, after it was checked. They are for one request, which calls `release` when it ends. For
    * replies of many small pieces, which a stream in between would make dear.
    */
-  async reach(address: string, { owner, signal }: { owner: string; signal: AbortSignal }) {
+  async reach(address: string, { owner, signal }: { owner?: string | undefined; signal: AbortSignal }) {
     const problem = checkUrl(address, this.#policy)
     if (problem) throw new GuardedFetchError(problem.code, problem.message)
-    const host = urlHost(new URL(address))
-    const dispatcher = await (this.#agent ??= this.#open())
+    const url = new URL(address)
+    const host = urlHost(url)
+    const dispatcher = await this.#opened()
     const stop = new Stop(signal, undefined)
-    const addresses = await stop.race(this.#resolve(host, owner, stop.signal)).finally(() => stop.release())
-    return { dispatcher, release: this.#dialer.expect(host, addresses) }
+    const addresses = await stop.race(this.#resolve(host, owner ?? host, stop.signal)).finally(() => stop.release())
+    return { url, dispatcher, release: this.#dialer.expect(host, addresses) }
   }
 
   readonly fetch: GuardedFetch = async (input, { timeout_ms, max_bytes, signal, owner, ...init } = {}) => {
-    const text = input instanceof Request ? input.url : String(input)
-    const problem = checkUrl(text, this.#policy)
-    if (problem) throw new GuardedFetchError(problem.code, problem.message)
-    const url = new URL(text)
-    const host = urlHost(url)
-    const agent = await (this.#agent ??= this.#open())
+    const address = input instanceof Request ? input.url : String(input)
+    await this.#opened()
     const stop = new Stop(signal ?? (input instanceof Request ? input.signal : undefined), timeout_ms)
     try {
-      const message = await stop.race(readMessage(input, init))
-      const addresses = await stop.race(this.#resolve(host, owner ?? host, stop.signal))
-      const stopWaiting = this.#dialer.expect(host, addresses)
-      return await exchange(agent, { url, ...message, max_bytes, stop }).finally(stopWaiting)
+      const { url, dispatcher, release } = await this.reach(address, { owner, signal: stop.signal })
+      const send = async () => {
+        const message = await stop.race(readMessage(input, init))
+        return exchange(dispatcher, { url, ...message, max_bytes, stop })
+      }
+      return await send().finally(release)
     } catch (error) {
       stop.release()
       throw error
@@ -112,6 +111,11 @@ export class GuardedClient {
   }
 
   /** Undici is loaded at the first call, before its time limit begins: many services never make one. */
+  #opened(): Promise<Agent> {
+    this.#agent ??= this.#open()
+    return this.#agent
+  }
+
   async #open(): Promise<Agent> {
     const { Agent: HttpAgent } = await import('undici')
     return new HttpAgent({

@@ -49,6 +49,7 @@ function isGarbled(cause: unknown, phase: Phase): boolean {
 }
 
 export function abortError(reason: unknown): GuardedFetchError {
+  if (reason instanceof GuardedFetchError) return reason
   if (reason instanceof Error && reason.name === 'TimeoutError') {
     return new GuardedFetchError('timeout', 'the call took too long', { cause: reason })
   }

@@ -24,6 +24,7 @@ export class GroupCommit {
   readonly #silentMs: number
   readonly #onCommit: OnCommit
   readonly #waiting: (KnownMember | OpenMember)[] = []
+  readonly #betweenGroups: (() => Promise<void>)[] = []
   #isPumping = false
 
   /** `silentMs`: how long a transaction may be open without a statement while others wait. */
@@ -46,8 +47,21 @@ export class GroupCommit {
     })
   }
 
+  /** Returns false if a read that is under way still needs the log. */
+  emptyLog(): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      // SQLite does this outside of transactions only.
+      this.#betweenGroups.push(() => this.#writer.emptyLog().then(resolve, reject))
+      this.#start()
+    })
+  }
+
   #enter(waiting: KnownMember | OpenMember): void {
     this.#waiting.push(waiting)
+    this.#start()
+  }
+
+  #start(): void {
     if (this.#isPumping) return
     this.#isPumping = true
     // Transactions that begin in the rest of this pass of the event loop join the same group.
@@ -55,8 +69,10 @@ export class GroupCommit {
   }
 
   async #pump(): Promise<void> {
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length + this.#betweenGroups.length > 0) {
+      await this.#betweenGroups.shift()?.()
       const group = this.#waiting.splice(0, GROUP_SIZE)
+      if (group.length === 0) continue
       const started = performance.now()
       await this.#commit(group)
       this.#onCommit(group.length, performance.now() - started)

@@ -23,8 +23,9 @@ export type SqliteStatement = {
   compare?: Comparison
 }
 
-/** A statement, or whole transactions that share one commit. */
-export type SqliteRequest = { id: number } & (SqliteStatement | { transactions: SqliteStatement[][] })
+/** A statement, whole transactions that share one commit, or the wish that the log be emptied into the file. */
+export type SqliteWork = SqliteStatement | { transactions: SqliteStatement[][] } | { emptyLog: true }
+export type SqliteRequest = { id: number } & SqliteWork
 
 /** Each row has one value for each column. */
 export type SqliteResult = { columns: string[]; rows: unknown[][]; changes: number }

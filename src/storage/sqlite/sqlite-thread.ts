@@ -7,6 +7,7 @@ import type {
   SqliteRequest,
   SqliteResult,
   SqliteStatement,
+  SqliteWork,
   SqliteWorkerData,
 } from './sqlite-messages.ts'
 
@@ -81,7 +82,13 @@ export class SqliteThread {
     return new Promise((resolve, reject) => this.ask({ transactions }, { resolve, reject }))
   }
 
-  ask(request: SqliteStatement | { transactions: SqliteStatement[][] }, caller: Caller): void {
+  /** Returns false if a read that is under way still needs the log. */
+  async emptyLog(): Promise<boolean> {
+    const [result] = await new Promise<Outcomes>((resolve, reject) => this.ask({ emptyLog: true }, { resolve, reject }))
+    return (result as QueryResult<{ busy: number }>).rows[0]?.busy === 0
+  }
+
+  ask(request: SqliteWork, caller: Caller): void {
     if (this.#failure) return caller.reject(this.#failure)
     const id = ++this.#lastId
     this.#waiting.set(id, caller)

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { Executor, LostLease } from './executor.ts'
-import type { SqliteFailure, SqliteReply, SqliteRequest, SqliteWorkerData } from './sqlite-messages.ts'
+import type { SqliteFailure, SqliteReply, SqliteRequest, SqliteResult, SqliteWorkerData } from './sqlite-messages.ts'
 
 const BUSY_MS = 10_000
 const SQLITE_BUSY = 5
@@ -19,6 +19,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, role, takenBack }: 
       const outcomes = executor.transact(request.transactions)
       return { id, outcomes: outcomes.map((outcome) => (outcome instanceof Error ? failureOf(outcome) : outcome)) }
     }
+    if ('emptyLog' in request) return { id, outcome: emptyLog(connection, executor) }
     const opensTransaction = request.sql.startsWith('begin')
     const isPlain = role === 'reader' || opensTransaction
     return { id, outcome: isPlain ? executor.execute(request) : executor.executeInTransaction(request) }
@@ -44,6 +45,19 @@ function serve(port: NonNullable<typeof parentPort>, { path, role, takenBack }: 
 
   const stopWatching = role === 'writer' ? watchForeignChanges(connection, port) : () => {}
   port.postMessage({ opened: true } satisfies SqliteReply)
+}
+
+/**
+ * Copies the write-ahead log into the file and cuts it to nothing: it may have texts that are overwritten in the file.
+ * It does not wait for reads that need the log, because every other writer would wait with it.
+ */
+function emptyLog(connection: DatabaseSync, executor: Executor): SqliteResult {
+  connection.exec('pragma busy_timeout = 0')
+  try {
+    return executor.execute({ sql: 'pragma wal_checkpoint(truncate)', values: [] })
+  } finally {
+    connection.exec(`pragma busy_timeout = ${BUSY_MS}`)
+  }
 }
 
 function failureOf(error: unknown): SqliteFailure {

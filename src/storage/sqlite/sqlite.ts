@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -17,6 +18,7 @@ import { SqliteThread, type SqliteWatcher } from './sqlite-thread.ts'
 
 /** All other writers wait for an open transaction. */
 const SILENT_MS = 10_000
+const EMPTY_AGAIN_MS = 50
 
 export type SqliteOptions = SqliteWatcher & {
   path: string
@@ -32,6 +34,8 @@ export type Sqlite = {
   dialect: Dialect
   /** Sends a whole transaction in one message to the writer. */
   transact(statements: SqliteStatement[]): Promise<unknown>
+  /** Afterwards no file has what was erased before. Returns false if reads that are under way prevented it. */
+  emptyLog(): Promise<boolean>
   /** Compares the vectors that a select finds, in a thread that reads. */
   compare: Compare
   /** The threads that read. */
@@ -62,6 +66,15 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, onCommit, 
     },
     readers: () => readers.state(),
     transact: (statements) => group.transact(statements),
+    async emptyLog() {
+      // A read that takes longer is ended.
+      const deadline = performance.now() + readTimeout + EMPTY_AGAIN_MS
+      while (performance.now() < deadline) {
+        if (await group.emptyLog()) return true
+        await setTimeout(EMPTY_AGAIN_MS)
+      }
+      return false
+    },
     async compare({ sql, parameters }, compare) {
       const values = parameters as SqliteStatement['values']
       const { rows } = await readers.run<{ compared: Comparing }>({ sql, values, compare })
