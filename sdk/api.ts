@@ -126,7 +126,7 @@ export type Invocation = {
   duration_ms: number | null
   /** The schedule that began it */
   schedule_id: string | null
-  /** The tick of the schedule that it is for; null when somebody began it */
+  /** The tick of the schedule that it is for; null when a client began it */
   scheduled_at: string | null
   created_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
@@ -344,7 +344,7 @@ export type Approval = {
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   started_by_name?: string | null | undefined
   decided_at: string | null
-  /** null: nobody, it expired or its run was cancelled */
+  /** null: no person decided, it expired or its run was cancelled */
   decided_by: string | null
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   decided_by_name?: string | null | undefined
@@ -497,7 +497,7 @@ export type Agent = {
     recall: number
     /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
     facts: 'off' | 'model'
-    /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+    /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
     summarize: boolean | number
     /** Older memories are forgotten; null: none */
     retention_days: number | null
@@ -519,7 +519,7 @@ export type Agent = {
   approvals: {
     /** Whether the key that started a run may decide for it */
     self: boolean
-    /** What nobody has decided after this time is rejected */
+    /** What no person has decided after this time is rejected */
     expires_after_seconds: number
   }
   /** Yours; the service only keeps it */
@@ -528,7 +528,7 @@ export type Agent = {
     ipWhitelist: {
       /** Refuse every address that is not listed */
       enabled: boolean
-      /** IP addresses and CIDR ranges; an empty list admits nobody */
+      /** IP addresses and CIDR ranges; an empty list admits no client */
       addresses: string[]
     }
     mtls: {
@@ -681,7 +681,7 @@ export type CreateAgent = {
     recall?: number | undefined
     /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
     facts?: 'off' | 'model' | undefined
-    /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+    /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
     summarize?: boolean | number | undefined
     /** Older memories are forgotten; null: none */
     retention_days?: number | null | undefined
@@ -703,7 +703,7 @@ export type CreateAgent = {
   approvals?: {
     /** Whether the key that started a run may decide for it */
     self?: boolean | undefined
-    /** What nobody has decided after this time is rejected */
+    /** What no person has decided after this time is rejected */
     expires_after_seconds?: number | undefined
   } | undefined
   /** Yours; the service only keeps it */
@@ -713,7 +713,7 @@ export type CreateAgent = {
     ipWhitelist?: {
       /** Refuse every address that is not listed */
       enabled?: boolean | undefined
-      /** IP addresses and CIDR ranges; an empty list admits nobody */
+      /** IP addresses and CIDR ranges; an empty list admits no client */
       addresses?: string[] | undefined
     } | undefined
     mtls?: {
@@ -918,7 +918,7 @@ export type UpdateAgent = {
     recall?: number | undefined
     /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
     facts?: 'off' | 'model' | undefined
-    /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+    /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
     summarize?: boolean | number | undefined
     /** Older memories are forgotten; null: none */
     retention_days?: number | null | undefined
@@ -940,7 +940,7 @@ export type UpdateAgent = {
   approvals?: {
     /** Whether the key that started a run may decide for it */
     self?: boolean | undefined
-    /** What nobody has decided after this time is rejected */
+    /** What no person has decided after this time is rejected */
     expires_after_seconds?: number | undefined
   } | undefined
   /** Yours; the service only keeps it */
@@ -950,7 +950,7 @@ export type UpdateAgent = {
     ipWhitelist?: {
       /** Refuse every address that is not listed */
       enabled?: boolean | undefined
-      /** IP addresses and CIDR ranges; an empty list admits nobody */
+      /** IP addresses and CIDR ranges; an empty list admits no client */
       addresses?: string[] | undefined
     } | undefined
     mtls?: {
@@ -1271,7 +1271,7 @@ export type DeploymentWithDefinition = {
       recall: number
       /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
       facts: 'off' | 'model'
-      /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+      /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
       summarize: boolean | number
       /** Older memories are forgotten; null: none */
       retention_days: number | null
@@ -1293,7 +1293,7 @@ export type DeploymentWithDefinition = {
     approvals: {
       /** Whether the key that started a run may decide for it */
       self: boolean
-      /** What nobody has decided after this time is rejected */
+      /** What no person has decided after this time is rejected */
       expires_after_seconds: number
     }
     /** Yours; the service only keeps it */
@@ -1672,7 +1672,7 @@ export type UserLine = {
   duration_ms: number | null
   /** The schedule that began it */
   schedule_id: string | null
-  /** The tick of the schedule that it is for; null when somebody began it */
+  /** The tick of the schedule that it is for; null when a client began it */
   scheduled_at: string | null
   created_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
@@ -1708,7 +1708,7 @@ export type UserLine = {
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   started_by_name?: string | null | undefined
   decided_at: string | null
-  /** null: nobody, it expired or its run was cancelled */
+  /** null: no person decided, it expired or its run was cancelled */
   decided_by: string | null
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   decided_by_name?: string | null | undefined
@@ -2082,7 +2082,7 @@ export type AuditEntry = {
   created_at: string
   /** `console`: the holder of the key was signed in to the console */
   actor_kind: 'key' | 'token' | 'local' | 'console' | null
-  /** Null when nobody was recognised */
+  /** Null when the credentials were not recognised */
   actor: string | null
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   actor_name?: string | null | undefined

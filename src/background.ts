@@ -86,7 +86,7 @@ export function startBackground(parts: Parts): Background {
  * Frees what the last service of a SQLite store held when it died: there is one at a time, and this is the next. On
  * PostgreSQL other nodes notice that it has died.
  */
-export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage'>): Promise<void> {
+export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage' | 'telemetry'>): Promise<void> {
   if (parts.storage.engine !== 'sqlite') return
   try {
     await endLeasesOf('service:', parts)
@@ -95,15 +95,21 @@ export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage'>):
   }
 }
 
-/** Other nodes hear that there is work. */
-function endLeasesOf(node: string, { storage, now }: Pick<Parts, 'storage' | 'now'>): Promise<void> {
-  return storage.transaction(async (db) => {
-    for (const leased of [jobs.LEASED_JOBS, LEASED_RUNS, LEASED_DELIVERIES, claims.CLAIMS]) {
-      await endLeases(db, leased, node, now())
-    }
+/** Other nodes hear that there is work. Runs are counted and told one by one when they are taken up. */
+async function endLeasesOf(
+  node: string,
+  { storage, now, telemetry }: Pick<Parts, 'storage' | 'now' | 'telemetry'>,
+): Promise<void> {
+  const ended = await storage.transaction(async (db) => {
+    const job = await endLeases(db, jobs.LEASED_JOBS, node, now())
+    await endLeases(db, LEASED_RUNS, node, now())
+    const delivery = await endLeases(db, LEASED_DELIVERIES, node, now())
+    await endLeases(db, claims.CLAIMS, node, now())
     await announce(db, 'jobs')
     await announce(db, 'deliveries')
+    return { job, delivery }
   })
+  for (const [kind, count] of Object.entries(ended)) telemetry.takeovers.add(count, kind)
 }
 
 function jobHandlers(parts: Parts): Record<string, JobHandler> {

@@ -47,10 +47,10 @@ function securityProblems({ enforceHttps, mtls }: SecuritySettings, { server }: 
   const report = (field: string, error: string) => problems.push({ field: `security.${field}`, error })
 
   if (enforceHttps && !server.tls && server.trustedProxies.length === 0) {
-    report('enforceHttps', 'nobody could connect: this service has neither server.tls nor server.trustedProxies')
+    report('enforceHttps', 'no client could connect: this service has neither server.tls nor server.trustedProxies')
   }
   if (!mtls.enabled) return problems
-  if (!server.tls) report('mtls.enabled', 'nobody could connect: this service has no server.tls')
+  if (!server.tls) report('mtls.enabled', 'no client could connect: this service has no server.tls')
   if (mtls.caCert === undefined) report('mtls.caCert', 'is required when mtls is enabled')
   else if (!isAuthority(mtls.caCert, server.tls?.clientCaDir)) {
     report('mtls.caCert', 'must be the PEM text of an authority, or a file of one in server.tls.clientCaDir')

@@ -27,7 +27,7 @@ export const testTool = operation({
   path: '/v1/agents/{agent_id}/tools/test',
   summary: 'Test a tool',
   description:
-    'Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and nobody is asked to approve it. Nothing is stored but an entry in the audit log.',
+    'Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and no person is asked to approve it. Nothing is stored but an entry in the audit log.',
   permission: 'write',
   audit: { target: 'agent_id' },
   mfa: 'update',

@@ -13,7 +13,7 @@ export const AuditEntryReply = z
       .enum(['key', 'token', 'local', 'console'])
       .nullable()
       .describe('`console`: the holder of the key was signed in to the console'),
-    actor: z.string().nullable().describe('Null when nobody was recognised'),
+    actor: z.string().nullable().describe('Null when the credentials were not recognised'),
     actor_name: KeyName,
     action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
     agent_id: z.string().nullable(),

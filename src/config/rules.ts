@@ -9,7 +9,7 @@ const RULES: { needs: string[]; check(config: Config, report: ReportMistake): vo
     needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
     check({ security, server }, report) {
       if (!security.enforceHttps || server.tls || server.trustedProxies.length > 0) return
-      report(['security', 'enforceHttps'], 'nobody could connect: set server.tls or server.trustedProxies as well')
+      report(['security', 'enforceHttps'], 'no client could connect: set server.tls or server.trustedProxies as well')
     },
   },
   {

@@ -26,7 +26,7 @@ const Database = z.strictObject({
   poolSize: z.int().min(1).max(1000).default(10).describe('PostgreSQL connections'),
   readTimeout: duration('100ms', '10m')
     .prefault('10s')
-    .describe('How long a single read may take; a longer one is ended with 504, so that nobody waits for it'),
+    .describe('How long a single read may take; a longer one is ended with 504, so that no client waits longer'),
 })
 
 const Redis = z.strictObject({

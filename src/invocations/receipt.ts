@@ -49,7 +49,7 @@ export const Receipt = z
     attempts: z.int().describe('How often its run has begun: again after a wait, and when its process had died'),
     duration_ms: z.int().nullable(),
     schedule_id: z.string().nullable().describe('The schedule that began it'),
-    scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when somebody began it'),
+    scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when a client began it'),
     created_by: z.string(),
     created_by_name: KeyName,
     created_at: Time,

@@ -41,7 +41,7 @@ export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'te
   await renewHeld(LEASED_RUNS, keeping(parts))
   const { storage, now, log, telemetry } = parts
   const tell = (request_id: string, fate: string) => {
-    telemetry.takeovers.add(1)
+    telemetry.takeovers.add(1, 'run')
     log.warn({ request_id }, `a node died during a run, which this node took over: ${fate}`)
   }
   const lapsed = await invocations.listLapsed(storage.db, now(), LAPSED_PER_SEARCH)

@@ -20,7 +20,7 @@ export const createKey = operation({
   path: '/v1/keys',
   summary: 'Create an API key',
   description:
-    'The secret is in this reply only. Nobody grants more than they hold: permissions, scope, tier and expiry.',
+    'The secret is in this reply only. A key cannot grant more than it has itself: permissions, scope, tier and expiry.',
   permission: 'manage',
   audit: { target: 'reply' },
   mfa: 'keys',

@@ -2,7 +2,6 @@ import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { percentile } from './histogram.ts'
 import { MetricSeries, MetricsQuery, UNIT_OF } from './metric.ts'
 import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
 import * as metrics from './store.ts'
@@ -46,9 +45,9 @@ export const getMetrics = operation({
       )
       return { metric, granularity, aggregation, values }
     }
-    const histograms = await metrics.histograms(db, seq, range, actor.scope)
+    const percentiles = await metrics.percentiles(db, seq, range, actor.scope)
     const values = counted.map(([minute, { max_ms }]) =>
-      at(minute, Math.min(percentile(histograms.get(minute) ?? [], Number(aggregation.slice(1))), max_ms)),
+      at(minute, Math.min(percentiles.get(minute)?.[aggregation] ?? 0, max_ms)),
     )
     return { metric, granularity, aggregation, values }
   },

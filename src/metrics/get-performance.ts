@@ -2,8 +2,7 @@ import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { type Histogram, percentile } from './histogram.ts'
-import { PerformanceQuery, PerformanceReply, type Totals } from './metric.ts'
+import { PerformanceQuery, PerformanceReply, type Percentiles, type Totals } from './metric.ts'
 import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
 import * as metrics from './store.ts'
 
@@ -24,24 +23,24 @@ export const getPerformance = operation({
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()
     const { granularity, ...range } = rangeOf(query, time)
-    const [totals, histograms] = await Promise.all([
+    const [totals, percentiles] = await Promise.all([
       metrics.totals(db, seq, range, actor.scope),
-      metrics.histograms(db, seq, range, actor.scope),
+      metrics.percentiles(db, seq, range, actor.scope),
     ])
     const buckets = begunSteps(range, totals, time).map((minute) => ({
       timestamp: minute * MINUTE_MS,
-      ...performanceOf(totals.get(minute), histograms.get(minute) ?? []),
+      ...performanceOf(totals.get(minute), percentiles.get(minute)),
     }))
     return { granularity, buckets }
   },
 })
 
-function performanceOf(totals: Totals | undefined, histogram: Histogram) {
+function performanceOf(totals: Totals | undefined, percentiles: Percentiles | undefined) {
   if (!totals) {
     return { requests: 0, errors: 0, avg_ms: null, p50_ms: null, p95_ms: null, p99_ms: null, max_ms: null }
   }
   const { count, errors, sum_ms, max_ms } = totals
   // The middle of the last bucket may lie above the longest duration.
-  const at = (percent: number) => Math.min(percentile(histogram, percent), max_ms)
-  return { requests: count, errors, avg_ms: sum_ms / count, p50_ms: at(50), p95_ms: at(95), p99_ms: at(99), max_ms }
+  const at = (name: keyof Percentiles) => Math.min(percentiles?.[name] ?? 0, max_ms)
+  return { requests: count, errors, avg_ms: sum_ms / count, p50_ms: at('p50'), p95_ms: at('p95'), p99_ms: at('p99'), max_ms }
 }

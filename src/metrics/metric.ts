@@ -64,5 +64,8 @@ export const PerformanceReply = z
   })
   .meta({ id: 'Performance' })
 
+/** What 50, 95 and 99 % of the invocations did not take longer than, in milliseconds. */
+export type Percentiles = { p50: number; p95: number; p99: number }
+
 /** The sums of one bucket of time. */
 export type Totals = { count: number; errors: number; sum_ms: number; max_ms: number }

@@ -3,8 +3,8 @@ import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { bucketOf, type Histogram } from './histogram.ts'
-import type { Totals } from './metric.ts'
+import { bucketInSql, bucketOf, middleOf } from './histogram.ts'
+import type { Percentiles, Totals } from './metric.ts'
 import { MINUTE_MS, type Range } from './range.ts'
 
 type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
@@ -70,23 +70,6 @@ export async function totals(
   return new Map(found.map(({ from, count, errors, sum_ms, max_ms }) => [from, { count, errors, sum_ms, max_ms }]))
 }
 
-export async function histograms(
-  db: Database,
-  agent_seq: number,
-  range: Range,
-  whose: CountedUser,
-): Promise<Map<number, Histogram>> {
-  const step = stepOf(range)
-  const rows = await db
-    .selectFrom(bucketsOf(db, range, whose).as('counted'))
-    .select((row) => [step.as('from'), 'bucket', row.fn.sum<number>('count').as('count')])
-    .where('agent_seq', '=', agent_seq)
-    .groupBy([step, 'bucket'])
-    .orderBy('bucket')
-    .execute()
-  return Map.groupBy(inBuckets(rows, whose), ({ from }) => from)
-}
-
 /** The totals of several agents, by the first minute of each step. */
 export async function totalsOfAgents(
   db: Database,
@@ -97,78 +80,140 @@ export async function totalsOfAgents(
   if (agent_seqs.length === 0) return new Map()
   const step = stepOf(range)
   const rows = await db
-    .selectFrom(sumsOf(db, range, whose).as('counted'))
+    .selectFrom(sumsOf(db, agent_seqs, range, whose).as('counted'))
     .select(['agent_seq', step.as('from'), ...SUMS])
-    .where('agent_seq', 'in', agent_seqs)
     .groupBy(['agent_seq', step])
     .execute()
   return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
 }
 
-/** The histograms of several agents over the whole range. */
-export async function histogramsOfAgents(
+/** The percentiles by the first minute of each step. */
+export async function percentiles(
+  db: Database,
+  agent_seq: number,
+  range: Range,
+  whose: CountedUser,
+): Promise<Map<number, Percentiles>> {
+  return ranked(db, bucketsOf(db, [agent_seq], range, whose), stepOf(range))
+}
+
+/** The percentiles of several agents over the whole range. */
+export async function percentilesOfAgents(
   db: Database,
   agent_seqs: number[],
   range: Range,
   whose: CountedUser,
-): Promise<Map<number, Histogram>> {
+): Promise<Map<number, Percentiles>> {
   if (agent_seqs.length === 0) return new Map()
+  return ranked(db, bucketsOf(db, agent_seqs, range, whose), sql<number>`agent_seq`)
+}
+
+/**
+ * The database finds the buckets: a range of many steps has hundreds of thousands of counts, which would hold up the
+ * thread that answers HTTP.
+ */
+async function ranked(
+  db: Database,
+  counted: AliasableExpression<Counted>,
+  part: RawBuilder<number>,
+): Promise<Map<number, Percentiles>> {
+  const summed = db
+    .selectFrom(counted.as('counted'))
+    .select([part.as('part'), 'bucket', sql<number>`sum(count)`.as('count')])
+    .groupBy([part, 'bucket'])
+  const passed = db
+    .selectFrom(summed.as('summed'))
+    .select([
+      'part',
+      'bucket',
+      sql<number>`sum(count) over (partition by part order by bucket)`.as('passed'),
+      sql<number>`sum(count) over (partition by part)`.as('total'),
+    ])
+  // Nearest rank: the first bucket up to which that share of all is counted.
+  const at = (percent: number) => sql<number>`min(case when passed * 100 >= ${sql.lit(percent)} * total then bucket end)`
   const rows = await db
-    .selectFrom(bucketsOf(db, range, whose).as('counted'))
-    .select((row) => ['agent_seq', 'bucket', row.fn.sum<number>('count').as('count')])
-    .where('agent_seq', 'in', agent_seqs)
-    .groupBy(['agent_seq', 'bucket'])
-    .orderBy('bucket')
+    .selectFrom(passed.as('passed'))
+    .select(['part', at(50).as('p50'), at(95).as('p95'), at(99).as('p99')])
+    .groupBy('part')
     .execute()
-  return Map.groupBy(inBuckets(rows, whose), ({ agent_seq }) => agent_seq)
+  return new Map(
+    rows.map(({ part: of, p50, p95, p99 }) => [of, { p50: middleOf(p50), p95: middleOf(p95), p99: middleOf(p99) }]),
+  )
 }
 
 type Started = { agent_seq: number; start: number }
+type Counted = Started & { bucket: number; count: number }
 
 /** The stored sums of all users, or the invocations of one user in the same columns. */
-function sumsOf(db: Database, range: Range, { user_id }: CountedUser): AliasableExpression<Started & Totals> {
+function sumsOf(
+  db: Database,
+  agent_seqs: number[],
+  range: Range,
+  { user_id }: CountedUser,
+): AliasableExpression<Started & Totals> {
   if (user_id === null) {
     return db
       .selectFrom('metrics')
       .select(['agent_seq', 'start', 'count', 'errors', 'sum_ms', 'max_ms'])
+      .where('agent_seq', 'in', agent_seqs)
       .where(isWithin(range))
   }
-  return endedOf(db, range, user_id).select([
-    sql<number>`1`.as('count'),
-    sql<number>`case when status = 'failed' then 1 else 0 end`.as('errors'),
-    DURATION.as('sum_ms'),
-    DURATION.as('max_ms'),
-  ])
+  return db
+    .selectFrom(endedOf(db, agent_seqs, range, user_id).as('ended'))
+    .select([
+      'agent_seq',
+      'start',
+      sql<number>`1`.as('count'),
+      sql<number>`case when status = 'failed' then 1 else 0 end`.as('errors'),
+      'ms as sum_ms',
+      'ms as max_ms',
+    ])
 }
 
-/** The same for histograms. Of one user, `bucket` is the duration until `inBuckets` has found its bucket. */
+/** The same for the buckets of durations. */
 function bucketsOf(
   db: Database,
+  agent_seqs: number[],
   range: Range,
   { user_id }: CountedUser,
-): AliasableExpression<Started & Histogram[number]> {
+): AliasableExpression<Counted> {
   if (user_id === null) {
-    return db.selectFrom('metric_buckets').select(['agent_seq', 'start', 'bucket', 'count']).where(isWithin(range))
+    return db
+      .selectFrom('metric_buckets')
+      .select(['agent_seq', 'start', 'bucket', 'count'])
+      .where('agent_seq', 'in', agent_seqs)
+      .where(isWithin(range))
   }
-  return endedOf(db, range, user_id).select([DURATION.as('bucket'), sql<number>`1`.as('count')])
+  return db
+    .selectFrom(endedOf(db, agent_seqs, range, user_id).as('ended'))
+    .select(['agent_seq', 'start', bucketInSql('ms').as('bucket'), sql<number>`1`.as('count')])
 }
 
-function inBuckets<T extends { bucket: number }>(rows: T[], { user_id }: CountedUser): T[] {
-  return user_id === null ? rows : rows.map((row) => ({ ...row, bucket: bucketOf(row.bucket) }))
-}
-
-const DURATION = sql<number>`coalesce(duration_ms, 0)`
+/** Most runs end within this time. The few others have an index of their own, `invocations_long`. */
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
 
 /** The invocations of a user that completed or failed in the range. None of them began after its end. */
-function endedOf(db: Database, { from, to }: Range, user_id: string) {
-  return db
+function endedOf(db: Database, agent_seqs: number[], { from, to }: Range, user_id: string) {
+  const begunSince = firstIdAt('req', from * MINUTE_MS - DAY_MS - HOUR_MS)
+  const ended = db
     .selectFrom('invocations')
-    .select(['agent_seq', sql<number>`finished_at / ${sql.lit(MINUTE_MS)}`.as('start')])
+    .select([
+      'agent_seq',
+      'status',
+      sql<number>`finished_at / ${sql.lit(MINUTE_MS)}`.as('start'),
+      sql<number>`coalesce(duration_ms, 0)`.as('ms'),
+    ])
+    .where('agent_seq', 'in', agent_seqs)
     .where('user_id', '=', user_id)
-    .where('id', '<', firstIdAt('req', to * MINUTE_MS))
     .where('finished_at', '>=', from * MINUTE_MS)
     .where('finished_at', '<', to * MINUTE_MS)
     .where('status', 'in', ['completed', 'failed'])
+  const long = ended.where(sql<SqlBool>`finished_at - created_at > ${sql.lit(DAY_MS)}`).where('id', '<', begunSince)
+  return ended
+    .where('id', '>=', begunSince)
+    .where('id', '<', firstIdAt('req', to * MINUTE_MS))
+    .unionAll(long)
 }
 
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */

@@ -140,7 +140,7 @@ export const MemoryPolicy = z.strictObject({
   summarize: z
     .union([z.boolean(), z.int().min(2).max(200)])
     .describe(
-      "Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10",
+      "Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10",
     )
     .default(false),
   retention_days: z

@@ -54,7 +54,7 @@ export const SecuritySettings = z.strictObject({
         .array(AddressRange)
         .max(MAX_ADDRESSES)
         .default([])
-        .describe('IP addresses and CIDR ranges; an empty list admits nobody'),
+        .describe('IP addresses and CIDR ranges; an empty list admits no client'),
     })
     .prefault({}),
   mtls: z

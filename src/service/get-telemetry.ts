@@ -24,6 +24,7 @@ export const getTelemetry = operation({
   description:
     'What the node that answers counts of itself: requests, runs, queues, commits, caches, outgoing calls, memory. Prometheus reads the same at `/metrics`.',
   permission: 'manage',
+  knownWithinMs: 400,
   data: Telemetry,
 
   async run(_input, { actor, telemetry }: Needs<'actor' | 'telemetry'>) {

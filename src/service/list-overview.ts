@@ -3,7 +3,6 @@ import { AgentSummary } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { DEFAULT_ENVIRONMENT } from '../deployments/deployment.ts'
 import * as deployments from '../deployments/store.ts'
-import { percentile } from '../metrics/histogram.ts'
 import * as metrics from '../metrics/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
@@ -41,10 +40,10 @@ export const listOverview = operation({
     const thisHour = Math.floor(now() / HOUR_MS)
     const range = { from: (thisHour - HOURS + 1) * 60, to: (thisHour + 1) * 60, step: 60 }
     const seqs = new Map((await agents.listSeqs(db, ids)).map(({ id, seq }) => [id, seq]))
-    const [serving, totals, histograms] = await Promise.all([
+    const [serving, totals, percentiles] = await Promise.all([
       deployments.listActive(db, ids, DEFAULT_ENVIRONMENT),
       metrics.totalsOfAgents(db, [...seqs.values()], range, actor.scope),
-      metrics.histogramsOfAgents(db, [...seqs.values()], range, actor.scope),
+      metrics.percentilesOfAgents(db, [...seqs.values()], range, actor.scope),
     ])
     const versions = new Map(serving.map(({ agent_id, version }) => [agent_id, version]))
     const overview = items.map((agent) => {
@@ -52,14 +51,14 @@ export const listOverview = operation({
       const day = totals.get(seq) ?? []
       const byHour = new Map(day.map(({ from, count }) => [from, count]))
       const longest = Math.max(0, ...day.map(({ max_ms }) => max_ms))
-      const histogram = histograms.get(seq)
+      const ranks = percentiles.get(seq)
       return {
         ...agent,
         version: versions.get(agent.id) ?? null,
         requests: day.reduce((sum, { count }) => sum + count, 0),
         errors: day.reduce((sum, { errors }) => sum + errors, 0),
         // The middle of the last bucket may lie above the longest duration.
-        p95_ms: histogram ? Math.min(percentile(histogram, 95), longest) : null,
+        p95_ms: ranks ? Math.min(ranks.p95, longest) : null,
         hours: Array.from({ length: HOURS }, (_, hour) => byHour.get(range.from + hour * 60) ?? 0),
       }
     })

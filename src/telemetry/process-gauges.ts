@@ -22,7 +22,7 @@ export function addProcessGauges(telemetry: Telemetry, now: () => number): () =>
   telemetry.gauge('process_open_fds', 'File handles in use', async () => (await readdir('/proc/self/fd')).length)
   telemetry.gauge('process_max_fds', 'File handles that the process may have', () => mostOpenFiles() ?? [])
   telemetry.gauge('nodejs_heap_used_bytes', 'Memory of JavaScript objects', () => process.memoryUsage().heapUsed)
-  telemetry.gauge('nodejs_eventloop_delay_seconds', 'Delay of the event loop since somebody last asked', () => {
+  telemetry.gauge('nodejs_eventloop_delay_seconds', 'Delay of the event loop since the last scrape', () => {
     if (!delay) {
       delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS })
       delay.enable()

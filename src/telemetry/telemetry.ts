@@ -38,7 +38,11 @@ export class Telemetry {
     SECONDS,
     ['kind'],
   )
-  readonly takeovers = new Counter('moorage_takeovers_total', 'Runs of dead nodes that this node took over')
+  readonly takeovers = new Counter(
+    'moorage_takeovers_total',
+    'Runs, deliveries and jobs of dead nodes that this node took over',
+    ['kind'],
+  )
   readonly ticks = new Counter('moorage_schedule_ticks_total', 'Ticks of schedules, and what came of them', ['result'])
   readonly refusedConnections = new Counter(
     'moorage_refused_connections_total',
@@ -48,7 +52,8 @@ export class Telemetry {
 
   constructor() {
     // Prometheus sees a counter grow only if it has read the number before. These are looked at for their first event.
-    for (const counter of [this.takeovers, this.refusedConnections]) counter.add(0)
+    this.refusedConnections.add(0)
+    for (const kind of ['run', 'delivery', 'job']) this.takeovers.add(0, kind)
     for (const result of ['run', 'missed', 'skipped']) this.ticks.add(0, result)
   }
 

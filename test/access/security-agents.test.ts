@@ -188,7 +188,7 @@ onManyNodes(
         'mtls without server.tls',
         { security: { mtls: { enabled: true, caCert: 'x' } } },
         'security.mtls.enabled',
-        'nobody could connect: this service has no server.tls',
+        'no client could connect: this service has no server.tls',
       ],
       [
         'a range that is none',

@@ -12,7 +12,7 @@ import { createKey } from '../support/slices/resources.ts'
 const OTHER_KEY =
   'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
 const OTHER_PERSON =
-  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of somebody else, or set approvals.self of the agent'
+  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of another person, or set approvals.self of the agent'
 const FEWER_MAKERS =
   'More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, or set approvals.self of the agent'
 const APPROVE = { decision: 'approve' }

@@ -235,7 +235,7 @@ onBothEngines(
           assert.equal(late.status, 409, late.text)
           service().app.jobs.wake()
           const { response } = await untilStatus(service(), path, 'completed')
-          assert.equal(response, 'Said: Nobody decided in time, so it was not called')
+          assert.equal(response, 'Said: No person decided in time, so it was not called')
           const { body } = await service().call('GET', approval)
           assert.deepEqual([body.data.status, body.data.decided_by], ['expired', null])
           assert.deepEqual(till.of('expired-1'), [])

@@ -105,7 +105,7 @@ onAnyEngine('moorage deploy', (service) => {
       'v1',
     )
     assert.equal(told.code, 1)
-    assert.match(told.stderr, /Somebody else changed mixed at the same time/)
+    assert.match(told.stderr, /Another client changed mixed at the same time/)
     assert.equal(again.code, 0, again.stderr)
     const { instructions, temperature, digest } = await agentOf('mixed')
     assert.deepEqual([instructions, temperature], ['ours', null])

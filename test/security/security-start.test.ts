@@ -70,7 +70,7 @@ describe('a start that could not keep what the configuration promises', { concur
     'enforceHttps that nobody could meet': [
       'security: { enforceHttps: true }',
       {},
-      /security.enforceHttps: nobody could connect: set server.tls or server.trustedProxies as well\n$/,
+      /security.enforceHttps: no client could connect: set server.tls or server.trustedProxies as well\n$/,
     ],
     'mutual TLS without TLS': [
       `security: { mtls: { enabled: true, caCert: ${tlsFile('ca.pem')} } }`,

@@ -116,7 +116,7 @@ describe('settings that do not go together', () => {
       'enforceHttps without TLS or a proxy',
       'security: { enforceHttps: true }',
       [
-        'moorage.yaml:1:27: security.enforceHttps: nobody could connect: set server.tls or server.trustedProxies as well',
+        'moorage.yaml:1:27: security.enforceHttps: no client could connect: set server.tls or server.trustedProxies as well',
       ],
     ],
     [

@@ -77,7 +77,7 @@ for (const engine of ENGINES) {
       }),
     )
 
-    test('is 504 for whoever asked', WITHIN, () =>
+    test('is 504 for the client that asked', WITHIN, () =>
       withService(
         engine,
         async (service) => {

@@ -7,6 +7,7 @@ import { onBothEngines } from '../support/service/service.ts'
 import { approver, refundingAgent, startWaiting, untilStatus } from '../support/slices/approvals.ts'
 import { createKey } from '../support/slices/resources.ts'
 import { createWebhook, LOCAL_RECEIVERS } from '../support/slices/webhooks.ts'
+import { everythingStored } from '../support/stores/stored.ts'
 
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
 const WORD = 'diagnosis'
@@ -106,6 +107,28 @@ onBothEngines(
         assert.deepEqual([body.data, headers.get('idempotent-replayed')], [answers[i].data, 'true'])
       }
     })
+
+    for (const [path, asked] of [
+      ['/v1/chat/completions', { messages: [{ role: 'user', content: 'hello' }] }],
+      ['/v1/responses', { input: 'hello' }],
+    ] as const) {
+      test(`${path}: what callers say of their tools goes with the user, from replies and from everything stored`, async () => {
+        const word = `zanzibar${randomUUID()}`
+        const parameters = { type: 'object', properties: { of: { type: 'string', description: `the ${word}` } } }
+        const tool = { name: 'look_up', description: `Looks up a ${word}`, parameters }
+        const isChat = 'messages' in asked
+        const tools = [isChat ? { type: 'function', function: tool } : { type: 'function', ...tool }]
+        const user = `carla-${randomUUID()}`
+        const say = keyed(path, { ...asked, model: await newAgent(service()), user, tools })
+        const said = await say()
+        assert.equal(said.status, 200, said.text)
+        assert.equal(said.text.includes(word), !isChat)
+        assert.ok((await everythingStored(service())).includes(word))
+        await erase(`/v1/users/${user}`)
+        assert.equal((await everythingStored(service())).includes(word), false)
+        assert.equal((await say()).status, 404)
+      })
+    }
 
     test('and events of a run that ends while its user is erased go with the user', async (t) => {
       const agent = await newAgent(service())

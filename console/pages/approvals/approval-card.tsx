@@ -32,7 +32,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
         </span>
       </header>
       {kind === 'retry' && (
-        <p class="hint">The service died during this call, so nobody knows whether it happened. Make it again?</p>
+        <p class="hint">The service died during this call, so it is not known whether it happened. Make it again?</p>
       )}
       {kind === 'question' ? (
         <p class="whole">{String(approval.arguments['question'] ?? '')}</p>
@@ -53,7 +53,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
       )}
       {approval.decided_at && (
         <p class="soft">
-          {approval.decided_by ? <Who id={approval.decided_by} name={approval.decided_by_name} /> : 'nobody'} ·{' '}
+          {approval.decided_by ? <Who id={approval.decided_by} name={approval.decided_by_name} /> : 'no person'} ·{' '}
           <Ago time={approval.decided_at} />
           {approval.note && ` · ${approval.note}`}
           {approval.answer && ` · ${approval.answer}`}

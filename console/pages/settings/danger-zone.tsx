@@ -69,7 +69,7 @@ export function DangerZone({ agent }: { agent: Agent }) {
           }}
         >
           <p>
-            <b>{agent.name}</b> answers nobody any more. Its versions, invocations, logs, metrics and memory are deleted
+            <b>{agent.name}</b> answers no client any more. Its versions, invocations, logs, metrics and memory are deleted
             with it. This cannot be undone.
           </p>
         </Confirm>

@@ -83,7 +83,7 @@ export function DefinitionForm({ values, error, onInput }: Props) {
         <legend>Approvals</legend>
         <div class="columns">
           {choice('approvals.self', 'Who asked may decide', YES_OR_NO)}
-          {number('approvals.expires_after_seconds', 'Rejected after seconds', 'If nobody has decided by then')}
+          {number('approvals.expires_after_seconds', 'Rejected after seconds', 'If no person has decided by then')}
         </div>
       </fieldset>
     </>

@@ -37,7 +37,7 @@ const COLUMNS: Column<AuditEntry>[] = [
           <Who id={actor} name={actor_name} />
         </span>
       ) : (
-        'nobody known'
+        'not recognised'
       ),
   },
   { title: 'On', isExtra: true, cell: ({ target }) => target && <code>{target}</code> },

@@ -6,7 +6,7 @@ type EventType = CreateWebhook['events'][number]
 const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'agent.completed': 'a run has ended with an answer',
   'agent.failed': 'a run has ended without one',
-  'agent.cancelled': 'somebody has stopped a run',
+  'agent.cancelled': 'a person or a client has stopped a run',
   'agent.waiting': 'a run asks a person, and waits for the decision',
   'deployment.created': 'an environment serves another version',
   'deployment.rolled_back': 'it serves an earlier one again',

@@ -14,6 +14,8 @@ export type Rendered = {
   body: string
   /** Lines that are sent as they come, instead of a body. */
   lines?: AsyncIterable<string | Uint8Array>
+  /** Stored items that do not fit their shape and were left out of a list, for the log. */
+  leftOut?: { id: unknown; problem: string }[]
 }
 
 /**

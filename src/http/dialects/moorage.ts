@@ -78,10 +78,11 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
   }
   const status = operation.success ?? 200
   if (operation.list) {
-    const { items } = result as Page<unknown>
-    const data = items.map((item) => operation.list.parse(item))
-    const pagination = paginationOf(result as Page<unknown>, paging as PageQuery)
-    return { status, headers: {}, body: JSON.stringify({ data, pagination }) }
+    const page = result as Page<unknown>
+    const { data, leftOut } = listed(operation.list, page.items)
+    const pagination = paginationOf(page, paging as PageQuery)
+    const body = JSON.stringify({ data, pagination })
+    return { status, headers: {}, body, ...(leftOut.length > 0 && { leftOut }) }
   }
   if (operation.lines) {
     const lines = jsonLines(operation.lines, result as AsyncIterable<unknown>)
@@ -94,6 +95,21 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
     headers: id ? { Location: `${path}/${id}` } : {},
     body: JSON.stringify({ success: true, data }),
   }
+}
+
+/** One stored item that does not fit its shape must not hide all others. */
+function listed(shape: z.ZodType, items: readonly unknown[]) {
+  const data: unknown[] = []
+  const leftOut: NonNullable<Rendered['leftOut']> = []
+  for (const item of items) {
+    const read = shape.safeParse(item)
+    if (read.success) data.push(read.data)
+    else {
+      const { id, request_id } = Object(item) as { id?: unknown; request_id?: unknown }
+      leftOut.push({ id: id ?? request_id, problem: z.prettifyError(read.error) })
+    }
+  }
+  return { data, leftOut }
 }
 
 function paginationOf({ items, total, searched_to, next }: Page<unknown>, { limit, offset }: PageQuery) {

@@ -54,7 +54,7 @@ export async function runWithin(
 ): Promise<Rendered> {
   const result = await call.operation.run(call.input, contextOf(parts, call, channel, db, repeated))
   if (isAudited(call.operation, call.input)) await recordChange(parts, call, 'success', result, db)
-  return replyTo(call, result)
+  return replyTo(parts, call, result)
 }
 
 /** Runs an operation that is not one transaction. What it leaves and the stored reply commit together. */
@@ -66,7 +66,7 @@ export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, 
   const result = await operation.run(input, contextOf(parts, call, channel, db, held))
   const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
   if (isAudited(operation, input)) await recordChange(parts, call, 'success', result, db)
-  const reply = written ?? replyTo(call, result)
+  const reply = written ?? replyTo(parts, call, result)
   if (held && !written && !(await held.complete(reply))) throw takenOver()
   return reply
 }
@@ -87,11 +87,18 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
   }
 }
 
-function replyTo({ writer, operation, input, path }: Call, result: unknown): Rendered {
+function replyTo({ log }: Pick<Parts, 'log'>, call: Call, result: unknown): Rendered {
+  const { writer, operation, input, path, request_id } = call
   // A search has its paging in the body.
   const asked = { path, paging: operation.method === 'GET' ? input.query : input.body }
-  if (!(result instanceof KnownAnswer)) return writer.reply(operation, result, asked)
-  return result.replyIn(writer, () => writer.reply(operation, result.answer, asked))
+  const rendered = (answer: unknown) => {
+    const { leftOut = [], ...reply } = writer.reply(operation, answer, asked)
+    for (const { id, problem } of leftOut) {
+      log.error({ request_id, operation: operation.id, id, problem }, 'a stored item is left out of a list: it is damaged')
+    }
+    return reply
+  }
+  return result instanceof KnownAnswer ? result.replyIn(writer, () => rendered(result.answer)) : rendered(result)
 }
 
 /** Writes what the operation left, and the reply of a request that may be repeated, in one commit. */
@@ -99,7 +106,7 @@ async function write(parts: Parts, call: Call, left: Unwritten, held: Held | und
   const { entry, answer, lost, ended } = left
   let written = false
   try {
-    const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
+    const reply = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
     if (held) await writeHeld(parts, left, reply, held)
     else if (!(await parts.journal.commit(entry))) throw conflict(lost ?? 'Another node was faster')
     written = true

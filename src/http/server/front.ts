@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { unavailable } from '../../errors.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
 import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
@@ -110,9 +111,19 @@ export async function letIn(
   }
   const shown = arrived.route?.isOpenForPublicCards ? await authorisePublic(edge, arrived) : undefined
   if (shown) return shown
-  const known = await steps.authenticate(arrived)
-  await steps.count(known)
-  const authorised = await steps.authorise(known, requireRoute(arrived).operation, arrived.params)
+  const identify = async () => {
+    const known = await steps.authenticate(arrived)
+    await steps.count(known)
+    return steps.authorise(known, requireRoute(arrived).operation, arrived.params)
+  }
+  const limit = arrived.route?.operation.knownWithinMs
+  const authorised = await (limit === undefined ? identify() : within(limit, identify()))
   checkBodyHeaders(arrived)
   return authorised
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(unavailable('The database does not answer, try again shortly')), ms)
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
 }

@@ -25,7 +25,7 @@ export const ApprovalReply = z
     started_by: z.string().describe('Who started the run'),
     started_by_name: KeyName,
     decided_at: Time.nullable(),
-    decided_by: z.string().nullable().describe('null: nobody, it expired or its run was cancelled'),
+    decided_by: z.string().nullable().describe('null: no person decided, it expired or its run was cancelled'),
     decided_by_name: KeyName,
     changed_arguments: Arguments.nullable().describe('With these the tool is called instead'),
     note: z.string().nullable(),

@@ -39,7 +39,7 @@ export async function followInvocation(
       openStream?.()
       if (invocation && isFinal(invocation)) return client.tellEnd(invocation)
       if (invocation?.status === 'waiting' && (await client.tellWaiting(invocation)) && !endless) return invocation
-      if (client.isGone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
+      if (client.isGone) throw new ApiError('conflict', 'No client follows this invocation any more')
       if (run) await client.follow(run)
       else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
       else if (changed) await Promise.race([client.hungUp, changed])

@@ -55,7 +55,7 @@ export type ToolApproval = z.infer<typeof ToolApproval>
 /** The agent's own rules for everything that it asks people. */
 export const ApprovalRules = z.strictObject({
   self: z.boolean().describe('Whether the key that started a run may decide for it').default(false),
-  expires_after_seconds: Expiry.describe('What nobody has decided after this time is rejected').default(
+  expires_after_seconds: Expiry.describe('What no person has decided after this time is rejected').default(
     DEFAULT_EXPIRY_SECONDS,
   ),
 })

@@ -18,6 +18,6 @@ export function refusalOf({ kind, decision, note }: Ruling, unknown: string): { 
   const why = note === undefined ? '' : `: ${note}`
   if (kind === 'retry') return { error: `${unknown}${why}` }
   if (decision === 'expired')
-    return { error: 'Nobody decided in time' + (kind === 'tool' ? ', so it was not called' : '') }
+    return { error: 'No person decided in time' + (kind === 'tool' ? ', so it was not called' : '') }
   return { error: kind === 'question' ? `The person did not answer${why}` : `A person rejected this call${why}` }
 }

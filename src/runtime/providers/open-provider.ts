@@ -4,7 +4,13 @@ import { anthropicMessages } from './protocols/anthropic-messages.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'
 import type { Protocol } from './protocols/protocol.ts'
 import { providerModel } from './provider-model.ts'
-import { guardedSockets, openSockets, type ProviderSockets, type ProxySettings, type Reach } from './provider-sockets.ts'
+import {
+  guardedSockets,
+  openSockets,
+  type ProviderSockets,
+  type ProxySettings,
+  type Reach,
+} from './provider-sockets.ts'
 import { type Provider, urlOf } from './provider-source.ts'
 
 const PROTOCOLS: Record<Provider['type'], Protocol> = {

@@ -19,7 +19,7 @@ export function askPerson({ name, description, expires_after_seconds }: PersonTo
     approval: { when: 'always', expires_after_seconds },
     isQuestion: true,
     call: async () => {
-      throw new ToolError('Nobody was asked')
+      throw new ToolError('No person was asked')
     },
   }
 }

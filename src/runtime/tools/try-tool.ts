@@ -14,7 +14,7 @@ export type TriedCall = { name?: string | undefined; arguments: Record<string, u
 /** What the model would be offered, and what came of the call. If nothing was called, neither is there. */
 export type TriedTool = { tools: ToolDefinition[]; result: string | null; error: string | null }
 
-/** Opens one tool as a run would, and makes one call of it if that is asked for. Nobody is asked to approve it. */
+/** Opens one tool as a run would, and makes one call of it if that is asked for. No person is asked to approve it. */
 export async function tryTool(
   tool: Tool,
   call: TriedCall | undefined,

@@ -120,14 +120,15 @@ export function keepLeases(leased: Leased, keeping: Keeping): () => void {
   return () => clearInterval(timer)
 }
 
-/** Ends the leases of a dead node. `node` is its name, or how the names of all services begin. */
+/** Ends the leases of a dead node, and says how many it had. `node` is its name, or how the names of all services begin. */
 export async function endLeases(
   db: Database,
   { table, until, condition }: Leased,
   node: string,
   now: number,
-): Promise<void> {
-  await sql`
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
     update ${sql.table(table)} set ${sql.ref(until)} = ${now}
     where owner like ${`${node}%`} and ${sql.ref(until)} > ${now} and ${sql.raw(condition)}`.execute(db)
+  return Number(numAffectedRows)
 }

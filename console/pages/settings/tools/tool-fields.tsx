@@ -90,7 +90,7 @@ export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>,
         value={tool.expires_after_seconds?.toString() ?? ''}
         onInput={(text) => set({ expires_after_seconds: text ? Number(text) : null })}
         error={reason('expires_after_seconds')}
-        hint="If nobody has answered by then. Empty: as the agent says"
+        hint="If no person has answered by then. Empty: as the agent says"
         inputMode="numeric"
         pattern="[0-9]*"
       />

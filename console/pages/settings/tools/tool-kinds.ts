@@ -32,7 +32,7 @@ export const KINDS: { type: Tool['type']; label: string; about: string; begin():
   {
     type: 'ask_person',
     label: 'Ask a person',
-    about: 'The run waits until somebody answers under Approvals',
+    about: 'The run waits until a person answers under Approvals',
     begin: () => ({
       type: 'ask_person',
       name: 'ask_person',

@@ -66,7 +66,7 @@ export function ToolTest({ agent, tool }: { agent: Agent; tool: Tool }) {
             Call it now
           </Button>
         )}
-        <span class="hint">The call is real, with its effects. Nobody is asked to approve it.</span>
+        <span class="hint">The call is real, with its effects. No person is asked to approve it.</span>
       </div>
       <Failure error={run.error} />
       {tested && !run.error && <Result tested={tested} />}

@@ -68,7 +68,7 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
   const { agent, isChanged } = await put(world, client, file, existing)
   try {
     if (digestOf(agent as Parameters<typeof digestOf>[0]) !== label.digest) {
-      throw new Failure(EXIT.failed, `Somebody else changed ${agent.name} at the same time`, '  Deploy again')
+      throw new Failure(EXIT.failed, `Another client changed ${agent.name} at the same time`, '  Deploy again')
     }
     return await serve(world, client, agent, { ...wanted, ...label })
   } catch (error) {

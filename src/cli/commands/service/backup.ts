@@ -27,7 +27,7 @@ type BackupOptions = { config?: string; data?: string; includeMasterKey?: boolea
 export function backup(command: Command, world: World): void {
   command
     .argument('[folder]', 'a new folder for it (moorage-backup-<time>)')
-    .option('--include-master-key', 'put master.key into it; then whoever has the backup has its secrets')
+    .option('--include-master-key', 'put master.key into it; then the backup is enough to read its secrets')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { AgentSession, AgentUser } from '../../../../sdk/client.ts'
+import type { AgentSession, AgentUser, Client } from '../../../../sdk/client.ts'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
@@ -62,26 +62,14 @@ export function users(command: Command, world: World): void {
     .addOption(yesOption())
     .action(async (user_id: string, options: Common & { yes?: boolean; cancel?: boolean }) => {
       await confirm(world, `Erase everything that is known of the user ${user_id}? This cannot be undone.`, options)
-      const erased = await withClient(world, options, async (client) => {
-        const first = await client.users.erase(user_id, options)
-        if (!options.cancel || first.unfinished === 0) return first
-        for (const { agent_id, request_id } of first.unfinished_runs)
-          await client.invocations.cancel(agent_id, request_id)
-        const rest = await client.users.erase(user_id, options)
-        return {
-          ...rest,
-          memories: first.memories + rest.memories,
-          invocations: first.invocations + rest.invocations,
-        }
-      })
+      const erased = await withClient(world, options, (client) => erase(client, user_id, options))
       const { memories, invocations, unfinished, unfinished_runs } = erased
       if (options.json) printJson(world, erased)
       if (unfinished > 0) {
         const runs = unfinished_runs.map(({ request_id, status }) => `${request_id} (${status})`).join(', ')
-        throw new Failure(
-          EXIT.failed,
-          `Not done: ${unfinished} runs of ${user_id} have not ended: ${runs}. Add --cancel, or erase again once they have ended`,
-        )
+        const which = unfinished === 1 ? '1 run has' : `${unfinished} runs have`
+        const help = options.cancel ? 'Run the command again' : 'Add --cancel, or erase again once all runs have ended'
+        throw new Failure(EXIT.failed, `${user_id} is not erased yet: ${which} not ended: ${runs}. ${help}`)
       }
       if (options.json) return
       success(
@@ -89,4 +77,18 @@ export function users(command: Command, world: World): void {
         `Erased ${user_id}: ${memories} memories, the texts of ${invocations} receipts, and what they left`,
       )
     })
+}
+
+/** With `cancel`, runs that have not ended are cancelled and the user is erased again, while that leaves fewer of them. */
+async function erase(client: Client, user_id: string, options: Common & { cancel?: boolean }) {
+  const total = await client.users.erase(user_id, options)
+  while (options.cancel && total.unfinished > 0) {
+    for (const { agent_id, request_id } of total.unfinished_runs) await client.invocations.cancel(agent_id, request_id)
+    const before = total.unfinished
+    const { unfinished, unfinished_runs, ...counts } = await client.users.erase(user_id, options)
+    for (const name of Object.keys(counts) as (keyof typeof counts)[]) total[name] += counts[name]
+    Object.assign(total, { unfinished, unfinished_runs })
+    if (unfinished >= before) break
+  }
+  return total
 }

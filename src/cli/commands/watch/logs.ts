@@ -33,7 +33,7 @@ export function logs(command: Command, world: World): void {
     .option('--until <when>', 'the same')
     .option('--request <request_id>', 'of one invocation')
     .option('--search <text>', 'whose message or metadata hold this')
-    .option('-n, --limit <n>', 'the latest so many', integer, 100)
+    .option('-n, --limit <n>', 'how many of the latest', integer, 100)
     .action(async (agent: string, options: LogOptions) => {
       if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {

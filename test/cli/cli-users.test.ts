@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+import { refundingAgent, startWaiting } from '../support/slices/approvals.ts'
+
+onAnyEngine('moorage users erase, of a user with a run that waits for a person', (service) => {
+  let shell: Shell
+  before(() => (shell = newShell(service())))
+  after(() => shell.remove())
+
+  const waitingRun = async (user_id: string) => {
+    const agent = await newAgent(service(), refundingAgent({ url: 'http://127.0.0.1:59999' }))
+    const { path } = await startWaiting(service(), agent, 'order-1', { user_id })
+    const statusOf = async () => (await service().call('GET', path)).body.data
+    return { id: path.split('/').at(-1), statusOf }
+  }
+
+  test('says which run has not ended, offers --cancel, and exits with 1 until it is done', async () => {
+    const { id, statusOf } = await waitingRun('anna')
+    for (let i = 0; i < 2; i++) {
+      const { code, stdout, stderr } = await shell.moorage(['users', 'erase', 'anna', '--yes'])
+      const told = `anna is not erased yet: 1 run has not ended: ${id} (waiting). Add --cancel, or erase again once all runs have ended`
+      assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error ${told}\n` })
+    }
+    assert.equal((await statusOf()).message, 'order-1')
+
+    const done = await shell.moorage(['users', 'erase', 'anna', '--cancel', '--yes'])
+    const told = 'Erased anna: 0 memories, the texts of 1 receipts, and what they left'
+    assert.deepEqual(done, { code: 0, stdout: '', stderr: `✔ ${told}\n` })
+    const { status, message } = await statusOf()
+    assert.deepEqual({ status, message }, { status: 'cancelled', message: '' })
+
+    const again = await shell.moorage(['users', 'erase', 'anna', '--yes'])
+    assert.equal(again.code, 0, again.stderr)
+  })
+
+  test('--json: the counts and the runs on stdout, with the same exit codes', async () => {
+    const { id } = await waitingRun('bert')
+    const first = await shell.moorage(['users', 'erase', 'bert', '--yes', '--json'])
+    assert.equal(first.code, 1)
+    const { unfinished, unfinished_runs } = JSON.parse(first.stdout)
+    assert.deepEqual([unfinished, unfinished_runs[0].request_id, unfinished_runs[0].status], [1, id, 'waiting'])
+    const done = await shell.moorage(['users', 'erase', 'bert', '--yes', '--json', '--cancel'])
+    assert.equal(done.code, 0, done.stderr)
+    const { invocations, ...rest } = JSON.parse(done.stdout)
+    assert.deepEqual([invocations, rest.unfinished, rest.unfinished_runs], [1, 0, []])
+  })
+})

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines } from '../support/service/service.ts'
+
+onBothEngines('a stored item that does not fit its shape', (service) => {
+  const damage = async (id: string) => {
+    const { db } = service().app.parts.storage
+    await db.updateTable('invocations').set({ status: 'sunk', error: null }).where('id', '=', id).execute()
+  }
+
+  test('is left out of lists, which show all others, and the log names it', async () => {
+    const agent = await newAgent(service())
+    const ids: string[] = []
+    for (const message of ['one', 'two', 'three']) {
+      const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message } })
+      ids.push(body.data.request_id)
+    }
+    const [first, second = '', third] = ids
+    await damage(second)
+    for (const path of [`/v1/agents/${agent}/invocations`, `/v1/invocations?agent_id=${agent}`]) {
+      const { status, body, text } = await service().call('GET', path)
+      assert.equal(status, 200, text)
+      const shown = body.data.map((receipt: { id?: string; request_id?: string }) => receipt.request_id ?? receipt.id)
+      assert.deepEqual(shown, [third, first])
+      assert.equal(body.pagination.total, 3)
+    }
+    const told = service()
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('a stored item is left out of a list'))
+      .map((line) => JSON.parse(line))
+    assert.deepEqual(
+      told.map(({ level, operation, id }) => [level, operation, id]),
+      [
+        ['error', 'listInvocations', second],
+        ['error', 'listAllInvocations', second],
+      ],
+    )
+    assert.match(told[0].problem, /status/)
+  })
+})
