@@ -51,13 +51,13 @@ export function methods({ call, list, lines }: Caller) {
       update: (agent_id: string, body: Body<'updateAgent'>, o?: RequestOptions) => call('updateAgent', { params: { agent_id }, body }, o),
       /** Delete an agent. Cancels what runs, then removes the agent with its deployments, memory, logs, webhooks and scoped keys. */
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
-      /** Test a tool. Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and nobody is asked to approve it. Nothing is stored but an entry in the audit log. */
+      /** Test a tool. Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and no person is asked to approve it. Nothing is stored but an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
     },
     keys: {
       /** List the agents that this key may invoke. With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown. */
       agents: (query?: ListQuery<'listInvocable'>, o?: RequestOptions) => list('listInvocable', { query }, o),
-      /** Create an API key. The secret is in this reply only. Nobody grants more than they hold: permissions, scope, tier and expiry. */
+      /** Create an API key. The secret is in this reply only. A key cannot grant more than it has itself: permissions, scope, tier and expiry. */
       create: (body: Body<'createKey'>, o?: RequestOptions) => call('createKey', { body }, o),
       /** List API keys. Secrets are never shown. A key that is limited to one agent sees the keys of that agent only. */
       list: (query?: ListQuery<'listKeys'>, o?: RequestOptions) => list('listKeys', { query }, o),
