@@ -2,7 +2,7 @@ import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { PerformanceQuery, PerformanceReply, type Percentiles, type Totals } from './metric.ts'
+import { type Percentiles, PerformanceQuery, PerformanceReply, type Totals } from './metric.ts'
 import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
 import * as metrics from './store.ts'
 
@@ -42,5 +42,13 @@ function performanceOf(totals: Totals | undefined, percentiles: Percentiles | un
   const { count, errors, sum_ms, max_ms } = totals
   // The middle of the last bucket may lie above the longest duration.
   const at = (name: keyof Percentiles) => Math.min(percentiles?.[name] ?? 0, max_ms)
-  return { requests: count, errors, avg_ms: sum_ms / count, p50_ms: at('p50'), p95_ms: at('p95'), p99_ms: at('p99'), max_ms }
+  return {
+    requests: count,
+    errors,
+    avg_ms: sum_ms / count,
+    p50_ms: at('p50'),
+    p95_ms: at('p95'),
+    p99_ms: at('p99'),
+    max_ms,
+  }
 }

@@ -130,7 +130,8 @@ async function ranked(
       sql<number>`sum(count) over (partition by part)`.as('total'),
     ])
   // Nearest rank: the first bucket up to which that share of all is counted.
-  const at = (percent: number) => sql<number>`min(case when passed * 100 >= ${sql.lit(percent)} * total then bucket end)`
+  const at = (percent: number) =>
+    sql<number>`min(case when passed * 100 >= ${sql.lit(percent)} * total then bucket end)`
   const rows = await db
     .selectFrom(passed.as('passed'))
     .select(['part', at(50).as('p50'), at(95).as('p95'), at(99).as('p99')])

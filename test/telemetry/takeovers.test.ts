@@ -28,7 +28,10 @@ async function leaveWork(service: Service): Promise<void> {
     const rows = await db.selectFrom('deliveries').select('owner').where('status', '=', 'pending').execute()
     return rows.length === 1 && rows[0]?.owner === null
   })
-  await db.updateTable('deliveries').set({ owner: `${GHOST}:1`, next_attempt_at: until_ms }).execute()
+  await db
+    .updateTable('deliveries')
+    .set({ owner: `${GHOST}:1`, next_attempt_at: until_ms })
+    .execute()
   const job = { kind: 'purge', key: 'ghost', payload: '{}', attempts: 1, failed_at: null, error: null }
   await db
     .insertInto('jobs')
@@ -45,7 +48,10 @@ for (const engine of ENGINES) {
     if (engine === 'sqlite') await service.restart()
     else {
       const { status: _, ...own } = (await service.app.parts.nodes.list())[0] ?? assert.fail('no node')
-      await service.app.parts.storage.db.insertInto('nodes').values({ ...own, node: GHOST }).execute()
+      await service.app.parts.storage.db
+        .insertInto('nodes')
+        .values({ ...own, node: GHOST })
+        .execute()
     }
     const taken = { run: 0, delivery: 1, job: 1 }
     const isTaken = async () => JSON.stringify(await takeovers(service)) === JSON.stringify(taken)

@@ -69,8 +69,8 @@ export function DangerZone({ agent }: { agent: Agent }) {
           }}
         >
           <p>
-            <b>{agent.name}</b> answers no client any more. Its versions, invocations, logs, metrics and memory are deleted
-            with it. This cannot be undone.
+            <b>{agent.name}</b> answers no client any more. Its versions, invocations, logs, metrics and memory are
+            deleted with it. This cannot be undone.
           </p>
         </Confirm>
       )}

@@ -94,7 +94,10 @@ function replyTo({ log }: Pick<Parts, 'log'>, call: Call, result: unknown): Rend
   const rendered = (answer: unknown) => {
     const { leftOut = [], ...reply } = writer.reply(operation, answer, asked)
     for (const { id, problem } of leftOut) {
-      log.error({ request_id, operation: operation.id, id, problem }, 'a stored item is left out of a list: it is damaged')
+      log.error(
+        { request_id, operation: operation.id, id, problem },
+        'a stored item is left out of a list: it is damaged',
+      )
     }
     return reply
   }
