@@ -18,7 +18,7 @@ type Headers = Record<string, string | string[] | undefined>
 /** Takes a reply as it comes, without a stream in between: one call for each piece that the network brings. */
 type ReplyReceiver = { start(status: number, headers: Headers): void; data(chunk: Buffer): void }
 
-export type ProviderRequest = {
+export type SocketRequest = {
   method: 'GET' | 'POST'
   /** Behind the base URL. */
   path: string
@@ -34,7 +34,7 @@ export type ProviderSockets = {
    * Resolves when the reply is whole. Rejects with what the receiver threw, with the signal's reason, or with the error of
    * the connection. A redirect is a reply like any other: to follow it would send the key to another address.
    */
-  send(request: ProviderRequest, receiver: ReplyReceiver): Promise<void>
+  send(request: SocketRequest, receiver: ReplyReceiver): Promise<void>
   /** Answers under way are cut off. */
   close(): Promise<void>
 }
@@ -73,7 +73,7 @@ export function guardedSockets(baseUrl: string, reach: Reach, owner: string): Pr
 function dispatch(
   dispatcher: Dispatcher,
   baseUrl: string,
-  { path, query, signal, ...message }: ProviderRequest,
+  { path, query, signal, ...message }: SocketRequest,
   receiver: ReplyReceiver,
 ): Promise<void> {
   const url = new URL(baseUrl)

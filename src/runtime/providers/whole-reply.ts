@@ -1,4 +1,4 @@
-import type { ProviderRequest, ProviderSockets } from './provider-sockets.ts'
+import type { SocketRequest, ProviderSockets } from './provider-sockets.ts'
 
 export type WholeReply = { status: number; headers: Record<string, string | string[] | undefined>; text: string }
 
@@ -8,7 +8,7 @@ export class ReplyTooLarge extends Error {}
 /** Sends a request and waits for the last byte of its reply. */
 export async function wholeReply(
   sockets: ProviderSockets,
-  request: ProviderRequest,
+  request: SocketRequest,
   max_bytes: number,
 ): Promise<WholeReply> {
   const reply: Omit<WholeReply, 'text'> = { status: 0, headers: {} }
