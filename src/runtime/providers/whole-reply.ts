@@ -1,4 +1,4 @@
-import type { SocketRequest, ProviderSockets } from './provider-sockets.ts'
+import type { ProviderSockets, SocketRequest } from './provider-sockets.ts'
 
 export type WholeReply = { status: number; headers: Record<string, string | string[] | undefined>; text: string }
 
