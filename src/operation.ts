@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Context } from './operation/context.ts'
 import type { KnownAnswer } from './operation/known-answer.ts'
+import type { PendingEntry } from './operation/pending-entry.ts'
 import type { Accepted, Mode } from './operation/reply-channel.ts'
-import type { Unwritten } from './operation/unwritten.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
 import type { Permission } from './security/permissions.ts'
 import type { ProtectedName } from './security/security-settings.ts'
@@ -47,7 +47,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   secret?: boolean
   /**
    * A mutation runs in one transaction unless this is false: then only a call for the background does. Otherwise `run`
-   * may return what it leaves as `Unwritten`.
+   * may return what it leaves as `PendingEntry`.
    */
   transaction?: boolean
   /** The request is written to the audit log. Every change needs it; invocations have receipts instead. */
@@ -121,7 +121,10 @@ export function operation<
   declared: Declaration<P, Q, B> &
     AuditedChange & {
       data: D
-      run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | Unwritten>
+      run(
+        input: Input<P, Q, B>,
+        context: Context,
+      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | PendingEntry>
     },
 ): typeof declared
 export function operation<

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { type Agent, openAuth } from '../agents/agent.ts'
-import type { FoundAgent, GuardedAgent } from '../http/pipeline/stages.ts'
+import type { FoundAgent, GuardedAgent } from '../http/pipeline/request.ts'
 import type { Parts } from '../operation/parts.ts'
 import { readAgentAuthority } from '../security/authority.ts'
 import { type Gate, gateOf } from '../security/gate.ts'

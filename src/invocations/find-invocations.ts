@@ -49,7 +49,7 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
   return unfinished !== undefined
 }
 
-const AT_ONCE = 500
+const RECEIPT_KEYS_READ = 500
 
 /** The next receipts of a user with an agent, after one that is known: as many as are read at once. */
 export async function listOfUser(
@@ -64,7 +64,7 @@ export async function listOfUser(
     .where('user_id', '=', user_id)
     .where('id', '>', after)
     .orderBy('id')
-    .limit(AT_ONCE)
+    .limit(RECEIPT_KEYS_READ)
     .execute()
   return listNextReceipts(db, next)
 }

@@ -3,9 +3,9 @@ import * as agents from '../agents/store.ts'
 import { type Serving, servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
+import { PendingEntry } from '../operation/pending-entry.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
-import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { StepNotKept } from '../runtime/steps.ts'
@@ -92,7 +92,7 @@ export const invokeAgent = operation({
         if (written && asked) emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, waitingReply(done, asked)))
         end()
       }
-      return new Unwritten(entry, answerOf(done, agent, asked), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
+      return new PendingEntry(entry, answerOf(done, agent, asked), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
     } catch (error) {
       end()
       throw notFinished(error, run, context)

@@ -51,7 +51,7 @@ export async function runInvocation(started: Started, parts: RunParts): Promise<
   const keep = (steps: readonly Step[]) => stored.keep(steps)
 
   let outcome: RunOutcome
-  let taken: Taken | undefined
+  let taken: ResolvedGiven | undefined
   try {
     const stateless = isStateless(context)
     const { history, recalled, summary, names } = stateless ? NOTHING : await remember(started, parts)
@@ -120,9 +120,9 @@ function countTokens({ usage }: RunOutcome, kept: readonly Step[], { telemetry }
   telemetry.tokens.add(output_tokens, 'out')
 }
 
-type Taken = { value: Given | undefined; release: (() => void) | undefined }
+type ResolvedGiven = { value: Given | undefined; release: (() => void) | undefined }
 
-const NOTHING_GIVEN: Taken = { value: undefined, release: undefined }
+const NOTHING_GIVEN: ResolvedGiven = { value: undefined, release: undefined }
 
 /** There is no room for the conversation now; the client may try again. What earlier attempts have done stays. */
 function noRoom(kept: readonly Step[]): RunOutcome {

@@ -4,7 +4,7 @@ import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
-import { type Taken, Worker } from '../lib/work/worker.ts'
+import { type TakenWork, Worker } from '../lib/work/worker.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
@@ -53,7 +53,7 @@ export class Ticker {
   }
 
   /** Takes the ticks that are due. A tick needs no lease: it is over when it is taken. */
-  async #takeDue(): Promise<Taken<never>> {
+  async #takeDue(): Promise<TakenWork<never>> {
     const { now, storage } = this.#parts
     const nearest = await schedules.listNearest(storage.db, TICKS_PER_LOOK)
     const time = now()

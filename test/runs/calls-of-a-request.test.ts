@@ -3,11 +3,11 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { openAccess } from '../../src/access.ts'
-import type { Dialect, Wanted, Writer } from '../../src/http/dialects/dialect.ts'
+import type { CallRequest, Dialect, Writer } from '../../src/http/dialects/dialect.ts'
 import { moorage } from '../../src/http/dialects/moorage.ts'
 import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
 import { pipeline } from '../../src/http/pipeline/pipeline.ts'
-import type { Arrived } from '../../src/http/pipeline/stages.ts'
+import type { Arrived } from '../../src/http/pipeline/request.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
@@ -27,7 +27,7 @@ const writer: Writer = {
   replay: () => [],
 }
 
-const wanted: Wanted = {
+const wanted: CallRequest = {
   body: {},
   query: {},
   sent: {},

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
-import { type Taken, Worker } from '../../src/lib/work/worker.ts'
+import { type TakenWork, Worker } from '../../src/lib/work/worker.ts'
 
-type Turn = { key: string; places: number; results: readonly string[] } & PromiseWithResolvers<Taken<string>>
+type Turn = { key: string; places: number; results: readonly string[] } & PromiseWithResolvers<TakenWork<string>>
 
 /** A worker whose turns and work end when the test says so, on a clock of the test's own. */
 function openWorker({ total = 2 } = {}) {
@@ -18,7 +18,7 @@ function openWorker({ total = 2 } = {}) {
   const worker = new Worker<string, string>({
     share: { total, ofLane: () => total },
     serve(key, places, results) {
-      const turn = { key, places, results, ...Promise.withResolvers<Taken<string>>() }
+      const turn = { key, places, results, ...Promise.withResolvers<TakenWork<string>>() }
       turns.push(turn)
       return turn.promise
     },

@@ -62,7 +62,7 @@ export type Received = {
 }
 
 /** What a client wants of an operation, and how it wants the answer. */
-export type Wanted = {
+export type CallRequest = {
   /** The body as the operation expects it; its shape is checked later. */
   body: unknown
   query: Record<string, unknown>
@@ -79,7 +79,7 @@ export type Wanted = {
 }
 
 /** A call that the request itself names. `agent_id` in `params` takes an id or a name. */
-export type NamedCall = Wanted & {
+export type NamedCall = CallRequest & {
   operation: Operation
   params: Readonly<Record<string, string>>
   /** A call that is answered instead of this one, once this one has its reply. */
@@ -132,7 +132,7 @@ export type Route = {
 
 type Reading =
   /** The path says everything about the call but its input. */
-  | { read(received: Received): Wanted; name?: never; serve?: never }
+  | { read(received: Received): CallRequest; name?: never; serve?: never }
   /** The request names one call. */
   | { name(received: Received): NamedCall; read?: never; serve?: never }
   /** The request may have any number of calls, and the dialect puts their answers together. */

@@ -8,7 +8,7 @@ import type { ConsoleSessions } from './guards/console-cookie.ts'
 import type { ConsoleDoor } from './guards/console-door.ts'
 import type { SpendCode } from './guards/require-code.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
-import type { FoundAgent, GuardedAgent } from './stages.ts'
+import type { FoundAgent, GuardedAgent } from './request.ts'
 
 /** The console: who is signed in, who may be, and the folder of its files. */
 export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor; folder: string }

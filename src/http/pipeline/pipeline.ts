@@ -2,7 +2,7 @@ import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
-import type { NamedCall, Rendered, Wanted } from '../dialects/dialect.ts'
+import type { CallRequest, NamedCall, Rendered } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
 import { authenticator, validUntil } from './guards/authenticate.ts'
 import { authorise, authoriseNamed } from './guards/authorise.ts'
@@ -11,8 +11,8 @@ import { allowOrigin } from './guards/cors.ts'
 import { failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
 import { countRequest, takeFromGate } from './guards/rate-limit.ts'
+import type { Arrived, Authorised, Known, PathParams } from './request.ts'
 import { runAuthorised } from './run-authorised.ts'
-import type { Arrived, Authorised, Known, PathParams } from './stages.ts'
 
 /**
  * The steps of a request, in this order. A request is authenticated once and may carry several calls: each call is
@@ -34,7 +34,7 @@ export type Pipeline = {
   /** The same for a call that the body of an authorised request names. */
   authoriseNamed(authorised: Authorised, call: NamedCall): Promise<Authorised>
   /** With the body: asks for a second factor, validates, runs once, renders. */
-  run(authorised: Authorised, wanted: Wanted, channel: ReplyChannel): Promise<Rendered>
+  run(authorised: Authorised, wanted: CallRequest, channel: ReplyChannel): Promise<Rendered>
 }
 
 /** Every request takes these steps; an operation cannot forget one. */

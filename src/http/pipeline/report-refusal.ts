@@ -1,7 +1,7 @@
 import type { ApiError, ErrorCode } from '../../errors.ts'
 import type { AuditTrail } from '../../operation/audit-trail.ts'
 import type { Operation } from '../../operation.ts'
-import type { Arrived } from './stages.ts'
+import type { Arrived } from './request.ts'
 
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'rate_limited'])
 

@@ -4,21 +4,21 @@ import { requireScope } from '../../operation/scope.ts'
 import { isOneTransaction } from '../../operation.ts'
 import { sha256 } from '../../security/digest.ts'
 import type { Gate } from '../../security/gate.ts'
-import type { Rendered, Wanted } from '../dialects/dialect.ts'
+import type { CallRequest, Rendered } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
 import type { Edge } from './edge.ts'
 import { enterAgent } from './guards/authorise.ts'
 import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
 import { fingerprint } from './idempotency/repeatable.ts'
+import type { Arrived, Authorised, FoundAgent } from './request.ts'
 import { type Input, runAlone, runOperation, runWithin } from './run-operation.ts'
-import type { Arrived, Authorised, FoundAgent } from './stages.ts'
 
 /** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
 export async function runAuthorised(
   edge: Edge,
   authorised: Authorised,
-  wanted: Wanted,
+  wanted: CallRequest,
   channel: ReplyChannel,
 ): Promise<Rendered> {
   const { arrived, actor, operation, params } = authorised
@@ -62,7 +62,7 @@ export async function runAuthorised(
     : edge.idempotency.once(repeatable, (held) => runAlone(edge.parts, call, unattended, held))
 }
 
-function readInput({ operation, params }: Authorised, { query, body }: Wanted): Input {
+function readInput({ operation, params }: Authorised, { query, body }: CallRequest): Input {
   return { params, query, body: operation.body ? validate(operation.body, body) : undefined }
 }
 

@@ -4,8 +4,8 @@ import type { Context, Repeated } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { PendingEntry } from '../../operation/pending-entry.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
-import { Unwritten } from '../../operation/unwritten.ts'
 import { auditTarget, isAudited, isOneTransaction, type Operation } from '../../operation.ts'
 import type { Given } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
@@ -64,7 +64,7 @@ export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, 
   // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
   if (isAudited(operation, input)) await recordChange(parts, call, 'started', undefined, db)
   const result = await operation.run(input, contextOf(parts, call, channel, db, held))
-  const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
+  const written = result instanceof PendingEntry ? await write(parts, call, result, held) : undefined
   if (isAudited(operation, input)) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(parts, call, result)
   if (held && !written && !(await held.complete(reply))) throw takenOver()
@@ -105,7 +105,7 @@ function replyTo({ log }: Pick<Parts, 'log'>, call: Call, result: unknown): Rend
 }
 
 /** Writes what the operation left, and the reply of a request that may be repeated, in one commit. */
-async function write(parts: Parts, call: Call, left: Unwritten, held: Held | undefined): Promise<Rendered> {
+async function write(parts: Parts, call: Call, left: PendingEntry, held: Held | undefined): Promise<Rendered> {
   const { entry, answer, lost, ended } = left
   let written = false
   try {
@@ -123,7 +123,7 @@ async function write(parts: Parts, call: Call, left: Unwritten, held: Held | und
 /** Stored work goes on if its end cannot be written, and a repeated request must find it: see `StillRunning`. */
 async function writeHeld(
   parts: Parts,
-  { entry, lease }: Unwritten,
+  { entry, lease }: PendingEntry,
   reply: Rendered | undefined,
   held: Held,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Route } from '../dialects/dialect.ts'
-import type { Arrived } from '../pipeline/stages.ts'
+import type { Arrived } from '../pipeline/request.ts'
 
 /** What answers under a method and a path: the operation of a route, or a page of the server itself. */
 export type Endpoint = {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Parts } from '../../operation/parts.ts'
-import type { Known } from '../pipeline/stages.ts'
+import type { Known } from '../pipeline/request.ts'
 
 type OpenStream = Known & { response: ServerResponse; until: number }
 

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts'
 import { Permission } from '../../security/permissions.ts'
 import type { Rendered } from '../dialects/dialect.ts'
-import type { Arrived } from '../pipeline/stages.ts'
+import type { Arrived } from '../pipeline/request.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Front } from './front.ts'
 import { send } from './replies/send.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Logger } from '../../lib/log.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
-import type { Arrived } from '../pipeline/stages.ts'
+import type { Arrived } from '../pipeline/request.ts'
 
 /** Reports each request to the operator: as a line in the service's own log, and in its telemetry. */
 export class RequestLog {

@@ -1,6 +1,6 @@
 import { ApiError } from '../../errors.ts'
 import type { Route } from '../dialects/dialect.ts'
-import type { Arrived } from '../pipeline/stages.ts'
+import type { Arrived } from '../pipeline/request.ts'
 import { CONSOLE_PATHS } from './console/console-paths.ts'
 import { OPEN_PATHS } from './open-routes.ts'
 

@@ -1,4 +1,4 @@
-import type { PathParams } from '../pipeline/stages.ts'
+import type { PathParams } from '../pipeline/request.ts'
 
 export type FoundPath<T> = { value: T; params: PathParams }
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../../errors.ts'
 import { hasBody } from '../input/read-bytes.ts'
-import type { Arrived } from '../pipeline/stages.ts'
+import type { Arrived } from '../pipeline/request.ts'
 
 const MAX_HEADERS = 100
 const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i

@@ -18,7 +18,7 @@ import type { RecallReceipt, ReceiptStep } from '../steps/receipt-steps.ts'
 import { cutMessages, type ShownPrompt } from './prompt.ts'
 import { givenMessages, ownMessages, type WholeMessage } from './round-messages.ts'
 
-type Wanted = {
+type PromptRequest = {
   agent: Agent
   invocation: Invocation
   steps: readonly ReceiptStep[]
@@ -31,7 +31,7 @@ type Wanted = {
 export type RebuildNeeds = Needs<'db' | 'earlier' | 'memo' | 'storage'>
 
 /** Puts together what the model was shown, from what is stored and with the functions by which the run did it. */
-export async function rebuildPrompt(wanted: Wanted, parts: RebuildNeeds): Promise<ShownPrompt> {
+export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds): Promise<ShownPrompt> {
   const { db } = parts
   const { invocation, steps, step } = wanted
   const notes: string[] = []
@@ -73,7 +73,7 @@ export async function rebuildPrompt(wanted: Wanted, parts: RebuildNeeds): Promis
   }
 }
 
-async function givenTo({ agent, invocation: { given } }: Wanted, { db, earlier }: Needs<'db' | 'earlier'>) {
+async function givenTo({ agent, invocation: { given } }: PromptRequest, { db, earlier }: Needs<'db' | 'earlier'>) {
   if (!given) return undefined
   const taken = await resolveGiven(given, agent.seq, { db, texts: earlier })
   if (!taken) throw unavailable('Too many long conversations are being read, try again shortly')
@@ -86,7 +86,7 @@ function withRounds({ role, content, rounds }: ReturnType<typeof buildPrompt>[nu
   return [...givenMessages(rounds), ...(content === '' ? [] : [{ role, content }])]
 }
 
-async function definitionThen({ agent, invocation, definition }: Wanted, parts: RebuildNeeds, notes: string[]) {
+async function definitionThen({ agent, invocation, definition }: PromptRequest, parts: RebuildNeeds, notes: string[]) {
   if (definition) return definition
   const { version, created_at } = invocation
   if (version === null && agent.updated_at > created_at) {
@@ -98,7 +98,7 @@ async function definitionThen({ agent, invocation, definition }: Wanted, parts: 
 type Found = { history: Turn[]; recalled: (Memory & { score: number })[]; summary: string | undefined }
 
 /** What memory still has of what it gave. */
-async function remembered(wanted: Wanted, db: Database, notes: string[]): Promise<Found> {
+async function remembered(wanted: PromptRequest, db: Database, notes: string[]): Promise<Found> {
   const { agent, invocation, steps, step } = wanted
   const recall = steps.slice(0, step).findLast((one) => one.kind === 'recall')
   if (!recall) return { history: [], recalled: [], summary: undefined }

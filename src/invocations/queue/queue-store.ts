@@ -1,6 +1,6 @@
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { notFound } from '../../errors.ts'
-import type { Taken } from '../../lib/work/worker.ts'
+import type { TakenWork } from '../../lib/work/worker.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
@@ -54,7 +54,7 @@ type TakeOptions = { agent_seq: number; limit: number; owner: string; now: numbe
  * Takes the agent's runs that have waited longest, in order, and marks them as running: `limit` of them at most, and
  * not more than `limits.max_concurrency` of the definition that answers them allows on all nodes.
  */
-export async function takeQueued(db: Database, options: TakeOptions): Promise<Taken<TakenRun>> {
+export async function takeQueued(db: Database, options: TakeOptions): Promise<TakenWork<TakenRun>> {
   const { agent_seq, limit, owner, now, lease_ms } = options
   const until = now + lease_ms
   const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1`

@@ -1,5 +1,5 @@
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
-import { type Taken, Worker } from '../../lib/work/worker.ts'
+import { type TakenWork, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
@@ -100,7 +100,7 @@ export class RunQueue {
   }
 
   /** Each run that is taken has a place in the journal, so that its entry is always accepted. */
-  async #take(agent_seq: number, places: number): Promise<Taken<TakenRun>> {
+  async #take(agent_seq: number, places: number): Promise<TakenWork<TakenRun>> {
     const { journal, node: owner, now, storage } = this.#parts
     let limit = 0
     while (limit < places && journal.reserve()) limit++
@@ -115,7 +115,7 @@ export class RunQueue {
     }
   }
 
-  async #wakeDue(): Promise<Taken<never>> {
+  async #wakeDue(): Promise<TakenWork<never>> {
     const { storage, now } = this.#parts
     const woken = await storage.transaction((db) => wakeDue(db, now()))
     if (woken > 0) this.#worker.survey()

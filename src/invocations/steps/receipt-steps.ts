@@ -16,7 +16,7 @@ export const TokenUsage = z.object({
   reasoning_tokens: z.int().optional().describe('Part of the output that was thought and not said, if it says so'),
 })
 
-const Taken = z.object({
+const ShownTimes = z.object({
   attempt: z.int().describe('Which attempt of the run took it'),
   started_at: Time.nullable(),
   finished_at: Time.nullable(),
@@ -32,13 +32,13 @@ export const LeftOutShape = z.object({
 /** A step as the receipt shows it. */
 export const ReceiptStepShape = z
   .discriminatedUnion('kind', [
-    Taken.extend({
+    ShownTimes.extend({
       kind: z.literal('recall'),
       turns: z.int().describe('How many turns of the session were found'),
       memories: z.int().describe('How many memories were recalled'),
       summary: z.boolean().describe('Whether there was a summary of the session'),
     }),
-    Taken.extend({
+    ShownTimes.extend({
       kind: z.literal('model'),
       model: z.string().describe('The one that answered'),
       passed_over: z
@@ -50,7 +50,7 @@ export const ReceiptStepShape = z
       finish: z.enum(['length', 'filtered']).optional().describe('Why it stopped early'),
       left_out: LeftOutShape.optional().describe('What the model was not shown, because the prompt would be too long'),
     }),
-    Taken.extend({
+    ShownTimes.extend({
       kind: z.literal('tool'),
       id: z.string(),
       name: z.string(),
@@ -58,8 +58,8 @@ export const ReceiptStepShape = z
       result: z.string().optional(),
       error: z.string().optional(),
     }),
-    Taken.extend({ kind: z.literal('wait'), reason: z.string() }),
-    Taken.extend({
+    ShownTimes.extend({ kind: z.literal('wait'), reason: z.string() }),
+    ShownTimes.extend({
       kind: z.literal('approval'),
       call_id: z.string(),
       name: z.string(),

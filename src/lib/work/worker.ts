@@ -10,12 +10,12 @@ const SURVEY_PAUSE_MS = 100
 const SURVEY_EVERY_MS = 10_000
 
 /** What a turn of a lane has taken, and when it has more: `full` when all that may be under way at once is. */
-export type Taken<Item> = { items: readonly Item[]; next: number | 'full' | undefined }
+export type TakenWork<Item> = { items: readonly Item[]; next: number | 'full' | undefined }
 
 type Options<Item, Result> = {
   share: Share
   /** Stores the results of a lane, and takes up to `places` pieces of its work that are due. */
-  serve(key: string, places: number, results: readonly Result[]): Promise<Taken<Item>>
+  serve(key: string, places: number, results: readonly Result[]): Promise<TakenWork<Item>>
   /** Does the work that was taken. It must not reject. A result is handed to the lane's next turn. */
   run?(item: Item, key: string): Promise<Result | undefined>
   /** Which lanes have work in the store, and when it is due. */
@@ -138,7 +138,7 @@ export class Worker<Item, Result = undefined> {
     const { serve, failed, now } = this.#options
     const results = this.#results.get(key) ?? []
     this.#results.delete(key)
-    let taken: Taken<Item>
+    let taken: TakenWork<Item>
     try {
       taken = await serve(key, places, results)
     } catch (err) {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Json } from '../../lib/json.ts'
-import type { Taken } from '../../lib/work/worker.ts'
+import type { TakenWork } from '../../lib/work/worker.ts'
 import { announce, type Database, engineOf } from '../database.ts'
 import type { BulkTable, Write } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
@@ -68,7 +68,7 @@ const LOCKED_MS = 1_000
 type TakeOptions = { kind: string; limit: number; owner: string; lease_ms: number; except: string[] }
 
 /** Takes jobs that are due, queued ones and those whose lease has ended, and says when the next one is due. */
-export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<Taken<TakenJob>> {
+export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<TakenWork<TakenJob>> {
   const { kind, limit, owner, lease_ms, except } = options
   const waiting = db
     .selectFrom('jobs')

@@ -39,27 +39,27 @@ export function deploy(command: Command, world: World): void {
 }
 
 /** Shows what the deploy would change, or why it would be refused. */
-async function preview(world: World, client: Client, file: AgentFile, wanted: DiffOptions & Wanted): Promise<void> {
+async function preview(world: World, client: Client, file: AgentFile, wanted: DiffOptions & ToDeploy): Promise<void> {
   const { showDiff } = await import('./diff.ts')
   const existing = await findAgent(client, file.body.name)
   if (existing) await requireOwnLabel(client, existing, await labelOf(file, wanted))
   await showDiff(world, client, file, wanted)
 }
 
-async function labelOf({ body }: AgentFile, { version }: Pick<Wanted, 'version'>) {
+async function labelOf({ body }: AgentFile, { version }: Pick<ToDeploy, 'version'>) {
   const { digestOf } = await import('../../../agents/definition.ts')
   const digest = digestOf(body)
   return { version: version ?? digest.slice(0, 12), digest }
 }
 
-type Wanted = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
+type ToDeploy = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
 
 /**
  * Makes the working copy equal to the file, takes a snapshot of it and serves that. Doing it again changes nothing. If
  * others change the agent at the same time, their changes cannot get into this version: the service deploys what has
  * the digest, or nothing.
  */
-export async function deployFile(world: World, client: Client, file: AgentFile, wanted: Wanted): Promise<Deployment> {
+export async function deployFile(world: World, client: Client, file: AgentFile, wanted: ToDeploy): Promise<Deployment> {
   const { digestOf } = await import('../../../agents/definition.ts')
   const label = await labelOf(file, wanted)
   const existing = await findAgent(client, file.body.name)
@@ -84,7 +84,7 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
 
 type VersionLabel = { version: string; digest: string }
 
-async function serve(world: World, client: Client, agent: Agent, wanted: Wanted & VersionLabel): Promise<Deployment> {
+async function serve(world: World, client: Client, agent: Agent, wanted: ToDeploy & VersionLabel): Promise<Deployment> {
   const { environment, message, version, digest } = wanted
   const active = (await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })).data[0]
   if (active?.version === version && active.digest === digest) {

@@ -1,6 +1,6 @@
 import { unavailable } from '../../../errors.ts'
 import { readBytes, readsBody } from '../../input/read-bytes.ts'
-import type { Arrived } from '../stages.ts'
+import type { Arrived } from '../request.ts'
 
 /** Nobody has shown a valid token for these bodies yet, so only a few are held at the same time. */
 const MOST_AT_ONCE = 32

@@ -1,7 +1,7 @@
 import type { Actor } from '../../../operation/actor.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import type { Edge } from '../edge.ts'
-import type { Arrived, Authorised, FoundAgent } from '../stages.ts'
+import type { Arrived, Authorised, FoundAgent } from '../request.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
 import { countRequest } from './rate-limit.ts'
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { ApiError } from '../../../errors.ts'
 import { clientAddress, type IpList } from '../../../security/ip-list.ts'
-import type { Arrived } from '../stages.ts'
+import type { Arrived } from '../request.ts'
 
 /** Whether the client uses TLS, either to us or to a proxy that we trust to report it. */
 export function isSecure(message: IncomingMessage, trusted: IpList): boolean {

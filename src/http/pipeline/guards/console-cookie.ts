@@ -1,5 +1,5 @@
 import type { Actor } from '../../../operation/actor.ts'
-import type { Arrived } from '../stages.ts'
+import type { Arrived } from '../request.ts'
 import type { ConsoleDoor } from './console-door.ts'
 
 /** Who is signed in to the console. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../../config.ts'
 import { ApiError, forbidden } from '../../../errors.ts'
-import type { Arrived } from '../stages.ts'
+import type { Arrived } from '../request.ts'
 
 /** The header that a page of another origin cannot send: the browser would ask us first, and we would say no. */
 const HEADER = 'x-moorage-console'

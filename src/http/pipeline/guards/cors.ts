@@ -1,6 +1,6 @@
 import type { Cors, Gate } from '../../../security/gate.ts'
 import type { Rendered } from '../../dialects/dialect.ts'
-import type { Arrived } from '../stages.ts'
+import type { Arrived } from '../request.ts'
 import { passesGate } from './pass-gate.ts'
 
 const EXPOSED = [

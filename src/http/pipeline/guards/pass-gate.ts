@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { ApiError, forbidden } from '../../../errors.ts'
 import type { Gate } from '../../../security/gate.ts'
-import type { Arrived } from '../stages.ts'
+import type { Arrived } from '../request.ts'
 
 /** Checks what the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
 export function passGate(arrived: Arrived, gate: Gate, time: number): void {

@@ -2,7 +2,7 @@ import type { Config } from '../../../config.ts'
 import { ApiError } from '../../../errors.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { Decision, RateLimiter } from '../../../security/limits/rate-limiter.ts'
-import type { Arrived, Known } from '../stages.ts'
+import type { Arrived, Known } from '../request.ts'
 
 /** Counts an authenticated request against the tier of its actor, and says in headers what is left. */
 export async function countRequest(

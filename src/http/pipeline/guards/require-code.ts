@@ -2,7 +2,7 @@ import { ApiError } from '../../../errors.ts'
 import { type Operation, protectedNames } from '../../../operation.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
-import type { Authorised } from '../stages.ts'
+import type { Authorised } from '../request.ts'
 
 /** Tries and spends a key's one-time code. Returns undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { ApiError } from '../../../errors.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
-import type { Arrived } from '../../pipeline/stages.ts'
+import type { Arrived } from '../../pipeline/request.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { withChallenge } from '../protected-resource.ts'

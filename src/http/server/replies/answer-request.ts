@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
-import type { NamedCall, Received, Rendered, Route, Wanted } from '../../dialects/dialect.ts'
+import type { CallRequest, NamedCall, Received, Rendered, Route } from '../../dialects/dialect.ts'
 import { isReplay, REPLAYED } from '../../pipeline/idempotency/replay.ts'
-import type { Authorised } from '../../pipeline/stages.ts'
+import type { Authorised } from '../../pipeline/request.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { callRunner } from './call-runner.ts'
@@ -40,7 +40,12 @@ async function answerNamed(
 }
 
 /** Sends the answer of one call: as one reply or as a stream of events. */
-function answerCall(front: Front, authorised: Authorised, wanted: Wanted, response: ServerResponse): Promise<void> {
+function answerCall(
+  front: Front,
+  authorised: Authorised,
+  wanted: CallRequest,
+  response: ServerResponse,
+): Promise<void> {
   const answer = wanted.mode === 'stream' ? answerAsStream : answerOnce
   return answer(front, authorised, wanted, response)
 }
@@ -48,7 +53,7 @@ function answerCall(front: Front, authorised: Authorised, wanted: Wanted, respon
 async function answerOnce(
   front: Front,
   authorised: Authorised,
-  wanted: Wanted,
+  wanted: CallRequest,
   response: ServerResponse,
 ): Promise<void> {
   const { requests } = front
@@ -64,7 +69,7 @@ async function answerOnce(
 async function answerAsStream(
   front: Front,
   authorised: Authorised,
-  wanted: Wanted,
+  wanted: CallRequest,
   response: ServerResponse,
 ): Promise<void> {
   const { edge, requests } = front
@@ -99,7 +104,7 @@ async function answerAsStream(
 }
 
 /** Runs the call. A stored reply to work that has gone on since is not given: the client hears how it stands now. */
-function run(front: Front, authorised: Authorised, wanted: Wanted, channel: ReplyChannel): Promise<Rendered> {
+function run(front: Front, authorised: Authorised, wanted: CallRequest, channel: ReplyChannel): Promise<Rendered> {
   const running = front.steps.run(authorised, wanted, channel)
   const { present } = wanted
   return present ? running.then((rendered) => atPresent(front, authorised, rendered, present)) : running
@@ -109,7 +114,7 @@ async function atPresent(
   { steps }: Front,
   authorised: Authorised,
   rendered: Rendered,
-  present: NonNullable<Wanted['present']>,
+  present: NonNullable<CallRequest['present']>,
 ): Promise<Rendered> {
   const call = isReplay(rendered.headers) ? present(rendered) : undefined
   if (!call) return rendered
@@ -117,7 +122,7 @@ async function atPresent(
   return { ...now, headers: { ...now.headers, [REPLAYED]: 'true' } }
 }
 
-function streamChannel(stream: EventStream, response: ServerResponse, { last_event_id }: Wanted): ReplyChannel {
+function streamChannel(stream: EventStream, response: ServerResponse, { last_event_id }: CallRequest): ReplyChannel {
   return {
     mode: 'stream',
     onHangUp: hangUpOf(response),

@@ -19,7 +19,7 @@ export type GuardedAgent = { id: string; name: string; gate: Gate }
 /** The values of the parameters in the path, by name. */
 export type PathParams = Readonly<Record<string, string>>
 
-/** The first stage: nothing is known about the request except what it says itself. */
+/** A request that has arrived: nothing is known about the request except what it says itself. */
 export type Arrived = {
   readonly message: IncomingMessage
   readonly dialect: Dialect
@@ -53,10 +53,10 @@ export type Arrived = {
   readonly span: Span | undefined
 }
 
-/** The second stage: who asks is known. */
+/** A request of which it is known who asks. */
 export type Known = { readonly arrived: Arrived; readonly actor: Actor }
 
-/** The third stage, one for each call in the request: the actor may have this operation on this agent. */
+/** A call that was let in. A request may have several: the actor may have this operation on this agent. */
 export type Authorised = {
   readonly arrived: Arrived
   readonly actor: Actor

@@ -1,13 +1,13 @@
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Lease } from '../storage/leases/lease.ts'
 
-type More = Partial<Pick<Unwritten, 'lease' | 'lost' | 'ended'>>
+type More = Partial<Pick<PendingEntry, 'lease' | 'lost' | 'ended'>>
 
 /**
  * What an operation without a transaction has done but not written yet. The caller of the operation writes the entry
  * and then answers. The reply to a request that may be repeated is part of the same commit.
  */
-export class Unwritten {
+export class PendingEntry {
   readonly entry: JournalEntry
   /**
    * The data of the reply. If it is an error, it is thrown after the entry is written, and is not stored for repeated
