@@ -54,7 +54,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { storage, log, now } = parts
   await freeLeases(parts)
   await adoptRestored(storage.db)
-  const limiter = opened.adopt(await openLimiter(config.redis.url, now, log), (open) => open.close())
+  const limiter = opened.adopt(await openLimiter(config.redis.url, parts), (open) => open.close())
   const { isShared } = limiter
   if (isShared) parts.telemetry.gauge('moorage_redis_up', 'Whether Redis answers', () => Number(isShared()))
   const keys = keyVerifier(parts)

@@ -6,8 +6,15 @@ import { sharedLimiter } from './shared-limiter.ts'
 /** `isShared` says whether all nodes count together now. It is undefined where there is no Redis. */
 export type OpenLimiter = RateLimiter & { isShared?: () => boolean }
 
+type LimiterNeeds = {
+  now: () => number
+  log: Logger
+  /** How many nodes serve the same database. */
+  nodes: { readonly live: number }
+}
+
 /** Rates are counted in Redis, for all nodes together, where there is one. */
-export async function openLimiter(url: string | undefined, now: () => number, log: Logger): Promise<OpenLimiter> {
+export async function openLimiter(url: string | undefined, { now, log, nodes }: LimiterNeeds): Promise<OpenLimiter> {
   const local = localLimiter(now)
   if (url === undefined) return local
   // Loaded here, so that only services with a Redis wait for it.
@@ -25,5 +32,5 @@ export async function openLimiter(url: string | undefined, now: () => number, lo
     back: 'Redis answers again: the nodes limit rates together',
   })
   connection.on('error', (err) => outage.failed(err))
-  return { ...sharedLimiter(connection, local, outage), isShared: () => !outage.isOn }
+  return { ...sharedLimiter(connection, local, outage, () => nodes.live), isShared: () => !outage.isOn }
 }

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
 import type { Outage } from '../../lib/work/outage.ts'
-import { NodeCount } from './node-count.ts'
 import { type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
 /**
@@ -20,14 +19,22 @@ if granted > 0 then
 end
 return { string.format('%.0f', start), string.format('%.0f', time) }`
 
+const PING_MS = 1_000
+
 type Asked = { rate: Rate; resolve: (decision: Decision) => void }
 
 /**
  * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
  * answer, each node gives out its share of every limit, so that all nodes together still keep it.
  */
-export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage): RateLimiter {
-  const nodes = new NodeCount(redis, (err) => (err === undefined ? outage.works() : outage.failed(err)))
+export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, nodes: () => number): RateLimiter {
+  const ping = () =>
+    redis.ping().then(
+      () => outage.works(),
+      (err) => outage.failed(err),
+    )
+  const pinging = setInterval(ping, PING_MS).unref()
+  redis.on('ready', ping)
   let asked = new Map<string, Asked[]>()
 
   const ask = async (key: string, waiting: Asked[]) => {
@@ -44,7 +51,7 @@ export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage):
       }
     } catch (error) {
       outage.failed(error)
-      for (const { rate: own, resolve } of waiting) resolve(await local.take(key, shareOf(own, nodes.count)))
+      for (const { rate: own, resolve } of waiting) resolve(await local.take(key, shareOf(own, nodes())))
     }
   }
 
@@ -63,14 +70,14 @@ export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage):
         else asked.set(key, [{ rate, resolve }])
       }),
     async close() {
-      await nodes.close()
+      clearInterval(pinging)
       redis.disconnect()
       await local.close()
     },
   }
 }
 
-/** What one of so many nodes gives out. At least one request passes, or its key could not be used here at all. */
+/** What one of several nodes gives out. At least one request passes, or its key could not be used here at all. */
 function shareOf({ perMinute, burst }: Rate, nodes: number): Rate {
   return { perMinute: perMinute / nodes, burst: Math.max(1, Math.floor(burst / nodes)) }
 }

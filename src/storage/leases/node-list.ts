@@ -84,6 +84,11 @@ export class NodeList {
     return [...own, ...others].map((one) => ({ ...one, status: one.seen_at < silent_before ? 'silent' : 'live' }))
   }
 
+  /** How many there are, as far as this one has heard. */
+  get live(): number {
+    return 1 + [...this.#heard.values()].filter(({ isDead }) => !isDead).length
+  }
+
   get #isShared(): boolean {
     return this.#options.storage.engine === 'postgres'
   }
