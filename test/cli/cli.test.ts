@@ -3,10 +3,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { shellOfAdmin } from '../support/clients/cli.ts'
+import { startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 
 describe('moorage, from an empty folder', () => {
-  const { shell } = shellOfAdmin()
+  const { service, shell } = shellOfAdmin()
   const ok = async (...args: string[]) => {
     const { code, stdout, stderr } = await shell().moorage(args)
     assert.equal(code, 0, `${args.join(' ')}\n${stdout}${stderr}`)
@@ -135,6 +136,33 @@ describe('moorage, from an empty folder', () => {
     assert.deepEqual(
       linesOf(stdout).map((line) => JSON.parse(line)),
       entries,
+    )
+  })
+
+  test('logs -f prints an entry once that is stored between its first two looks', async (t) => {
+    await ok('agents', 'create', 'sudden')
+    const seen = new AbortController()
+    let looks = 0
+    const between = await startLocalServer(async ({ url = '', headers }, response) => {
+      if (/\/logs\?/.test(url)) looks += 1
+      // It has seen where the log ends. This entry is after that, and among the latest that it reads now.
+      if (looks === 2) await ok('invoke', 'sudden', 'between')
+      if (looks === 4) seen.abort()
+      const reply = await fetch(service().url + url, { headers: { Authorization: headers.authorization ?? '' } })
+      response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(await reply.text())
+    })
+    t.after(between.close)
+    const { code, stdout, stderr } = await shell().moorage(['logs', 'sudden', '-f', '--json'], {
+      env: { MOORAGE_URL: between.url },
+      stop: seen.signal,
+    })
+    assert.equal(code, 130, stderr)
+    assert.deepEqual(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+      JSON.parse((await ok('logs', 'sudden', '--json')).stdout),
     )
   })
 

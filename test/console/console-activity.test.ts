@@ -93,6 +93,26 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
+  test('how long a run took, in the units in which people say it', async () => {
+    await createAgent(service(), 'timed')
+    const took = { '999 ms': 999, '9.99 s': 9_990, '10.0 s': 9_996, '59.9 s': 59_940, '1 min 0 s': 59_960 }
+    const longer = { '1 min 1 s': 61_000, '2 min 0 s': 119_600, '2 min 5 s': 125_400, '90 min 0 s': 5_400_000 }
+    const texts = Object.entries({ ...took, ...longer })
+    for (const [i, [, duration_ms]] of texts.entries()) {
+      const { body } = await service().call('POST', '/v1/agents/timed/invoke', { body: { message: `run ${i}` } })
+      const runs = service().app.parts.storage.db.updateTable('invocations').set({ duration_ms })
+      await runs.where('id', '=', body.data.request_id).execute()
+    }
+    const { page, leave } = await visit('/activity?agent=timed')
+    for (const [i, [text]] of texts.entries()) {
+      await page
+        .getByRole('row', { name: `run ${i}` })
+        .getByRole('cell', { name: text, exact: true })
+        .waitFor()
+    }
+    await leave()
+  })
+
   test('a run that goes on can be cancelled', async () => {
     const script = { rules: [{ reply: 'at last', delay_ms: 30_000 }] }
     await createAgent(service(), 'slow', { model: 'builtin/script', script })

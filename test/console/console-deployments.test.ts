@@ -82,6 +82,19 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
+  test('the label that is proposed is free, also when an older one was deployed last', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'skipping' } })
+    for (const [i, version] of ['v10', 'v9'].entries()) {
+      await service().call('PATCH', '/v1/agents/skipping', { body: { temperature: i / 10 } })
+      const body = { environment: 'production', version }
+      assert.equal((await service().call('POST', '/v1/agents/skipping/deployments', { body })).status, 201)
+    }
+    const { page, leave } = await visit('/agents/skipping/deployments?open=deploy')
+    await page.getByRole('button', { name: /^Deploy v\d+ to production/ }).waitFor()
+    await page.getByRole('button', { name: 'Deploy v11 to production' }).waitFor()
+    await leave()
+  })
+
   test('what was made a moment ago was made just now, by a clock that is a little behind', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'prompt' } })
     const { page, leave } = await visit('/agents/prompt/deployments')

@@ -63,6 +63,16 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
+  test('the line at which older ones go on is there once', async () => {
+    await fillLog(service(), await createAgent(service(), 'edge'), 210)
+    const { page, leave } = await visit('/agents/edge/logs')
+    await page.getByText('line 209', { exact: true }).waitFor()
+    await scrollTo(page.getByRole('log'), 0)
+    await page.getByText('line 0', { exact: true }).waitFor()
+    assert.equal(await page.getByText('line 10', { exact: true }).count(), 1)
+    await leave()
+  })
+
   test('20,000 lines: few are in the page, older ones come by themselves, reload finds the place again', async () => {
     await fillLog(service(), await createAgent(service(), 'talker'), 20_000)
     const { page, settled, leave } = await visit('/agents/talker/logs')

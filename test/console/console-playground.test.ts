@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { inConsole } from '../support/console/console.ts'
 import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
 import { untilHolds } from '../support/running/until.ts'
+import { loseRun } from '../support/service/lose-run.ts'
 import { localProvider } from '../support/service/with-model.ts'
 import { approver } from '../support/slices/approvals.ts'
 import { createAgent } from '../support/slices/resources.ts'
@@ -35,6 +36,24 @@ inConsole(
       await leave()
       const { body } = await service().call('GET', '/v1/agents/sailor/invocations')
       assert.deepEqual([body.pagination.total, body.data[0].context.user_id], [1, 'ann'])
+    })
+
+    test('shows the text of a run that begins again, and no more what its dead attempt said', async () => {
+      const { body } = await service().call('POST', '/v1/agents/sailor/invoke', {
+        body: { message: 'How is the weather?', context: { session_id: 'play-again' } },
+        headers: { Prefer: 'respond-async' },
+      })
+      const dead = await model.next()
+      dead.say('Foggy')
+      const { page, leave } = await visit('/agents/sailor?session=play-again')
+      await page.getByText('Foggy', { exact: true }).waitFor()
+      await loseRun(service(), body.data.request_id)
+      const again = await model.next()
+      again.say('Bright')
+      await page.getByText('Bright', { exact: true }).waitFor()
+      again.finish()
+      await page.getByText('completed').waitFor()
+      await leave()
     })
 
     test('stops an answer, sends the message again, and edits it in a new session', async () => {

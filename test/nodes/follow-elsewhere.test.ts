@@ -88,6 +88,7 @@ describe('a run of another node', () => {
       clock.pass(5_000)
       await until('the other node is told so', () => repeated.length === said)
     }
+    clock.pass(4_900)
     await hears('a time')
     say()
     await until('it hears the end', () => heard.at(-1)?.event === 'done')

@@ -3,7 +3,9 @@ import { describe, test } from 'node:test'
 import project from '../../package.json' with { type: 'json' }
 import { readSamples } from '../support/clients/prometheus.ts'
 import { readDeployFile } from '../support/house/deploy-files.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
 import { ANY_ENGINE, type Service, startService, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
@@ -56,6 +58,29 @@ for (const engine of ANY_ENGINE) {
         assert.ok((after.get('moorage_database_connections{state="idle"}') ?? 0) > 0)
         assert.ok((after.get('process_resident_memory_bytes') ?? 0) > 10_000_000)
       }))
+
+    test('tells how long requests, commits and calls to others took, in seconds', async (t) => {
+      const held = await holdRuns(t)
+      held.release()
+      const story = async (service: Service) => {
+        await createAgent(service, 'caller', held.agent)
+        const before = await scrape(service)
+        const started = performance.now()
+        const reply = await service.call('POST', '/v1/agents/caller/invoke', { body: { message: 'go' } })
+        assert.deepEqual([reply.status, held.count()], [200, 1], reply.text)
+        const after = await scrape(service)
+        const passed = (performance.now() - started) / 1000
+        for (const name of [
+          'moorage_http_request_duration_seconds_sum{operation="invokeAgent"}',
+          'moorage_outgoing_call_duration_seconds_sum{kind="tool"}',
+          'moorage_journal_commit_duration_seconds_sum',
+        ]) {
+          const took = (after.get(name) ?? 0) - (before.get(name) ?? 0)
+          assert.ok(took > 0 && took <= passed, `${name} has grown by ${took} in ${passed} s`)
+        }
+      }
+      await withService(engine, story, LOCAL_TOOLS)
+    })
 
     test('counts a run once, where its end is written, and the tokens of each attempt', () =>
       withService(engine, async (service) => {
@@ -150,6 +175,16 @@ describe('GET /metrics', () => {
       assert.doesNotMatch(text, /harbour|of-labels|nowhere|mrg_|agt_|key_/)
       // Prometheus keeps that label for summaries, and we have none.
       assert.doesNotMatch(text, /quantile/)
+    }))
+
+  test('a label may have any text: Prometheus reads it as it was', () =>
+    withService('sqlite', async (service) => {
+      const of = 'a "quoted" \\ word\nand a line'
+      service.app.parts.telemetry.gauge('moorage_odd', 'Odd', () => [{ labels: { of }, value: 1 }])
+      const { text } = await service.call('GET', '/metrics')
+      const odd = readSamples(text).find(({ name }) => name === 'moorage_odd')
+      // These are escaped as in JSON.
+      assert.equal(JSON.parse(`"${odd?.labels['of']}"`), of)
     }))
 
   test('answers without a key on a port of its own, where there is nothing else', async (t) => {

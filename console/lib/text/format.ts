@@ -36,12 +36,13 @@ export function clockText(time: string): string {
   return clock.format(Date.parse(time))
 }
 
+/** What rounds up to the next unit is told in that unit: `1 min 0 s`, and not `60.0 s`. */
 export function durationText(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–'
-  if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
-  const minutes = Math.floor(ms / 60_000)
-  return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`
+  if (ms < 999.5) return `${Math.round(ms)} ms`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9_995 ? 2 : 1)} s`
+  const seconds = Math.round(ms / 1000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
 export function countText(value: number | null | undefined): string {
