@@ -108,6 +108,9 @@ async function run() {
   // A service under test must not find the developer's own servers by accident.
   delete env.DATABASE_URL
   delete env.REDIS_URL
+  // Nor may a proxy of this machine come between a test and what it starts on loopback.
+  delete env.NODE_USE_ENV_PROXY
+  env.NO_PROXY = env.no_proxy = ['127.0.0.1', 'localhost', '::1', process.env.NO_PROXY ?? process.env.no_proxy].join()
 
   const flags = [`--test-concurrency=${SIDE_BY_SIDE}`, `--test-timeout=${TEST_LIMIT_MS}`, '--test-reporter=spec']
   const filters = options.map((option) => (option === '--only' ? '--test-only' : option))
