@@ -34,7 +34,7 @@ inConsole(
       const runs = [await begin('ask me', 'waiting'), await begin('ask me again', 'waiting')]
       runs.push(await begin('go up', 'running'))
       await until('the run has come to its tool', async () => held.count() === 1)
-      const { page, settled, leave } = await visit('/agents/winch/settings', { isHurried: true })
+      const { page, leave } = await visit('/agents/winch/settings', { isHurried: true })
       await page.getByText('Its runs are cancelled, it refuses messages, and its schedules wait.').waitFor()
       const pause = page.getByRole('button', { name: 'Pause …' })
       await pause.click()
@@ -46,7 +46,7 @@ inConsole(
         '4 runs are cancelled at once: 1 running, 1 queued, 2 waiting for a person. This cannot be taken back.'
       await dialog.getByText(four).waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
-      await settled()
+      await dialog.waitFor({ state: 'hidden' })
       const { body } = await service().call('GET', '/v1/agents/winch')
       assert.equal(body.data.status, 'running')
 

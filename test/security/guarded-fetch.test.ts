@@ -188,7 +188,7 @@ describe('the guarded client as a fetch', () => {
   test('a proxy from the environment is not used', async (t) => {
     const proxy = await receive(t, (_request, response) => void response.end('proxy'))
     const { url } = await receive(t, (_request, response) => void response.end('direct'))
-    const restore = http.setGlobalProxyFromEnv({ http_proxy: proxy.url })
+    const restore = http.setGlobalProxyFromEnv({ http_proxy: proxy.url, no_proxy: 'elsewhere.test' })
     try {
       assert.equal(await (await fetch(url)).text(), 'proxy')
       assert.equal(await (await local(url)).text(), 'direct')

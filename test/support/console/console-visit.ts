@@ -144,7 +144,7 @@ function watch(page: Page, origin: string) {
 
 /** Shorter than this are waits for typing, longer than this is how long a message is shown. */
 const LIVE_MS = { from: 1_400, to: 6_000 }
-const HURRIED_MS = 150
+const HURRIED_MS = 300
 const HURRY = `{
   const later = setTimeout
   globalThis.setTimeout = (work, ms, ...args) =>
