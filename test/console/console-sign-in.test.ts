@@ -23,6 +23,27 @@ inConsole('signing in to the console', (visit, service) => {
     await leave()
   })
 
+  test('the next reader is shown nothing that the one before had loaded', async () => {
+    const { page, leave, expect } = await visit('/')
+    await page.getByRole('link', { name: 'hello' }).waitFor()
+    // What the page has asked for just before is refused.
+    expect(/status of 401/)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    const { secret } = await createKey(service(), { role: 'viewer' })
+    const answered = Promise.withResolvers<void>()
+    await page.route('**/v1/**', async (route) => {
+      await answered.promise
+      await route.continue()
+    })
+    await page.getByLabel('API key').fill(secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    assert.equal(await page.getByRole('link', { name: 'hello' }).count(), 0)
+    answered.resolve()
+    await page.getByRole('link', { name: 'hello' }).waitFor()
+    await leave()
+  })
+
   test('a wrong key is refused with the reason and the request id', async () => {
     const { page, leave, expect } = await visit('/', { key: null })
     expect(/status of 401/)

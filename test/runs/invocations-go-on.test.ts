@@ -18,8 +18,8 @@ async function begin(service: Service, fields: object) {
   const key = randomUUID()
   const db = () => service.app.parts.storage.db
   return {
-    send: (to = service): Promise<Reply> =>
-      to.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers: { 'Idempotency-Key': key } }),
+    send: (to = service, message = 'go'): Promise<Reply> =>
+      to.call('POST', `/v1/agents/${agent}/invoke`, { body: { message }, headers: { 'Idempotency-Key': key } }),
     /** A run that has no step yet goes on with what the agent is by then. */
     answerSoon: (at = service) => at.call('PATCH', `/v1/agents/${agent}`, { body: answering(1) }),
     stored: () =>
@@ -116,6 +116,8 @@ onBothEngines(
       await answerSoon()
       await service().restart()
       for (const reply of sent) assertGoesOn(await reply)
+      const other = await send(service(), 'something else')
+      assert.deepEqual([other.status, other.body.error.code], [422, 'idempotency_key_reused'])
       assert.equal((await send()).status, 200)
       assert.equal((await runs()).length, 1)
     })

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
+import { readSamples } from '../support/clients/prometheus.ts'
 import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
+import { writeMemory } from '../support/slices/memory.ts'
 
 type SeenCall = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
 
@@ -36,10 +38,16 @@ for (const engine of ANY_ENGINE) {
       const { status, text } = await service.call('POST', '/v1/agents', { body })
       assert.equal(status, 201, text)
     }
-    const queue = async (agent: string): Promise<string> => {
-      const headers = { Prefer: 'respond-async' }
-      const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+    const queue = async (agent: string, context: object = {}): Promise<string> => {
+      const asked = { body: { message: 'go', context }, headers: { Prefer: 'respond-async' } }
+      const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, asked)
       return `/v1/agents/${agent}/invocations/${body.data.request_id}`
+    }
+    /** The context of a user of whom the agent remembers something. */
+    const known = async (agent: string) => {
+      const context = { user_id: 'ada' }
+      await writeMemory(service, agent, [{ content: 'Ada likes to go', context }])
+      return context
     }
     const receiptOf = async (path: string) => (await service.call('GET', path)).body.data
     const ended = async (path: string) => {
@@ -80,16 +88,17 @@ for (const engine of ANY_ENGINE) {
       await newAgent('slow')
       model.reply({ text: ['Wait'], calls: [{ name: 'read', arguments: {} }] }, { breaks: 'silence' })
       const asked = model.requests.length
-      const path = await queue('slow')
-      await until('two steps', async () => (await receiptOf(path)).steps.length === 2)
+      // What is recalled is a step, too, and is stored together with the first answer.
+      const path = await queue('slow', await known('slow'))
+      await until('three steps', async () => (await receiptOf(path)).steps.length === 3)
       await until('the model is asked again', () => model.requests.length === asked + 2)
       const { status, response, steps, tokens_used } = await receiptOf(path)
       assert.deepEqual(
         [status, response, steps.map(({ kind }: { kind: string }) => kind), tokens_used],
-        ['running', null, ['model', 'tool'], 15],
+        ['running', null, ['recall', 'model', 'tool'], 15],
       )
       const list = await service.call('GET', '/v1/agents/slow/invocations?status=running')
-      assert.equal(list.body.data[0].steps.length, 2)
+      assert.equal(list.body.data[0].steps.length, 3)
       assert.equal((await service.call('POST', `${path}/cancel`)).status, 200)
       const cancelled = await receiptOf(path)
       assert.deepEqual([cancelled.status, cancelled.response], ['cancelled', 'Wait'])
@@ -127,6 +136,65 @@ for (const engine of ANY_ENGINE) {
           ['model', 2],
         ],
       )
+    })
+
+    test('of a run that waits in between cost what they cost, once, and the wait costs nothing', async () => {
+      await newAgent('parted')
+      const tokens = async () => {
+        const samples = readSamples((await service.call('GET', '/metrics')).text)
+        const spent = samples.filter(({ name }) => name === 'moorage_tokens_total')
+        return Object.fromEntries(spent.map(({ labels, value }) => [labels['direction'], value]))
+      }
+      const earlier = await tokens()
+      const answers = Promise.withResolvers<void>()
+      model.reset()
+      model.reply(
+        { calls: [{ name: 'read', arguments: {} }] },
+        { status: 429, headers: { 'retry-after': '3600' } },
+        { text: ['At last'] },
+      )
+      model.holdNext(answers.promise)
+      const path = await queue('parted', await known('parted'))
+      await until('the model is asked', () => model.requests.length === 1)
+      service.advance(7_000)
+      answers.resolve()
+      await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
+      service.advance(3_600_000)
+      service.app.jobs.wake()
+      const { response, duration_ms, tokens_used, steps } = await ended(path)
+      assert.deepEqual([response, tokens_used], ['At last', 30])
+      assert.deepEqual(
+        steps.map(({ kind, attempt }: Record<string, unknown>) => `${kind} ${attempt}`),
+        ['recall 1', 'model 1', 'tool 1', 'wait 1', 'recall 2', 'model 2'],
+      )
+      assert.ok(duration_ms >= 7_000 && duration_ms < 3_600_000, `${duration_ms} ms`)
+      const spent = await tokens()
+      assert.deepEqual([spent['in'] - earlier['in'], spent['out'] - earlier['out']], [20, 10])
+    })
+
+    test('of a run that gets on make up for the nodes that died of it', async () => {
+      await newAgent('tenacious')
+      const answers = Promise.withResolvers<void>()
+      model.reset()
+      model.reply({ calls: [{ name: 'read', arguments: {} }] }, { breaks: 'silence' }, { text: ['Made it'] })
+      model.holdNext(answers.promise)
+      const path = await queue('tenacious')
+      const { db } = service.app.parts.storage
+      const change = (row: object) =>
+        db
+          .updateTable('invocations')
+          .set(row)
+          .where('id', '=', path.slice(path.lastIndexOf('/') + 1))
+          .execute()
+      await until('the model is asked', () => model.requests.length === 1)
+      // One more would be one too many.
+      await change({ lapses: 9 })
+      answers.resolve()
+      await until('it has got on', () => model.requests.length === 2)
+      await change({ owner: 'a dead node', lease_until: 0 })
+      service.app.jobs.wake()
+      const { status, response, attempts } = await ended(path)
+      assert.deepEqual([status, response, attempts], ['completed', 'Made it', 2])
     })
 
     test('a run that waits is cancelled at once when its agent is paused', async () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until, untilHolds } from '../support/running/until.ts'
-import { betweenNodes, onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { betweenNodes, onBothEngines, type Reply, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
@@ -209,7 +210,13 @@ onBothEngines('schedules', (service, engine) => {
       Array.from({ length: 20 }, () => createSchedule(service(), 'changed', { every: '1h', catch_up: 'one' })),
     )
     pass(service(), HOUR)
-    const replies = await Promise.all(made.map(({ id }) => patch('changed', id, { message: 'tock' })))
+    const changes: Promise<Reply>[] = []
+    for (const { id } of made) {
+      changes.push(patch('changed', id, { message: 'tock' }))
+      // One after the other, so that some come just between the reading of a tick and its taking.
+      await immediate()
+    }
+    const replies = await Promise.all(changes)
     assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([200]))
     const listed = async (): Promise<{ message: string; last_tick_at: string | null }[]> =>
       (await service().call('GET', '/v1/agents/changed/schedules?limit=100')).body.data
