@@ -1,3 +1,4 @@
+import { STATUS_OF } from '../src/errors.ts'
 import {
   type OpenApi,
   type OperationObject,
@@ -18,6 +19,8 @@ export function renderSdkApi(document: Pick<OpenApi, 'paths' | 'components'>): s
     ...schemas.flatMap(([name, schema]) => ['', ...docComment(schema.description, ''), declare(name, schema)]),
     '',
     "export type ErrorCode = ErrorReply['error']['code']",
+    '',
+    `export const STATUS_OF: Record<ErrorCode, number> = ${JSON.stringify(STATUS_OF)}`,
     '',
     'export type Operations = {',
     ...operations.map(operationType),

@@ -2170,6 +2170,8 @@ export type System = {
 
 export type ErrorCode = ErrorReply['error']['code']
 
+export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"idempotency_key_reused":422,"rate_limited":429,"headers_too_large":431,"server_error":500,"unavailable":503,"timeout":504}
+
 export type Operations = {
   /** Invoke an agent */
   invokeAgent: {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from './api.ts'
+import { type ErrorCode, STATUS_OF } from './api.ts'
 
 export type ErrorDetail = { field: string; error: string }
 
@@ -62,28 +62,6 @@ function bodyError(text: string): BodyError | undefined {
   } catch {
     return undefined
   }
-}
-
-const STATUS_OF: Record<ErrorCode, number> = {
-  invalid_request: 400,
-  unauthorized: 401,
-  mfa_required: 401,
-  forbidden: 403,
-  https_required: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  conflict: 409,
-  agent_paused: 409,
-  idempotency_key_in_use: 409,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  idempotency_key_reused: 422,
-  rate_limited: 429,
-  headers_too_large: 431,
-  server_error: 500,
-  unavailable: 503,
-  timeout: 504,
 }
 
 /** The code for a status; if there are several, the first. */

@@ -36,6 +36,25 @@ describe('the router', () => {
     assert.deepEqual(find('POST /v1/keys/self/rotate'), ['POST /v1/keys/{key_id}/rotate', { key_id: 'self' }])
   })
 
+  test('names the methods of a path, also where its escapes cannot be read', () => {
+    assert.deepEqual(
+      router.methods('/v1/keys/self', () => true),
+      ['GET', 'DELETE'],
+    )
+    assert.deepEqual(
+      router.methods('/v1/keys/self', (value) => value.startsWith('DELETE')),
+      ['DELETE'],
+    )
+    assert.deepEqual(
+      router.methods('/v1/keys/%E0%A4%A', () => true),
+      ['GET', 'DELETE'],
+    )
+    assert.deepEqual(
+      router.methods('/v1/keys/', () => true),
+      [],
+    )
+  })
+
   test('reads escapes of parameters after the path was taken apart, and takes no escape for a fixed word', () => {
     assert.deepEqual(find('GET /v1/keys/a%2Fb%20%C3%BC'), ['GET /v1/keys/{key_id}', { key_id: 'a/b ü' }])
     assert.equal(find('GET /v1/%6Beys'), undefined)

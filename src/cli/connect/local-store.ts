@@ -10,6 +10,7 @@ import { moorage, type PathRoute } from '../../http/dialects/moorage.ts'
 import { validate } from '../../http/input/validate.ts'
 import { runOperation } from '../../http/pipeline/run-operation.ts'
 import { toApiError } from '../../http/pipeline/to-api-error.ts'
+import { Router } from '../../http/server/router.ts'
 import { createLog } from '../../lib/log.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Parts } from '../../operation/parts.ts'
@@ -78,14 +79,16 @@ export function readConfig(
 
 export function localFetch(parts: Parts): Fetch {
   const actor = localActor(parts.config)
-  // The path with the most literal words wins: in /v1/keys/self, `self` is not the id of a key.
-  const routes = moorage.routes(operations).toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
+  const routes = new Router<PathRoute>()
+  for (const route of moorage.routes(operations)) routes.add(route.method, route.path, route)
   return async (url, { method = 'GET', body }) => {
     const request_id = parts.newId('req', parts.now())
     const { pathname, search } = new URL(url)
     let reply: Rendered
     try {
-      const [route, params] = find(routes, method, pathname)
+      const found = routes.find(method, pathname)
+      if (!found) throw new ApiError('not_found', 'No such path')
+      const { value: route, params } = found
       reply = await run(parts, route, { actor, request_id, path: pathname, params, query: search.slice(1), body })
     } catch (error) {
       reply = moorage.error(toApiError(error, parts.log, request_id), request_id)
@@ -135,18 +138,6 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
     closedAgents: async () => [],
   }
   return runOperation(parts, call, PLAIN_REPLY)
-}
-
-function find(routes: readonly PathRoute[], method: string, path: string): [PathRoute, Record<string, string>] {
-  for (const route of routes) {
-    const pattern = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
-    const match = route.method === method && pattern.exec(path)
-    if (match) {
-      const params = Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)])
-      return [route, Object.fromEntries(params)]
-    }
-  }
-  throw new ApiError('not_found', 'No such path')
 }
 
 /** A person who may open the store may do everything. */

@@ -15,7 +15,8 @@ import { AgentChanges } from './agent-changes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { OpenStreams } from './open-streams.ts'
 import { RequestLog } from './request-log.ts'
-import { routeCheck } from './require-route.ts'
+import { requireRoute } from './require-route.ts'
+import { Router } from './router.ts'
 import { checkBodyHeaders, checkTransport } from './transport.ts'
 
 /** What the server keeps and uses for every request. */
@@ -23,7 +24,8 @@ export type Front = {
   edge: Edge
   steps: Pipeline
   routes: readonly Route[]
-  requireRoute(arrived: Arrived): Route
+  /** Where requests go. */
+  endpoints: Router<Endpoint>
   trusted: IpList
   requests: RequestLog
   agentChanges: AgentChanges
@@ -38,7 +40,7 @@ export function openFront(edge: Edge): Front {
     edge,
     steps,
     routes,
-    requireRoute: routeCheck(routes, edge.console !== undefined),
+    endpoints: new Router(),
     trusted: ipList(config.server.trustedProxies),
     requests: new RequestLog(edge.parts),
     agentChanges: new AgentChanges(storage),
@@ -96,7 +98,7 @@ function beginRequest(tracer: Tracer, { message, route, path, secure }: Arrived)
  * request is refused. Returns undefined for a page.
  */
 export async function letIn(
-  { edge, steps, requireRoute }: Front,
+  { edge, steps, endpoints }: Front,
   arrived: Arrived,
   { open, probe }: Endpoint,
 ): Promise<Authorised | undefined> {
@@ -114,7 +116,7 @@ export async function letIn(
   const identify = async () => {
     const known = await steps.authenticate(arrived)
     await steps.count(known)
-    return steps.authorise(known, requireRoute(arrived).operation, arrived.params)
+    return steps.authorise(known, requireRoute(endpoints, arrived).operation, arrived.params)
   }
   const limit = arrived.route?.operation.knownWithinMs
   const authorised = await (limit === undefined ? identify() : within(limit, identify()))

@@ -7,20 +7,6 @@ import { probePages, type Unready } from './probe-pages.ts'
 import { type ServedPage, sendPage } from './replies/send-page.ts'
 import type { Router } from './router.ts'
 
-/** The paths that answer GET without a key. */
-export const OPEN_PATHS = [
-  '/',
-  '/healthz',
-  '/health',
-  '/readyz',
-  '/v1/openapi.json',
-  '/docs',
-  '/docs/reference.css',
-  '/docs/reference.js',
-  '/docs/send.js',
-  '/llms.txt',
-]
-
 /** Shown to people who open the service's address in a browser, where there is no console. */
 const WELCOME: ServedPage = {
   status: 302,

@@ -46,6 +46,12 @@ export class Router<T> {
     for (let i = 0; i < values.length; i++) params[end.names[i] as string] = decodeURIComponent(values[i] as string)
     return { value: end.value, params }
   }
+
+  /** The methods under which the path leads to something that counts. */
+  methods(path: string, counts: (value: T) => boolean): string[] {
+    const found = endsOf(this.#root, path.split('/'), 0).flatMap((ends) => [...ends])
+    return [...new Set(found.filter(([, { value }]) => counts(value)).map(([method]) => method))]
+  }
 }
 
 function newBranch<T>(): Branch<T> {
@@ -69,4 +75,12 @@ function search<T>(
   const below = search(branch.parameter, method, words, at + 1, values)
   if (!below) values.pop()
   return below
+}
+
+/** What ends at a path: under its words, and where parameters take their place. */
+function endsOf<T>(branch: Branch<T>, words: string[], at: number): Branch<T>['ends'][] {
+  const word = words[at]
+  if (word === undefined) return [branch.ends]
+  const next = [branch.words.get(word), word === '' ? undefined : branch.parameter]
+  return next.flatMap((below) => (below ? endsOf(below, words, at + 1) : []))
 }

@@ -20,7 +20,7 @@ import { addProtectedResources } from './protected-resource.ts'
 import { answerFailure } from './replies/answer-failure.ts'
 import { answerRequest } from './replies/answer-request.ts'
 import { send } from './replies/send.ts'
-import { type FoundPath, Router } from './router.ts'
+import type { FoundPath, Router } from './router.ts'
 import { badTarget, lostId } from './transport.ts'
 
 export type Server = {
@@ -42,7 +42,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   const front = openFront(edge)
   const { server, connections } = early
   connections.onFlood = (socket) => front.requests.flood(socket)
-  const endpoints = new Router<Endpoint>()
+  const { endpoints } = front
   for (const route of front.routes) endpoints.add(route.method, route.path, { route })
   addOpenRoutes(endpoints, edge, async () => {
     const reason = connections.closing ? 'the service is stopping' : await store.problem()
