@@ -20,7 +20,7 @@ type Span = {
   status: { code?: number }
 }
 
-type Metric = { name: string; histogram: { dataPoints: { explicitBounds: number[] }[] } }
+type Metric = { name: string; histogram: { dataPoints: { explicitBounds: number[]; sum: number }[] } }
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const CALLER = 'b7ad6b7169203331'
@@ -105,12 +105,15 @@ describe('OpenTelemetry', () => {
     model.reset()
     toolHeaders.length = 0
     model.reply({ calls: [{ name: 'depth', arguments: {} }] }, { text: ['twelve metres'] })
+    let passed = 0
     const collector = await told({}, async (service) => {
       await createAgent(service, 'pilot', sounding())
+      const started = performance.now()
       const { status } = await service.call('POST', '/v1/agents/pilot/invoke', {
         body: { message: SECRET_MESSAGE, context: { session_id: 'session-1' } },
         headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
       })
+      passed = (performance.now() - started) / 1000
       assert.equal(status, 200)
     })
     const spans = collector.spans().filter(({ traceId }) => traceId === TRACE)
@@ -171,6 +174,9 @@ describe('OpenTelemetry', () => {
         ],
       },
     )
+    const took = collector.metrics().find(({ name }) => name === 'gen_ai.client.operation.duration')
+    const seconds = took?.histogram.dataPoints.reduce((sum, point) => sum + point.sum, 0) ?? 0
+    assert.ok(seconds > 0 && seconds <= passed, `${seconds} of ${passed} s`)
     for (const { headers, body } of collector.bodies) {
       assert.equal(headers['x-collector-key'], 'let me in')
       assert.match(body, /deployment\.environment\.name/)
