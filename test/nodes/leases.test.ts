@@ -43,7 +43,7 @@ onBothEngines(
       const { now } = service().app.parts
       await change(id, { lease_until: now() + 5_000 })
       service().app.jobs.wake()
-      await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > now() + 20_000, 5_000)
+      await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > now() + 20_000)
       await service().call('POST', `/v1/agents/${agent}/invocations/${id}/cancel`)
       assert.equal((await reply).status, 409)
     })

@@ -286,7 +286,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
       // Ends the question that waits.
       await invoke(service(), 'hello')
       // A question that found nothing waits for up to 5 s.
-      await until('it notices', () => told().stderr.includes('listens again'), 10_000)
+      await until('it notices', () => told().stderr.includes('listens again'))
       receiver.taken.length = 0
       await invoke(service(), 'hello')
       await until('it is forwarded', () => receiver.taken.length > 0)
