@@ -1965,6 +1965,11 @@ export type Self = {
   })[]
   /** The tier of a key that it makes without naming one */
   default_tier: string
+  /** The roles that keys made by this one may have */
+  roles: ({
+    name: string
+    permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
+  })[]
   expires_at: string | null
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { Permission } from '../security/permissions.ts'
+import { coversAll, Permission } from '../security/permissions.ts'
 import { Time } from '../shapes.ts'
 import { defaultTierFor, mayGiveTier } from './key-tiers.ts'
 import * as keys from './store.ts'
@@ -25,11 +25,14 @@ export const getSelf = operation({
         .array(z.object({ name: z.string(), requests_per_minute: z.int(), burst: z.int() }))
         .describe('The tiers that keys made by this one may have, the slowest first'),
       default_tier: z.string().describe('The tier of a key that it makes without naming one'),
+      roles: z
+        .array(z.object({ name: z.string(), permissions: z.array(Permission) }))
+        .describe('The roles that keys made by this one may have'),
       expires_at: Time.nullable(),
     })
     .meta({ id: 'Self' }),
 
-  async run(_input, { db, actor, config: { limits } }: Needs<'db' | 'actor' | 'config'>) {
+  async run(_input, { db, actor, config: { limits, roles } }: Needs<'db' | 'actor' | 'config'>) {
     const key = actor.kind === 'key' ? await keys.get(db, actor.id) : undefined
     const { scope, permissions, ...self } = actor
     return {
@@ -42,6 +45,9 @@ export const getSelf = operation({
         .map(([tier, { requestsPerMinute, burst }]) => ({ name: tier, requests_per_minute: requestsPerMinute, burst }))
         .toSorted((a, b) => a.requests_per_minute - b.requests_per_minute),
       default_tier: defaultTierFor(actor, limits),
+      roles: Object.entries(roles)
+        .filter(([, held]) => coversAll(permissions, held))
+        .map(([role, held]) => ({ name: role, permissions: [...held] })),
     }
   },
 })

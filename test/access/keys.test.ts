@@ -323,6 +323,8 @@ onBothEngines('keys', (service) => {
           { name: 'pro', requests_per_minute: 1000, burst: 2000 },
         ],
         default_tier: 'pro',
+        // A key that may only delete can give no role.
+        roles: [],
         expires_at,
       },
     })

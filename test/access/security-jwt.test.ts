@@ -42,6 +42,7 @@ onAnyEngine(
         tier: 'free',
         tiers: [{ name: 'free', requests_per_minute: 60, burst: 100 }],
         default_tier: 'free',
+        roles: [{ name: 'viewer', permissions: ['read'] }],
       })
       assert.ok(Date.parse(expires_at) > Date.now())
     })

@@ -52,6 +52,45 @@ inConsole(
       await leave()
     })
 
+    test('roles are those of the service; what is wrong stands at its field, and what was done is told', async () => {
+      const { page, leave, expect } = await visit('/keys')
+      await page.getByRole('button', { name: 'New key' }).click()
+      const dialog = page.getByRole('dialog', { name: 'New key' })
+      const role = dialog.getByLabel('Role')
+      const offered = ['admin', 'developer', 'viewer', 'caller', 'approver', 'harbour-master', 'none']
+      assert.deepEqual(await role.locator('option').allTextContents(), offered)
+      assert.equal(await role.inputValue(), 'caller')
+      await role.selectOption('harbour-master')
+      for (const [permission, isHeld] of Object.entries({ read: true, manage: true, invoke: false, write: false })) {
+        assert.equal(await dialog.getByRole('checkbox', { name: new RegExp(`^${permission}`) }).isChecked(), isHeld, permission)
+      }
+      await dialog.getByLabel('Name').fill('harbour')
+      expect(/400/)
+      await dialog.getByLabel('Agent', { exact: true }).fill('no-such-agent')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      const agent = dialog.getByLabel('Agent', { exact: true })
+      await dialog.getByText('no such agent').waitFor()
+      assert.equal(await agent.getAttribute('aria-invalid'), 'true')
+      // Told at its field, and therefore not again at the end of the form.
+      assert.equal(await dialog.getByRole('alert').count(), 0)
+      await agent.fill('')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('dialog', { name: 'The secret of harbour' }).waitFor()
+      await leave()
+    })
+
+    test('underscores of a placeholder can be seen', async () => {
+      const { page, leave } = await visit('/keys')
+      const shown = async (placeholder: string) => {
+        await page.evaluate((text) => {
+          document.body.innerHTML = `<input class="mono" aria-label="Secret" placeholder="${text}">`
+        }, placeholder)
+        return (await page.getByLabel('Secret').screenshot()).toString('base64')
+      }
+      assert.notEqual(await shown('____'), await shown(''))
+      await leave()
+    })
+
     test('a key is rotated, gets a second factor by its QR code, and is revoked', async () => {
       const admin = await createKey(service(), { name: 'boss', permissions: ['read', 'manage', 'invoke'] })
       const app = await enrol(service(), admin.id)
@@ -83,6 +122,7 @@ inConsole(
 
       await page.getByRole('button', { name: 'Revoke' }).click()
       await page.getByRole('button', { name: 'Revoke key' }).click()
+      await page.getByText('The key robot is revoked').waitFor()
       await page.getByText('revoked', { exact: true }).waitFor()
       assert.equal((await service().call('GET', '/v1/keys/self', { key: fresh })).status, 401)
       await leave()
@@ -174,5 +214,11 @@ inConsole(
       await leave()
     })
   },
-  { settings: { MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true', MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1' } },
+  {
+    settings: {
+      MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
+      MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1',
+      MOORAGE_ROLES: '{"harbour-master":["read","manage"]}',
+    },
+  },
 )

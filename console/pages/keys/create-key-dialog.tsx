@@ -22,14 +22,7 @@ const PERMISSIONS: { value: Permission; about: string }[] = [
   { value: 'manage', about: 'keys, audit log, the service itself' },
 ]
 
-/** What the roles of a service hold, unless its configuration changes them. */
-const ROLES: Record<string, Permission[]> = {
-  admin: ['read', 'write', 'delete', 'manage', 'approve'],
-  developer: ['read', 'write'],
-  viewer: ['read'],
-  caller: ['invoke'],
-  approver: ['read', 'approve'],
-}
+type Roles = Self['roles']
 
 type Props = { onClose(): void; onCreated(key: KeyWithSecret): void }
 
@@ -65,12 +58,17 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
           isRequired
           hasFocus
         />
-        <Select
-          label="As"
-          value={roleOf(permissions)}
-          choices={[...Object.keys(ROLES), ''].map((value) => ({ value, label: value || 'chosen below' }))}
-          onChange={(role) => setPermissions(ROLES[role] ?? permissions)}
-        />
+        {self && (
+          <Select
+            label="Role"
+            value={roleOf(permissions, self.roles)}
+            choices={[...self.roles.map((role) => role.name), ''].map((value) => ({ value, label: value || 'none' }))}
+            onChange={(chosen) =>
+              setPermissions(self.roles.find((role) => role.name === chosen)?.permissions ?? permissions)
+            }
+            hint="Ticks what keys of this role may do."
+          />
+        )}
         <Checks
           legend="It may"
           choices={PERMISSIONS}
@@ -116,10 +114,10 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
 }
 
 /** The role that holds exactly these permissions; empty if none does. */
-function roleOf(permissions: Permission[]): string {
+function roleOf(permissions: Permission[], roles: Roles): string {
   const isSame = (held: Permission[]) =>
     held.length === permissions.length && held.every((one) => permissions.includes(one))
-  return Object.keys(ROLES).find((role) => isSame(ROLES[role] ?? [])) ?? ''
+  return roles.find((role) => isSame(role.permissions))?.name ?? ''
 }
 
 /** `pro: 1,000 requests a minute, 2,000 at once` */

@@ -73,7 +73,7 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
           onClose={close}
           work={async () => {
             await service.keys.revoke(id)
-            toast(`${found.name} opens nothing any more`)
+            toast(`The key ${found.name} is revoked`)
             key.reload()
           }}
         >
