@@ -62,7 +62,11 @@ inConsole(
       assert.equal(await role.inputValue(), 'caller')
       await role.selectOption('harbour-master')
       for (const [permission, isHeld] of Object.entries({ read: true, manage: true, invoke: false, write: false })) {
-        assert.equal(await dialog.getByRole('checkbox', { name: new RegExp(`^${permission}`) }).isChecked(), isHeld, permission)
+        assert.equal(
+          await dialog.getByRole('checkbox', { name: new RegExp(`^${permission}`) }).isChecked(),
+          isHeld,
+          permission,
+        )
       }
       await dialog.getByLabel('Name').fill('harbour')
       expect(/400/)
@@ -82,9 +86,8 @@ inConsole(
     test('underscores of a placeholder can be seen', async () => {
       const { page, leave } = await visit('/keys')
       const shown = async (placeholder: string) => {
-        await page.evaluate((text) => {
-          document.body.innerHTML = `<input class="mono" aria-label="Secret" placeholder="${text}">`
-        }, placeholder)
+        const input = `<input class="mono" aria-label="Secret" placeholder="${placeholder}">`
+        await page.evaluate(`document.body.innerHTML = '${input}'`)
         return (await page.getByLabel('Secret').screenshot()).toString('base64')
       }
       assert.notEqual(await shown('____'), await shown(''))

@@ -21,13 +21,13 @@ const OUTCOME_UNKNOWN = {
  */
 export async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
   const asks: Ask[] = []
-  const ready: PendingCall[] = []
+  const ready: { pending: PendingCall; refusal: Refusal | undefined }[] = []
   for (const pending of calls) {
     const ask = await askFor(run, pending)
-    if (ask) asks.push(ask)
-    else ready.push(pending)
+    if (ask && 'call_id' in ask) asks.push(ask)
+    else ready.push({ pending, refusal: ask })
   }
-  const ended = await Promise.allSettled(ready.map((pending) => callTool(run, pending)))
+  const ended = await Promise.allSettled(ready.map(({ pending, refusal }) => callTool(run, pending, refusal)))
   if (run.deadline.stopped) throw new Stopped()
   for (const one of ended) if (one.status === 'rejected') throw one.reason
   if (asks.length > 0) waitForPeople(run, asks)
@@ -40,14 +40,18 @@ function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never
   throw new Waits(now() + seconds * 1000, asks)
 }
 
-async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | undefined> {
+type Refusal = { error: string }
+
+/** What a person is asked, or why the call is refused without asking a person. Otherwise it may be made. */
+async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | Refusal | undefined> {
   const { call, index, isInDoubt, decided } = pending
   if (index >= MAX_CALLS_PER_STEP || (decided && !isInDoubt)) return undefined
   const asked = await run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), {
     isInDoubt,
     isDecided: decided !== undefined,
   })
-  return asked && { ...asked, index, call_id: callIdOf(pending, run.left.steps) }
+  if (!asked || 'error' in asked) return asked
+  return { ...asked, index, call_id: callIdOf(pending, run.left.steps) }
 }
 
 /** A person may have changed them. */
@@ -59,12 +63,12 @@ function argumentsOf({ call, decided }: PendingCall): ToolArguments {
  * What a tool has done cannot be undone. The step is recorded even if the run ends here, because the receipt must show
  * it.
  */
-async function callTool(run: RunInProgress, pending: PendingCall): Promise<void> {
+async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refusal | undefined): Promise<void> {
   const { emit, keeper, left, log, now } = run
   const { call, index, decided } = pending
   const { id, name, arguments: asked } = shownCall(call)
   const started_at = now()
-  const result = await resultOf(run, pending)
+  const result = refusal ?? (await resultOf(run, pending))
   const duration_ms = now() - started_at
   if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
   else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })

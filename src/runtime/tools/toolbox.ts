@@ -19,9 +19,10 @@ export type Toolbox = {
   /** The names of the tools that the caller runs itself. */
   handed: ReadonlySet<string>
   /**
-   * What a person must decide before the call is made. Undefined for most calls, and for a call that would fail anyway.
+   * What a person must decide before the call is made, or the error of a call that must not be made. Undefined for most
+   * calls.
    */
-  askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | undefined>
+  askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | { error: string } | undefined>
   close(): Promise<void>
 }
 
@@ -160,14 +161,18 @@ function kindOfAsk(
   return isInDoubt && tool.retry === 'ask' ? 'retry' : undefined
 }
 
-/** Nobody is asked about a call that fails before it is made. */
+/**
+ * No person is asked about a call whose arguments do not fit. It is refused for good: the call itself checks them again,
+ * and a check that took too long now could pass then.
+ */
 async function askAbout(
   { definition: { name, input_schema }, approval }: RunTool,
   kind: AskKind,
   args: Record<string, unknown>,
   world: ToolWorld,
-): Promise<AskedCall | undefined> {
-  if (await argumentProblem(args, input_schema, world)) return undefined
+): Promise<AskedCall | { error: string }> {
+  const problem = await argumentProblem(args, input_schema, world)
+  if (problem) return { error: `Invalid arguments: ${problem}` }
   return {
     kind,
     tool: name,

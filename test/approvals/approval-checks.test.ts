@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { SchemaCheck } from '../../src/runtime/schemas/schema-check.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+import { refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
+
+onAnyEngine(
+  'a call that needs approval',
+  (service) => {
+    let till: Till
+    before(async () => {
+      till = await startTill()
+    })
+    after(() => till.close())
+
+    test('is not made if its arguments cannot be checked in time, although a second check would be quicker', async (t) => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const late = t.mock.method(SchemaCheck.prototype, 'check')
+      late.mock.mockImplementationOnce(async () => ({ outcome: 'undecided', why: 'time' }))
+      const { status, body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'one' } })
+      const problem = 'Invalid arguments: they took too long to be checked against the input_schema of this tool'
+      assert.deepEqual([status, body.data.response], [200, `Said: ${problem}`])
+      assert.equal(late.mock.callCount(), 1)
+      assert.deepEqual(till.refunds, [])
+    })
+  },
+  LOCAL_TOOLS,
+)
