@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
@@ -7,22 +7,13 @@ import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import type { AgentsTable } from '../storage/tables/agent-tables.ts'
 import type { Agent } from './agent.ts'
 import { readDefinition, readDescription, writeDefinition } from './definition.ts'
 
 const COLUMNS = ['seq', 'id', 'name', 'status', 'definition', 'security', 'auth', 'created_at', 'updated_at'] as const
 
-type AgentRow = {
-  seq: number
-  id: string
-  name: string
-  status: string
-  definition: string
-  security: string | null
-  auth: string | null
-  created_at: number
-  updated_at: number
-}
+type AgentRow = Pick<Selectable<AgentsTable>, (typeof COLUMNS)[number]>
 
 /** Finds an agent by id or name. */
 export async function find(db: Database, ref: string): Promise<Agent | undefined> {

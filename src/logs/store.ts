@@ -1,4 +1,4 @@
-import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type Selectable, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { redact, redactDeep } from '../lib/text/redact.ts'
 import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
@@ -200,14 +200,7 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   return Number(numDeletedRows)
 }
 
-export type LogRow = {
-  id: number
-  timestamp: number
-  level: number
-  request_id: string
-  message: string
-  metadata: string
-}
+export type LogRow = Pick<Selectable<Tables['logs']>, (typeof LOG_COLUMNS)[number]>
 
 export function fromRow({ id, timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
   return {

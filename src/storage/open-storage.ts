@@ -11,7 +11,7 @@ import {
   readAnnouncement,
 } from './database.ts'
 import type { JournalEntry } from './journal/entry.ts'
-import { changesOf, type OnCommit } from './journal/rows.ts'
+import type { OnCommit } from './journal/rows.ts'
 import { listen } from './postgres/change-listener.ts'
 import { DatabaseClock } from './postgres/database-clock.ts'
 import { groupedWrites } from './postgres/grouped-writes.ts'
@@ -148,9 +148,7 @@ export async function openStorage({
     },
     async write(entry) {
       if (entry.writes.length + (entry.endings?.length ?? 0) === 0) return true
-      const written = await write(db, entry)
-      if (written) forget(changesOf(entry.writes))
-      return written
+      return write(db, entry)
     },
     compare,
     emptyLog,

@@ -6,9 +6,8 @@ import { idSource } from '../../src/lib/id.ts'
 import type { Json } from '../../src/lib/json.ts'
 import { createLog } from '../../src/lib/log.ts'
 import type { JobAttempt, JobHandler } from '../../src/storage/jobs/job-handler.ts'
-import { enqueue, jobWrite, type NewJob, removeFailed } from '../../src/storage/jobs/jobs.ts'
+import { enqueue, type NewJob, removeFailed } from '../../src/storage/jobs/jobs.ts'
 import { openJobs } from '../../src/storage/jobs/run-jobs.ts'
-import { openJournal } from '../../src/storage/journal/journal.ts'
 import { until as untilTrue } from '../support/running/until.ts'
 import { startJobChild } from '../support/service/job-child.ts'
 import { onBothStores } from '../support/stores/store.ts'
@@ -92,23 +91,11 @@ onBothStores('jobs', (store) => {
     assert.deepEqual(await rows(kind), [])
   })
 
-  test('a job that comes with the journal wakes its lane', async () => {
-    const { run, seen, reached } = calls(2)
-    const { kind } = start({ run })
-    const journal = openJournal(store().storage, { backlog: 100 })
-    const job = (payload: Json) => jobWrite({ id: newId('job', now()), kind, payload, run_at: now() })
-    await journal.commit({ writes: [job('first'), job('second')] })
-    await reached
-    assert.deepEqual(seen.map(({ payload }) => payload).toSorted(), ['first', 'second'])
-  })
-
-  test('one job waits under a key, from the journal too; one that runs does not count', async () => {
+  test('one job waits under a key; one that runs does not count', async () => {
     const kind = 'keyed'
-    const journal = openJournal(store().storage, { backlog: 100 })
-    const job = (key: string, payload: Json) => jobWrite({ id: newId('job', now()), kind, key, payload, run_at: now() })
     assert.equal(await add({ kind, key: 'a', payload: 1 }), true)
     assert.equal(await add({ kind, key: 'a', payload: 2 }), false)
-    await journal.commit({ writes: [job('a', 3), job('b', 4), job('b', 5)] })
+    assert.equal(await add({ kind, key: 'b', payload: 4 }), true)
     assert.deepEqual(
       (await rows(kind)).map(({ key, payload }) => [key, payload]),
       [

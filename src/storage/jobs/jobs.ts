@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import type { Json } from '../../lib/json.ts'
 import type { TakenWork } from '../../lib/work/worker.ts'
 import { announce, type Database, engineOf } from '../database.ts'
-import type { BulkTable, Write } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
 
 /** Work that some node does at or after `run_at`, at least once. */
@@ -32,10 +31,6 @@ export type TakenJob = {
   lease: Lease
 }
 
-const COLUMNS = ['id', 'kind', 'key', 'payload', 'run_at', 'attempts'] as const
-const JOBS: BulkTable = { table: 'jobs', columns: COLUMNS, announces: 'jobs' }
-const KEYED_JOBS: BulkTable = { ...JOBS, merge: { key: ['kind', 'key'], add: [], max: [] } }
-
 /** Call this in the transaction that makes the work necessary. Returns false when the same work waits already. */
 export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   const inserted = await db
@@ -46,11 +41,6 @@ export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
     .executeTakeFirst()
   if (inserted) await announce(db, 'jobs')
   return inserted !== undefined
-}
-
-/** The job as a part of a journal entry. */
-export function jobWrite(job: NewJob): Write {
-  return { into: job.key === undefined ? JOBS : KEYED_JOBS, row: toRow(job) }
 }
 
 /** When the next job of each kind may be taken. It costs one look-up for each kind, however many jobs wait. */

@@ -1,5 +1,4 @@
 import type { JournalEntry } from './entry.ts'
-import { mergeRows } from './merge-rows.ts'
 import { type Batch, type BulkTable, type EndedTable, type Merge, type Row, type Value, valuesOf } from './rows.ts'
 
 /** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
@@ -36,7 +35,7 @@ function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {
  */
 function byTable(a: BulkTable, b: BulkTable): number {
   const last = Number(a.merge !== undefined) - Number(b.merge !== undefined)
-  return last || compare(a.table, b.table) || compare(a.announces ?? '', b.announces ?? '')
+  return last || compare(a.table, b.table)
 }
 
 /** A table may have several kinds of endings. They are sorted too, whichever came first. */
@@ -54,10 +53,30 @@ function compare(a: string, b: string): number {
 
 /**
  * Makes one row per key, sorted by key. PostgreSQL accepts a key only once per statement, and nodes that use the same
- * order cannot deadlock.
+ * order cannot deadlock. The rows are sorted and each is compared with the one before: a map would need a text for every
+ * key, which costs more.
  */
 function merged(columns: readonly string[], { key, add, max }: Merge, rows: Value[][]): Value[][] {
   const positionsOf = (names: string[]) => names.map((name) => columns.indexOf(name))
-  const positions = { key: positionsOf(key), add: positionsOf(add), max: positionsOf(max) }
-  return mergeRows(rows, positions)
+  const [keys, sums, maxima] = [positionsOf(key), positionsOf(add), positionsOf(max)]
+  const found: Value[][] = []
+  for (const row of rows.toSorted((a, b) => compareAt(keys, a, b))) {
+    const same = found.at(-1)
+    if (!same || compareAt(keys, same, row) !== 0) {
+      found.push([...row])
+      continue
+    }
+    for (const position of sums) same[position] = Number(same[position]) + Number(row[position])
+    for (const position of maxima) same[position] = Math.max(Number(same[position]), Number(row[position]))
+  }
+  return found
+}
+
+/** A column of a key has values of one type, texts or numbers, and no nulls. */
+function compareAt(positions: readonly number[], a: readonly Value[], b: readonly Value[]): number {
+  for (const position of positions) {
+    const [x, y] = [a[position] as string, b[position] as string]
+    if (x !== y) return x < y ? -1 : 1
+  }
+  return 0
 }

@@ -1,4 +1,3 @@
-import type { Change } from '../database.ts'
 import type { Lease, Leased } from '../leases/lease.ts'
 import type { Tables } from '../tables.ts'
 
@@ -6,7 +5,7 @@ export type Value = string | number | null
 
 /**
  * What happens to a row whose key exists already. Columns in `add` grow by its values, and columns in `max` keep the
- * larger value. If none are named, the row is left out.
+ * larger value.
  */
 export type Merge = {
   key: string[]
@@ -19,8 +18,6 @@ export type BulkTable = {
   table: keyof Tables & string
   columns: readonly string[]
   merge?: Merge
-  /** The change that is announced to all nodes once the rows are committed. */
-  announces?: Change
 }
 
 /** The values of a row by the names of their columns. A column without a value is null. */
@@ -56,10 +53,6 @@ export function valuesOf({ columns }: { columns: readonly string[] }, row: Row):
 /** Called for each commit, with the number of entries or transactions that share it, and how long it took. */
 export type OnCommit = (entries: number, ms: number) => void
 
-export function changesOf(writes: readonly { into: BulkTable }[]): Change[] {
-  return [...new Set(writes.flatMap(({ into: { announces } }) => announces ?? []))]
-}
-
 export function namesOf({ columns }: { columns: readonly string[] }): string {
   return columns.map((column) => `"${column}"`).join(', ')
 }
@@ -75,6 +68,5 @@ export function conflictOf({ table, merge }: BulkTable): string {
         `"${column}" = case when excluded."${column}" > ${target(column)} then excluded."${column}" else ${target(column)} end`,
     ),
   ]
-  if (sets.length === 0) return ' on conflict do nothing'
   return ` on conflict (${merge.key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
 }

@@ -1,5 +1,5 @@
 import { CompiledQuery, type RawBuilder, type SqlBool, sql } from 'kysely'
-import { announce, type Database, engineOf } from '../database.ts'
+import { type Database, engineOf } from '../database.ts'
 import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
 import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
@@ -17,7 +17,6 @@ export async function insertMany(db: Database, into: BulkTable, rows: readonly R
 }
 
 async function insertValues(db: Database, into: BulkTable, rows: Value[][]): Promise<void> {
-  if (into.announces) await announce(db, into.announces)
   if (engineOf(db) === 'postgres') {
     await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [toJson(rows)]))
     return

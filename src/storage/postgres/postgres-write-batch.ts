@@ -1,16 +1,7 @@
 import { hash } from 'node:crypto'
 import { type DialectAdapter, sql } from 'kysely'
 import type { Database } from '../database.ts'
-import {
-  type Batch,
-  type BulkTable,
-  changesOf,
-  conflictOf,
-  type EndedTable,
-  namesOf,
-  type Value,
-} from '../journal/rows.ts'
-import { notifyChannel } from './change-listener.ts'
+import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
 import type { PostgresPool } from './postgres.ts'
 
 /**
@@ -75,8 +66,7 @@ async function batchText(db: Database, batch: Batch): Promise<string> {
     if (into.merge) before = `insert${i}`
     parts.push(`insert${i} as (${await insertText(db, into, batch.endings.length + i + 1, conditions)} returning 1)`)
   }
-  const notices = changesOf(batch.inserts).map((change) => `pg_notify('${notifyChannel}', '${change}')`)
-  return `with ${parts.join(', ')} select ${[`${held.join(' and ') || 'true'} as held`, ...notices].join(', ')}`
+  return `with ${parts.join(', ')} select ${held.join(' and ') || 'true'} as held`
 }
 
 async function heldText(db: Database, { table, key, columns, condition }: EndedTable, rows: string): Promise<string> {
