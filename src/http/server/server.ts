@@ -60,7 +60,8 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   })
   const stopReloading = tls ? reloadTls(server as HttpServer & HttpsServer, tls, log) : () => {}
   return {
-    open: () => early.handOver(connections.oneAtATime(handle)),
+    // Node hands a request over while it still reads: if what follows in the same bytes is broken, the client hears that.
+    open: () => early.handOver(connections.oneAtATime((request, response) => setImmediate(handle, request, response))),
     beginClosing: () => connections.beginClosing(),
     async close(patience) {
       stopReloading()

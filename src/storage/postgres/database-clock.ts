@@ -2,7 +2,7 @@
 const TOLERATED_MS = 250
 
 /** What the database is asked for its time, in milliseconds since the epoch. */
-export const TIME_QUERY = 'select 1 as ping, extract(epoch from clock_timestamp())::float8 * 1000 as time'
+const TIME_QUERY = 'select 1 as ping, extract(epoch from clock_timestamp())::float8 * 1000 as time'
 
 /**
  * How far the clock of this node is from the database's. Leases, and whatever else nodes agree on by time, go by the
