@@ -182,7 +182,8 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await service.call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })).status, 200)
       model.reset()
       await fallSilent()
-      assert.deepEqual(model.requests, [])
+      // The model may read what the agents of other stories were told.
+      assert.doesNotMatch(JSON.stringify(model.requests), /Pisa/)
     })
 
     test('memory.retention_days forgets what is older, of that agent alone', async () => {

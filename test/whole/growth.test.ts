@@ -61,7 +61,7 @@ const LONG: Record<string, Case[]> = {
     { query: '', uses: /logs_by_agent/ },
     { query: 'sort=timestamp', uses: /logs_by_agent/ },
     { query: 'offset=9000', uses: /logs_by_agent/, reads: 10_000 },
-    { query: 'level=error', uses: /logs_by_agent/, reads: 6_000 },
+    { query: 'level=error', uses: /logs_(not_info|by_agent)/, reads: 6_000 },
     { query: 'level=info,error', uses: /logs_by_agent/ },
     { query: 'start_time=2026-10-05T01:00:00Z&end_time=2026-10-25T02:00:00Z', uses: /logs_by_agent/ },
     { query: 'search=failed', uses: /logs_by_agent/, reads: SEARCHED },
