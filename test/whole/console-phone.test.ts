@@ -78,7 +78,7 @@ inConsole(
       assert.equal(await isDark(), true)
       await page.getByRole('link', { name: 'API docs' }).click()
       await page.getByRole('heading', { name: 'Moorage API' }).waitFor()
-      assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
+      await page.locator('html[data-theme=dark]').waitFor({ state: 'attached' })
       await page.getByRole('link', { name: '← Console' }).click()
       await page.getByRole('heading', { name: 'Agents' }).waitFor()
       await leave()

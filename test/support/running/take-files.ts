@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { watchFiles } from './time-limit.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
-const GRACE_MS = 5_000
+const GRACE_MS = 30_000
 
 /** `folder` holds the list, `files.json`, and a mark for each file that somebody has taken. */
 export async function takeFiles(folder: string, graceMs = GRACE_MS): Promise<void> {
