@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import { head, sendRaw } from '../support/clients/raw.ts'
-import { onAnyEngine, type Reply, type Service, startService } from '../support/service/service.ts'
+import { onOneEngine, type Reply, type Service, startService } from '../support/service/service.ts'
 import { createKey, later } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
 
-onAnyEngine(
+onOneEngine(
   'authentication',
   (service) => {
     describe('whatever is wrong with a key, the answer is one and the same 401', () => {

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
 import { forgeJwt, JWT_SECRET, JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
-import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { onOneEngine, type Service } from '../support/service/service.ts'
 
 const settings = {
   ...JWT_SETTINGS,
@@ -20,7 +20,7 @@ const seconds = () => Math.floor(Date.now() / 1000)
 const hmac = (algorithm: string) => (input: string) =>
   createHmac(algorithm, JWT_SECRET).update(input).digest('base64url')
 
-onAnyEngine(
+onOneEngine(
   'JWT of the service',
   (service) => {
     const ask = (token: string, method = 'GET', path = '/v1/agents', body?: unknown) =>
@@ -153,7 +153,7 @@ onAnyEngine(
   settings,
 )
 
-onAnyEngine(
+onOneEngine(
   'JWT of an agent',
   (service) => {
     const secrets = { first: 'the-first-agents-own-secret-000001', second: 'the-second-agents-own-secret-00002' }
@@ -236,7 +236,7 @@ onAnyEngine(
   { MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000' },
 )
 
-onAnyEngine('failed tokens', (service: () => Service) => {
+onOneEngine('failed tokens', (service: () => Service) => {
   test('429 after thirty from one address; a good key from there still works', async () => {
     const started = performance.now()
     const ask = async (_: unknown, i: number) => (await service().call('GET', '/v1/agents', { key: `t${i}` })).status

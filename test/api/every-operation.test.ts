@@ -8,13 +8,13 @@ import { newKey } from '../../src/security/key-format.ts'
 import { covers, Permission } from '../../src/security/permissions.ts'
 import { assertStandardHeaders, head, sendRaw } from '../support/clients/raw.ts'
 import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
-import { onAnyEngine, type Reply } from '../support/service/service.ts'
+import { onOneEngine, type Reply } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
 
 const SETTINGS = { ...SAMPLE_SETTINGS, MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000' }
 
 // What holds for every operation, read off the list of them. Every reply is also held against the OpenAPI document.
-onAnyEngine(
+onOneEngine(
   'every operation refuses',
   (service) => {
     /** For each operation a key that holds every permission but those that let it in. */
@@ -102,7 +102,7 @@ onAnyEngine(
   SETTINGS,
 )
 
-onAnyEngine(
+onOneEngine(
   'every operation succeeds',
   (service) => {
     for (const operation of operations) {

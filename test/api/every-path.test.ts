@@ -4,7 +4,7 @@ import { operations } from '../../src/operations.ts'
 import { SAMPLE_SETTINGS, sampleRequest } from '../support/clients/requests.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onAnyEngine } from '../support/service/service.ts'
+import { onOneEngine } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 /** What a path may have at its end, put before the query. */
@@ -25,7 +25,7 @@ const OF_ITS_OWN = new Set([
   'transfer-encoding',
 ])
 
-onAnyEngine(
+onOneEngine(
   'every path',
   (service) => {
     const told = (headers: Headers) => [...headers].filter(([name]) => !OF_ITS_OWN.has(name))

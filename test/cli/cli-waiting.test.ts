@@ -7,13 +7,13 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { built } from '../support/service/built.ts'
 import { childEnv } from '../support/service/child.ts'
-import { onAnyEngine } from '../support/service/service.ts'
+import { onOneEngine } from '../support/service/service.ts'
 import { approver, refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
 
 const OTHER_KEY =
   'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
 
-onAnyEngine(
+onOneEngine(
   'moorage invoke, of a run that waits for a person',
   (service) => {
     let till: Till

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onAnyEngine } from '../support/service/service.ts'
+import { onOneEngine } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const VERSION = { 'A2A-Version': '1.0' }
@@ -8,7 +8,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'
 
 // What clients read off the wire. No query decides it.
-onAnyEngine('the A2A door keeps to the letter of the protocol', (service) => {
+onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
   const rpc = async (method: string, params: object) => {
     const body = { jsonrpc: '2.0', id: 7, method, params }
     const reply = await service().call('POST', '/v1/agents/pilot/a2a', { headers: VERSION, body })

@@ -5,7 +5,7 @@ import { DOORS } from '../support/clients/doors.ts'
 import { head, sendRaw } from '../support/clients/raw.ts'
 import { signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
-import { onAnyEngine, type Reply } from '../support/service/service.ts'
+import { onOneEngine, type Reply } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const SECRET = 'the secret with which this agent alone is asked'
@@ -14,7 +14,7 @@ const ELSEWHERE = 'https://elsewhere.example'
 
 const grantOf = ({ headers }: Reply) => headers.get('access-control-allow-origin')
 
-onAnyEngine("an agent's own tokens and pages, through every door", (service) => {
+onOneEngine("an agent's own tokens and pages, through every door", (service) => {
   let token: string
   before(async () => {
     await createAgent(service(), 'shop', {
@@ -92,7 +92,7 @@ function unfinished(token: string): string {
   return head('POST /v1/chat/completions', headers) + '{"model": "shop"'
 }
 
-onAnyEngine(
+onOneEngine(
   'bodies of clients that nobody knows',
   (service) => {
     const statusOf = async (token: string) => (await sendRaw(service().url, unfinished(token)))[0]?.status
@@ -106,7 +106,7 @@ onAnyEngine(
   { MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '3' },
 )
 
-onAnyEngine(
+onOneEngine(
   'many bodies of clients that nobody knows',
   (service) => {
     test('only a few are read at once: 503 for more, until they have ended', async () => {

@@ -12,7 +12,7 @@ import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
 import { localLimiter } from '../../src/security/limits/rate-limiter.ts'
-import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { onOneEngine, type Service } from '../support/service/service.ts'
 
 /** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
 const plain: Dialect = {
@@ -81,7 +81,7 @@ function operationOf(id: string) {
   return found
 }
 
-onAnyEngine('a request that carries several calls', (service) => {
+onOneEngine('a request that carries several calls', (service) => {
   test('is authenticated once, and each call is authorised for itself, in its own dialect', async () => {
     const { body: mine } = await service().call('POST', '/v1/agents', { body: { name: 'mine' } })
     await service().call('POST', '/v1/agents', { body: { name: 'theirs' } })

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { ConsoleTab } from '../support/console/console-tab.ts'
 import { signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
-import { onAnyEngine, type Service, startService } from '../support/service/service.ts'
+import { onOneEngine, type Service, startService } from '../support/service/service.ts'
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
 
 const MINUTE = 60_000
@@ -83,7 +83,7 @@ describe('an open stream ends when its key does, on another node too', () => {
   }
 })
 
-onAnyEngine(
+onOneEngine(
   'an open stream ends when its time is over',
   (service) => {
     const SECRET = 'the secret with which this agent alone is asked'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { onAnyEngine, type Reply } from '../support/service/service.ts'
+import { onOneEngine, type Reply } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const APP = 'https://app.example.com'
@@ -11,7 +11,7 @@ const PREFLIGHT = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Req
 /** What a browser would be told: the origin it may show the reply to, if any. */
 const grantOf = ({ headers }: Reply) => headers.get('access-control-allow-origin')
 
-onAnyEngine(
+onOneEngine(
   'CORS',
   (service) => {
     const preflight = (path: string, Origin: string, headers: Record<string, string> = {}) =>
@@ -184,7 +184,7 @@ onAnyEngine(
   },
 )
 
-onAnyEngine('CORS that nobody configured', (service) => {
+onOneEngine('CORS that nobody configured', (service) => {
   test('is off: no preflight is answered, and no reply says a word of it', async () => {
     const headers = { Origin: APP, ...PREFLIGHT }
     const preflight = await service().call('OPTIONS', '/v1/agents', { key: null, headers })

@@ -5,12 +5,12 @@ import { operations } from '../../src/operations.ts'
 import { pathOf, SAMPLE_SETTINGS } from '../support/clients/requests.ts'
 import { cpuTime } from '../support/running/cpu-time.ts'
 import { longestPass } from '../support/running/longest-pass.ts'
-import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { onOneEngine, type Service } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const MIB = 1_048_576
 
-onAnyEngine(
+onOneEngine(
   'input',
   (service) => {
     const post = (body: string | Buffer) => postBytes(service(), '/v1/agents', body)
@@ -277,7 +277,7 @@ onAnyEngine(
   SAMPLE_SETTINGS,
 )
 
-onAnyEngine('text that means something elsewhere is text here', (service) => {
+onOneEngine('text that means something elsewhere is text here', (service) => {
   const strings = [
     "'; drop table agents; --",
     '" or 1=1',

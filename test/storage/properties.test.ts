@@ -5,14 +5,14 @@ import { operations } from '../../src/operations.ts'
 import { bodySchema, pathOf, querySchemas, SAMPLE_SETTINGS } from '../support/clients/requests.ts'
 import { breaking, fitting, nastyText } from '../support/running/arbitrary.ts'
 import { fc, tries } from '../support/running/property.ts'
-import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { onOneEngine, type Service } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? tries(12))
 
 type Sent = { path: string; body: string | undefined; headers: Record<string, string> }
 
-onAnyEngine(
+onOneEngine(
   'no input gives a 5xx',
   (service, engine) => {
     // What is refused does not reach the store: most of it need not be sent to both.
@@ -33,7 +33,7 @@ onAnyEngine(
   SAMPLE_SETTINGS,
 )
 
-onAnyEngine('no request that is none gives a 5xx', (service) => {
+onOneEngine('no request that is none gives a 5xx', (service) => {
   test('paths that are nobody knows what', () =>
     fc.assert(
       fc.asyncProperty(fc.array(nastyText, { maxLength: 4 }), fc.constantFrom('GET', 'POST'), async (words, method) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Operation } from '../../src/operation.ts'
 import { operations } from '../../src/operations.ts'
 import { SAMPLE_SETTINGS, sampleRequest } from '../support/clients/requests.ts'
-import { onAnyEngine, type Reply, type Service } from '../support/service/service.ts'
+import { onOneEngine, type Reply, type Service } from '../support/service/service.ts'
 
 /** Reads leave no entry, whatever their method, but for the export of a user. Invocations have receipts instead. */
 function isAudited({ id, method, permission }: Operation): boolean {
@@ -40,7 +40,7 @@ function targetOf({ body }: Reply, named: Record<string, string>): string | null
   return body?.data?.id ?? Object.values(named).at(-1) ?? null
 }
 
-onAnyEngine(
+onOneEngine(
   'the audit log names what was changed',
   (service) => {
     for (const operation of operations) {

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { receiveRaw, receiveTls } from '../support/outside/receiver.ts'
 import { tlsText } from '../support/outside/tls.ts'
 import { PATIENCE } from '../support/running/patience.ts'
-import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { onOneEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createWebhook, delivery, happen, openInbox, pass } from '../support/slices/webhooks.ts'
 
 /** Those who answer at once do so within it, also on a busy machine. */
@@ -43,7 +43,7 @@ async function attemptAt(service: Service, url: string) {
 
 const answer = (_request: unknown, response: { end(): void }) => response.end()
 
-onAnyEngine(
+onOneEngine(
   'webhook receivers that misbehave',
   (service) => {
     test('silent, dripping, endless, resetting or talking nonsense: failed in time, and others are served', async (t) => {

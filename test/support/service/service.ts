@@ -177,6 +177,9 @@ export const onBothEngines = teller(ENGINES)
 
 export const onAnyEngine = teller(ANY_ENGINE)
 
+/** For a story that no query decides: what is read of a request, what is refused before the store is asked. */
+export const onOneEngine = teller(['sqlite'])
+
 export const onManyNodes = teller(MANY_NODES)
 
 function teller(engines: readonly Engine[]) {
