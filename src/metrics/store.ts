@@ -5,7 +5,7 @@ import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { bucketInSql, bucketOf, middleOf } from './histogram.ts'
 import type { Percentiles, Totals } from './metric.ts'
-import { MINUTE_MS, type Range } from './range.ts'
+import { HOUR_MS, MINUTE_MS, type Range } from './range.ts'
 
 type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
 
@@ -191,8 +191,7 @@ function bucketsOf(
 }
 
 /** Most runs end within this time. The few others have an index of their own, `invocations_long`. */
-const DAY_MS = 86_400_000
-const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
 /** The invocations of a user that completed or failed in the range. None of them began after its end. */
 function endedOf(db: Database, agent_seqs: number[], { from, to }: Range, user_id: string) {

@@ -77,7 +77,7 @@ function Deployments({ agent, query, open, onOpen }: Props) {
     reloadBoth()
   }
   const isRollbackAsked = openedDialog() === 'rollback' && active.data && history.data && may('rollbackDeployment')
-  // What a rollback undoes if nobody says which: what production serves.
+  // A rollback that names no deployment undoes the one that production serves.
   const undone =
     open?.is === 'rollback'
       ? open.deployment

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseIfJson } from '../../lib/json.ts'
 import { openSockets, type ProviderSockets, type ProxySettings } from '../providers/provider-sockets.ts'
 import { wholeReply } from '../providers/whole-reply.ts'
 
@@ -57,7 +58,7 @@ export function embeddingEndpoint(endpoint: EmbeddingEndpoint, proxy?: ProxySett
 }
 
 function vectorsOf(text: string, count: number): number[][] {
-  const answer = Answer.safeParse(parsed(text))
+  const answer = Answer.safeParse(parseIfJson(text))
   if (!answer.success) throw new Error('the embedding endpoint sent something that is not a list of embeddings')
   const vectors = answer.data.data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
   const lengths = new Set(vectors.map(({ length }) => length))
@@ -65,14 +66,6 @@ function vectorsOf(text: string, count: number): number[][] {
     throw new Error(`the embedding endpoint sent ${vectors.length} embeddings for ${count} texts, or of unequal length`)
   }
   return vectors
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /**

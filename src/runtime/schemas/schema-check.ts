@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { CheckThread } from './check-thread.ts'
 import type { CheckAnswer } from './schema-check-worker.ts'
@@ -40,21 +40,21 @@ export class SchemaCheck {
   ): Promise<CheckAnswer> {
     const until = performance.now() + deadlineMs
     const request = { schema: JSON.stringify(schema), value: JSON.stringify(value), name }
-    const hash = createHash('sha256').update(request.schema).digest('base64')
-    if ((this.#speeds.get(hash) ?? this.#guess(request.schema, owner)) === 'quick') {
+    const id = hash('sha256', request.schema, 'base64')
+    if ((this.#speeds.get(id) ?? this.#guess(request.schema, owner)) === 'quick') {
       const { answer, ran_ms } = await this.#quick.check(owner, request, { runMs: QUICK_MS, waitMs: deadlineMs })
       if (!isLate(answer)) return answer
       // A check that the thread did not get to says nothing about its schema.
       if (ran_ms > 0) {
-        this.#speeds.set(hash, 'slow')
+        this.#speeds.set(id, 'slow')
         this.#distrusted.set(owner, performance.now() + DISTRUST_MS)
       }
       if (performance.now() >= until) return answer
     }
     const patience = { runMs: SLOW_MS, waitMs: until - performance.now() }
     const { answer, ran_ms } = await this.#slow.check(owner, request, patience)
-    if (ran_ms >= QUICK_MS) this.#speeds.set(hash, 'slow')
-    else if (!isLate(answer) && !this.#speeds.has(hash)) this.#speeds.set(hash, 'quick')
+    if (ran_ms >= QUICK_MS) this.#speeds.set(id, 'slow')
+    else if (!isLate(answer) && !this.#speeds.has(id)) this.#speeds.set(id, 'quick')
     return answer
   }
 

@@ -7,9 +7,9 @@ import type { Storage } from '../../storage/open-storage.ts'
 type Known = { memo: Memo; storage: Storage }
 
 /**
- * Whether an agent tells its events only to webhooks and listeners that were made for it. Those have passed its own
- * checks. One for all agents has not: its maker may have another address, no certificate or no code. HTTPS is no such
- * check, because every caller can use it.
+ * Whether an agent tells its events only to webhooks and listeners that were made for it: their makers have passed the
+ * agent's own checks. The maker of a webhook for all agents may have another address, no certificate or no code. HTTPS
+ * is not counted as such a check, because every caller can use it.
  */
 function isWithheld({ security }: Pick<Agent, 'security'>): boolean {
   if (security === null) return false

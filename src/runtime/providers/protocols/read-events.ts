@@ -15,7 +15,7 @@ const MAX_REPLY_BYTES = 32 * 1024 * 1024
 const MAX_TEXT = 2 * 1024 * 1024
 /** Shorter texts are parsed in a moment, whatever they hold. */
 const SHORT_TEXT = 64 * 1024
-/** A text with more commas and brackets may hold so many values that it would take too long to parse. */
+/** Each value of a JSON text has a comma or a bracket before it. A longer text with more of them takes too long to parse. */
 const MAX_MARKS = 100_000
 
 /**
