@@ -256,7 +256,11 @@ onBothEngines(
       const agent_id = await createAgent(service())
       const { id } = await createWebhook(service(), { agent_id, url: inbox.url })
       const { storage, now } = service().app.parts
-      for (;;) if ((await deliveries.removeOlder(storage.db, now(), 100)) === 0) break
+      // A delivery of another test that the dispatcher is just looking at is left by one call and taken by the next.
+      await until('those of other tests are gone', async () => {
+        await deliveries.removeOlder(storage.db, now() + 1, 100)
+        return (await storage.db.selectFrom('deliveries').select('id').execute()).length === 0
+      })
       await happen(service(), ...events(agent_id, 3))
       await until('all delivered', async () => (await countPending(service(), id)) === 0)
       service().advance(1_000)
