@@ -3,6 +3,9 @@ import { Compared, type Comparison } from '../comparison.ts'
 import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
+const SAVEPOINT: SqliteStatement = { sql: 'savepoint member', values: [] }
+const ROLLBACK_TO: SqliteStatement = { sql: 'rollback to member', values: [] }
+const RELEASE: SqliteStatement = { sql: 'release member', values: [] }
 const NO_ROWS = { columns: [], rows: [] }
 
 /** Thrown when a statement should have changed a row of its owner, and another owner has the row. */
@@ -74,16 +77,16 @@ export class Executor {
   }
 
   #executeInSavepoint(statements: SqliteStatement[]): SqliteResult | Error {
-    this.#connection.exec('savepoint member')
+    this.execute(SAVEPOINT)
     try {
       return this.#executeAll(statements)
     } catch (error) {
       // If SQLite has rolled back by itself (disk full), the other transactions are undone as well.
       if (!this.#connection.isTransaction) throw error
-      this.#connection.exec('rollback to member')
+      this.execute(ROLLBACK_TO)
       return error as Error
     } finally {
-      if (this.#connection.isTransaction) this.#connection.exec('release member')
+      if (this.#connection.isTransaction) this.execute(RELEASE)
     }
   }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
-import { approver } from '../support/slices/approvals.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
+import { until } from '../../support/running/until.ts'
+import { approver } from '../../support/slices/approvals.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 inConsole(
   'approvals and the system in the console',

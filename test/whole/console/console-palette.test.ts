@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { until, untilHolds } from '../support/running/until.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 inConsole('finding things in the console', (visit, service) => {
   before(() => createAgent(service(), 'harbour'))

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { authenticator, enrol } from '../support/clients/mfa.ts'
-import { inConsole } from '../support/console/console.ts'
-import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { authenticator, enrol } from '../../support/clients/mfa.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 inConsole(
   'keys and webhooks in the console',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { fillForConsole, PAGES, SEED_SETTINGS } from '../support/console/console-seed.ts'
-import { untilHolds } from '../support/running/until.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { fillForConsole, PAGES, SEED_SETTINGS } from '../../support/console/console-seed.ts'
+import { untilHolds } from '../../support/running/until.ts'
 
 const PHONE = { width: 390, height: 844 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { enrol } from '../support/clients/mfa.ts'
-import { inConsole } from '../support/console/console.ts'
-import { until } from '../support/running/until.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
-import { unusedPort } from '../support/stores/daemon.ts'
+import { enrol } from '../../support/clients/mfa.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { until } from '../../support/running/until.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
+import { unusedPort } from '../../support/stores/daemon.ts'
 
 const MARKUP = `<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>"'>javascript:alert(1)`
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definitionOf } from '../../console/pages/settings/definition.ts'
-import type { Agent } from '../../sdk/client.ts'
-import { DefinitionFields } from '../../src/agents/definition.ts'
-import { inConsole } from '../support/console/console.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { definitionOf } from '../../../console/pages/settings/definition.ts'
+import type { Agent } from '../../../sdk/client.ts'
+import { DefinitionFields } from '../../../src/agents/definition.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 test('the YAML of the console has every field of the definition, and the security', () => {
   const shown = Object.keys(definitionOf({} as Agent)).toSorted()

@@ -4,15 +4,15 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { fillForConsole, PAGES, SEED_SETTINGS } from '../support/console/console-seed.ts'
-import type { Visit } from '../support/console/console-visit.ts'
-import { filesOf } from '../support/house/imports.ts'
-import { type PrefixProxy, startPrefixProxy } from '../support/outside/prefix-proxy.ts'
-import { untilHolds } from '../support/running/until.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { fillForConsole, PAGES, SEED_SETTINGS } from '../../support/console/console-seed.ts'
+import type { Visit } from '../../support/console/console-visit.ts'
+import { filesOf } from '../../support/house/imports.ts'
+import { type PrefixProxy, startPrefixProxy } from '../../support/outside/prefix-proxy.ts'
+import { untilHolds } from '../../support/running/until.ts'
 
-const BUILT = new URL('../../dist/console/', import.meta.url)
+const BUILT = new URL('../../../dist/console/', import.meta.url)
 const MOST_REQUESTS = 3
 
 /** Something that each page has from the store. */
@@ -139,7 +139,7 @@ describe('the size of the console', () => {
   })
 
   test('a class is described in one file only: no page changes the look of another', () => {
-    const folder = new URL('../../console/css/', import.meta.url)
+    const folder = new URL('../../../console/css/', import.meta.url)
     const described = filesOf(fileURLToPath(folder), ['.css']).flatMap(({ text }) => {
       const names = text.matchAll(/^\.([\w-]+) \{/gm)
       return [...new Set([...names].map(([, name]) => name))]

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { until } from '../support/running/until.ts'
-import type { Service } from '../support/service/service.ts'
-import { createAgent } from '../support/slices/resources.ts'
-import { idInSql } from '../support/stores/id-in-sql.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { until } from '../../support/running/until.ts'
+import type { Service } from '../../support/service/service.ts'
+import { createAgent } from '../../support/slices/resources.ts'
+import { idInSql } from '../../support/stores/id-in-sql.ts'
 
 inConsole(
   'activity in the console, with 100,000 invocations',

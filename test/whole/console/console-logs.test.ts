@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Locator } from 'playwright-core'
-import { inConsole } from '../support/console/console.ts'
-import { until, untilHolds } from '../support/running/until.ts'
-import type { Service } from '../support/service/service.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import type { Service } from '../../support/service/service.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 inConsole('the log in the console', (visit, service) => {
   const invoke = (message: string) =>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../../support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
 
 const KEY = 'sk-typed-once-9c2e'
 const TOKEN = 'token-typed-once-51ab'

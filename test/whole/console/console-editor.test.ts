@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { inConsole } from '../support/console/console.ts'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { startModelServer } from '../support/outside/model-server.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { startModelServer } from '../../support/outside/model-server.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 /** Puts the cursor behind this text. */
 const cursorAfter = async (page: Page, text: string) => {

@@ -1,8 +1,8 @@
 import { describe, test } from 'node:test'
-import { openBrowser, withoutChromium } from '../support/console/console.ts'
-import { watchWorld } from '../support/outside/watched-world.ts'
-import { until } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
+import { openBrowser, withoutChromium } from '../../support/console/console.ts'
+import { watchWorld } from '../../support/outside/watched-world.ts'
+import { until } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
 
 describe('the page of a request whose service died', { skip: withoutChromium() }, () => {
   test('says how many attempts there were, and what was under way at each death', async (t) => {
