@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { driver } from './postgres/postgres.ts'
+import { hasOtherFirstSchema } from './schema/first-schema.ts'
 import { UNRELEASED } from './schema/migrate.ts'
 
 /** What can be read from a store without opening it for work: nothing is migrated and nothing is created. */
@@ -23,9 +24,10 @@ export function inspectSqlite(path: string): StoreFacts {
     const has = (table: string) => value(`select 1 as value from sqlite_master where name = '${table}'`) === 1
     if (has('schema_version')) throw new Error(UNRELEASED)
     const hasTables = has('migrations')
+    const migrations = hasTables ? connection.prepare('select name from migrations').all() : []
     return {
       engine: `SQLite ${value('select sqlite_version() as value')}`,
-      schema_version: hasTables ? Number(value('select count(*) as value from migrations')) : undefined,
+      schema_version: schemaVersion(migrations),
       master_key: hasTables ? (value("select value from settings where name = 'master_key'") as string) : undefined,
     }
   } finally {
@@ -41,12 +43,18 @@ export async function inspectPostgres(url: string): Promise<StoreFacts> {
     const has = (table: string) => value(`select to_regclass('${table}') is not null as value`)
     if (await has('schema_version')) throw new Error(UNRELEASED)
     const hasTables = await has('migrations')
+    const migrations = hasTables ? (await client.query('select name from migrations')).rows : []
     return {
       engine: `PostgreSQL ${await value("select current_setting('server_version') as value")}`,
-      schema_version: hasTables ? Number(await value('select count(*) as value from migrations')) : undefined,
+      schema_version: schemaVersion(migrations),
       master_key: hasTables ? await value("select value from settings where name = 'master_key'") : undefined,
     }
   } finally {
     await client.end()
   }
+}
+
+function schemaVersion(migrations: { name?: unknown }[]): number | undefined {
+  if (hasOtherFirstSchema(migrations.map(({ name }) => String(name)))) throw new Error(UNRELEASED)
+  return migrations.length || undefined
 }

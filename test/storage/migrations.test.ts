@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { firstSchema } from '../../src/storage/schema/first-schema.ts'
 import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../src/storage/schema/migration.ts'
 import { until } from '../support/running/until.ts'
@@ -35,7 +36,7 @@ onBothStores('a second migration', (opened) => {
       .execute()
 
     for (const _ of ['first start', 'second start']) await migrate(db, engine, [...MIGRATIONS, addColumn])
-    assert.deepEqual(await migrated(db), ['first-schema', 'agents-have-notes'])
+    assert.deepEqual(await migrated(db), [firstSchema.name, 'agents-have-notes'])
     assert.partialDeepStrictEqual(await db.selectFrom('agents').selectAll().execute(), [{ id: 'agt_1', notes: 'none' }])
 
     const older = await openStorage(options)
@@ -93,10 +94,10 @@ onBothEngines('a migration', (service, engine) => {
     await until('it has given up once and tries again', () => tries >= 2)
     // A read that comes behind a try waits for the end of that try only.
     assert.equal((await service().call('GET', '/v1/webhooks')).status, 200)
-    assert.deepEqual(await migrated(db), ['first-schema'])
+    assert.deepEqual(await migrated(db), [firstSchema.name])
     await busy.rollback().execute()
     await done
-    assert.deepEqual(await migrated(db), ['first-schema', 'alter'])
+    assert.deepEqual(await migrated(db), [firstSchema.name, 'alter'])
   })
 
   betweenNodes(engine)('happens once, however many start it, while an old node goes on serving', async () => {

@@ -9,6 +9,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { announce } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { firstSchema } from '../../src/storage/schema/first-schema.ts'
 import { UNRELEASED } from '../../src/storage/schema/migrate.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
@@ -34,7 +35,7 @@ for (const engine of ENGINES) {
         try {
           for (const { db } of storages) {
             const migrated = await db.selectFrom('migrations').select('name').execute()
-            assert.deepEqual(migrated, [{ name: 'first-schema' }])
+            assert.deepEqual(migrated, [{ name: firstSchema.name }])
             assert.deepEqual(await db.selectFrom('agents').selectAll().execute(), [])
           }
         } finally {
@@ -78,6 +79,15 @@ for (const engine of ENGINES) {
         await sql`create table schema_version (version integer not null)`.execute(db)
         await close()
         // Twice: the first refusal has not made a usable store of it.
+        for (const _ of [1, 2]) await assert.rejects(open(), { message: UNRELEASED })
+      }))
+
+    test('is refused in the same sentence when another first schema made it, and left as it is', () =>
+      withEmpty(engine, async (open) => {
+        const { db, close } = await open()
+        await db.updateTable('migrations').set({ name: 'first-schema' }).execute()
+        await sql`alter table agents drop column own_memory`.execute(db)
+        await close()
         for (const _ of [1, 2]) await assert.rejects(open(), { message: UNRELEASED })
       }))
   })

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto'
 import { sql } from 'kysely'
+import type { Engine } from '../database.ts'
 import { agentSchema } from './agent-schema.ts'
 import { countSchema } from './count-schema.ts'
 import { columnTypes } from './engine-columns.ts'
@@ -10,14 +12,26 @@ import { serviceSchema } from './service-schema.ts'
 import { sqliteStatistics } from './sqlite-statistics.ts'
 import { webhookSchema } from './webhook-schema.ts'
 
-/** Makes every table. The row types stand in `storage/tables/`. */
+/**
+ * Makes every table. The row types stand in `storage/tables/`. Its name tells what it makes, because it changes until the
+ * first release: a store that an earlier one made lacks columns which this program reads.
+ */
 export const firstSchema: Migration = {
-  name: 'first-schema',
+  name: `first-schema-${hash('sha256', [...statementsOf('sqlite'), ...statementsOf('postgres')].join('\n')).slice(0, 12)}`,
   async run(db, engine) {
-    const types = columnTypes(engine)
-    const subjects = [agentSchema, runSchema, countSchema, memorySchema, webhookSchema, securitySchema, serviceSchema]
-    const statements = subjects.flatMap((schema) => schema(types))
+    const statements = statementsOf(engine)
     if (engine === 'sqlite') statements.push(...sqliteStatistics())
     for (const statement of statements) await sql.raw(statement).execute(db)
   },
+}
+
+function statementsOf(engine: Engine): string[] {
+  const types = columnTypes(engine)
+  const subjects = [agentSchema, runSchema, countSchema, memorySchema, webhookSchema, securitySchema, serviceSchema]
+  return subjects.flatMap((schema) => schema(types))
+}
+
+/** Whether a store that had these migrations was made by another first schema than this program's. */
+export function hasOtherFirstSchema(names: readonly string[]): boolean {
+  return names.some((name) => name.startsWith('first-schema') && name !== firstSchema.name)
 }

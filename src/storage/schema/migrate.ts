@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { type Database, type Engine, notifyNodes } from '../database.ts'
 import { isUndone } from '../failures.ts'
-import { firstSchema } from './first-schema.ts'
+import { firstSchema, hasOtherFirstSchema } from './first-schema.ts'
 import type { Migration } from './migration.ts'
 import type { MigrationWatch } from './migration-watch.ts'
 
@@ -71,8 +71,9 @@ async function migrateOnce(
     name text primary key, breaks integer not null, migrated_at bigint not null)`.execute(db)
   const stranger = await findStranger(db, migrations)
   if (stranger) throw stranger
-  const done = await db.selectFrom('migrations').select('name').execute()
-  const ahead = migrations.filter(({ name }) => !done.some((earlier) => earlier.name === name))
+  const done = (await db.selectFrom('migrations').select('name').execute()).map(({ name }) => name)
+  if (hasOtherFirstSchema(done)) throw new Error(UNRELEASED)
+  const ahead = migrations.filter(({ name }) => !done.includes(name))
   for (const [i, { name, breaks = false, run }] of ahead.entries()) {
     watch?.begin({ name, step: i + 1, steps: ahead.length })
     await run(db as unknown as Kysely<unknown>, engine, (rows_done, rows) => watch?.tellRows(rows_done, rows))
@@ -99,7 +100,7 @@ export async function findStranger(
   )
 }
 
-/** Stores of the time before the first release had a table `schema_version`. */
+/** The oldest stores have a table `schema_version` and no table `migrations`. */
 async function refuseUnreleased(db: Database, engine: Engine): Promise<void> {
   const found =
     engine === 'postgres'
