@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import type { Overrides } from '../../src/build-parts.ts'
 import {
   type IdentityProviderServer,
   newSigningKey,
@@ -39,9 +40,10 @@ beforeEach(() => {
 })
 
 /** The settings are read when the provider has its address. */
-function startWith(settings: () => Record<string, string>) {
+function startWith(settings: () => Record<string, string>, overrides: Overrides = {}) {
   before(async () => {
-    service = await startService('sqlite', { MOORAGE_LIMITS__DEFAULT_TIER: 'enterprise', ...settings() })
+    const withTier = { MOORAGE_LIMITS__DEFAULT_TIER: 'enterprise', ...settings() }
+    service = await startService('sqlite', withTier, {}, overrides)
   })
   after(() => service.stop())
 }
@@ -214,7 +216,9 @@ describe('auth.scopes of the service', () => {
 })
 
 describe('opaque floods', () => {
-  startWith(auth)
+  // Its clock stands still: time gives nothing back meanwhile.
+  const time = Date.now()
+  startWith(auth, { now: () => time })
 
   test('an address that failed too often is refused without asking the provider', async () => {
     const statuses: number[] = []

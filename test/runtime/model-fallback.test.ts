@@ -76,8 +76,10 @@ for (const engine of ANY_ENGINE) {
     }
 
     test('fails with the last one when none can answer', async () => {
-      first.reply(...unavailable)
-      second.reply(...unavailable)
+      // A provider that names a time beyond the deadline is not asked again.
+      const later = { status: 503, headers: { 'retry-after': '3600' } }
+      first.reply(later)
+      second.reply(later)
       const { status, body, receipt } = await invoke()
       assert.equal(status, 500)
       assert.equal(body.error.message, 'Model provider second answered 503: it has a problem')

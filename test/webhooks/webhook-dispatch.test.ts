@@ -103,7 +103,7 @@ onBothEngines(
       await happen(service(), ...events(agent_id, 20))
       await until('all to be tried', async () => {
         const tried = await listDeliveries(service(), id, '?limit=100')
-        return tried.every(({ attempt_count }) => attempt_count === 1)
+        return tried.every(({ attempt_count }) => attempt_count >= 1)
       })
       assert.equal(most, 1)
       broken = false
