@@ -120,6 +120,40 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
+    /** Two calls in one answer that both wait, of which the second may wait for an hour only. */
+    const startTwo = async (name: string) => {
+      model.reset()
+      const [quick] = refundingAgent(till, { name: 'quick', approval: { expires_after_seconds: 3600 } }).tools
+      const agent = await newAgent(service, { model: 'local/tiny', tools: [...refundingAgent(till).tools, quick] })
+      const calls = ['refund', 'quick'].map((tool) => ({
+        name: tool,
+        arguments: { order: `${name}-${tool}`, amount: 1 },
+      }))
+      model.reply({ calls }, { text: ['Done.'] })
+      return startWaiting(service, agent, name)
+    }
+
+    test('of two calls that both wait none is made before both are decided', async () => {
+      const { path } = await startTwo('pair')
+      const made = () => [till.of('pair-refund').length, till.of('pair-quick').length]
+      assert.equal((await decide(service, `${path}/approvals/call_2`, key, APPROVE)).status, 200)
+      assert.equal((await service.call('GET', path)).body.data.status, 'waiting')
+      assert.deepEqual(made(), [0, 0])
+      assert.equal((await decide(service, `${path}/approvals/call_1`, key, APPROVE)).status, 200)
+      assert.equal((await untilStatus(service, path, 'completed')).response, 'Done.')
+      assert.deepEqual(made(), [1, 1])
+    })
+
+    test('what is asked at once expires at once, when the first of it does', async () => {
+      const { path, request_id } = await startTwo('hasty')
+      const { body } = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
+      const ends = body.data.map(({ created_at, expires_at }: Record<string, string>) => {
+        return Math.round((Date.parse(String(expires_at)) - Date.parse(String(created_at))) / 60_000)
+      })
+      assert.deepEqual(ends, [60, 60])
+      await service.call('POST', `${path}/cancel`, { body: {} })
+    })
+
     test('it is approved after the schema has grown, by a service that was started since', async () => {
       const agent = await newAgent(service, refundingAgent(till))
       const { path, approval } = await startWaiting(service, agent, 'grown-1')

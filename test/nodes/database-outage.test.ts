@@ -150,6 +150,20 @@ describe('a database that goes away', () => {
     await until('the other node refuses the key', isRefused)
   })
 
+  test('a run ends whose agent was paused while its node could not listen', async () => {
+    const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
+    const agent = await newAgent(first, { model: 'builtin/script', script })
+    const answer = second.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'wait' } })
+    const list = `/v1/agents/${agent}/invocations?status=running`
+    await until('the run', async () => (await first.call('GET', list)).body.data.length === 1)
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'moorage listener'`.execute(
+      first.app.parts.storage.db,
+    )
+    assert.equal((await first.call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })).status, 200)
+    const { status, body } = await answer
+    assert.deepEqual([status, body.error.code], [409, 'conflict'])
+  })
+
   test('a transaction whose connection is cut off fails alone', async () => {
     const { storage } = first.app.parts
     const cutOff = storage.transaction(async (db) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { ConsoleTab } from '../support/console/console-tab.ts'
 import { signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -149,6 +150,16 @@ onOneEngine(
       await left.tab.ask('DELETE', '/console/session')
       await until('the stream has ended', left.stream.isOver)
       await endLater(61, idle.stream)
+    })
+
+    test('a console session that signs out, or is ended from elsewhere, long after its stream began', async () => {
+      const [left, ended] = [await signedIn(), await signedIn()]
+      const { body } = await ended.tab.ask('GET', '/console/session')
+      // Open streams are looked at once a second. After the first look these two are in order for an hour.
+      await setTimeout(2_500)
+      await left.tab.ask('DELETE', '/console/session')
+      await service().call('DELETE', `/v1/console-sessions/${body.data.session_id}`)
+      await until('both streams have ended', () => left.stream.isOver() && ended.stream.isOver())
     })
 
     test('a key that is revoked before the body has arrived', async () => {

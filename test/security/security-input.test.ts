@@ -230,6 +230,12 @@ onOneEngine(
       test('a plus and a percent are what they stand for', async () => {
         assert.equal((await service().call('GET', '/v1/agents?so%72t=%2dname&l%69mit=5')).status, 200)
       })
+
+      test('a value has everything behind its first equals sign', async () => {
+        const { status, body } = await service().call('GET', '/v1/agents?sort=name=x')
+        assert.equal(status, 400, 'it is not taken for sort=name')
+        assert.equal(body.error.details[0].field, 'sort')
+      })
     })
 
     describe('messages and searches', () => {
