@@ -90,6 +90,17 @@ for (const engine of ANY_ENGINE) {
       )
       const hits = await found(service, agent, { query: 'where does Anna live', context: { user_id: 'anna' } })
       assert.ok(hits.includes('Anna lives in Oslo.') && !hits.includes('Anna lives in Lyon.'), hits.join())
+
+      // Nor is the model shown what is superseded, when it reads on.
+      await say(agent, 'I like it here', { user_id: 'anna', session_id: 's3' })
+      model.requests.length = 0
+      answer()
+      await fallSilent()
+      const known = String(model.requests[0]?.body.messages.at(-1)?.content)
+      assert.deepEqual(
+        [...known.matchAll(/Anna lives in \w+/g)].map(([fact]) => fact),
+        ['Anna lives in Oslo'],
+      )
     })
 
     test('never by default, never of what is stateless; a model that says something else is left alone for an hour', async () => {

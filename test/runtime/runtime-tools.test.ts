@@ -296,6 +296,12 @@ describe('an HTTP tool', () => {
     assert.equal(seen[0]?.body, '')
   })
 
+  test('a DELETE has no body either: the rest is in its query', async () => {
+    await callOnce(loose({ method: 'DELETE', url: `${api.url}/a/{id}` }), { id: 7, reason: 'old' })
+    assert.deepEqual([seen[0]?.method, seen[0]?.url, seen[0]?.body], ['DELETE', '/a/7?reason=old', ''])
+    assert.equal(seen[0]?.headers['content-type'], undefined)
+  })
+
   test('sends the rest of a POST as JSON', async () => {
     await callOnce(loose({ method: 'POST', url: `${api.url}/a/{id}` }), { id: 7, n: [1], deep: { x: null } })
     assert.equal(seen[0]?.method, 'POST')

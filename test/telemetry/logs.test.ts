@@ -130,6 +130,7 @@ onBothEngines('logs', (service) => {
         [1, 'warn', 'slow', {}, 'req_b'],
         [2, 'info', 'slow', {}, 'req_a'],
         [3, 'warn', 'slower', {}, 'req_a'],
+        [3.5, 'warn', 'quick', {}, 'req_a'],
       )
       const query = {
         level: 'warn',
