@@ -165,6 +165,26 @@ describe('limits.max_input_tokens', () => {
     assert.deepEqual(shownTurns(), [14, 15])
   })
 
+  test('and what they take is taken from the history: both together stay within it', async () => {
+    const recalled = ['best', 'second', 'third'].map((word) => ({
+      content: word.padEnd(300, '.'),
+      role: null,
+      created_at: 0,
+    }))
+    const history = turns(16).map(({ role, content }) => ({ role, content: content.slice(0, 400) }))
+    await runtime.run(runOf({ model: MODEL, limits }, { history, recalled }))
+    const prompt =
+      server.requests
+        .at(-1)
+        ?.body.messages.map(({ content }) => content)
+        .join('') ?? ''
+    assert.match(prompt, /best\./)
+    assert.match(prompt, /second\./)
+    assert.ok(shownTurns().includes(15))
+    // A token counts as four characters.
+    assert.ok(prompt.length <= 4 * 1000, `${prompt.length} characters`)
+  })
+
   test('holds for built-in models too', async () => {
     const words = 'the lighthouse keeper '
     const history: Turn[] = [{ role: 'user', content: words.repeat(400) }, ...turns(3)]

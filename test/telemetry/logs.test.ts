@@ -191,11 +191,15 @@ onBothEngines('logs', (service) => {
           '(?i)',
           '***=',
         ]
-        const agent = await agentWith([0, 'info', 'plain 2a'], [1, 'info', special.map((text) => `<${text}>`).join('')])
+        const said = special.map((text) => `<${text}>ä${text}`).join('')
+        const agent = await agentWith([0, 'info', 'plain 2a ö2a'], [1, 'info', said])
         for (const search of special) {
           assert.equal((await messages(agent.id, { search })).length, 1, search)
           assert.equal((await messages(agent.id, { search: `<${search}>` })).length, 1, search)
           assert.equal((await messages(agent.id, { search: `lain${search}` })).length, 0, search)
+          // Letters beyond ASCII are searched in another way.
+          assert.equal((await messages(agent.id, { search: `Ä${search}` })).length, 1, `Ä${search}`)
+          assert.equal((await messages(agent.id, { search: `Ö${search}` })).length, 0, `Ö${search}`)
         }
       })
 
