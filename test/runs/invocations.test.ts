@@ -461,6 +461,23 @@ onBothEngines(
         assert.equal(await total('status=failed'), 0)
         assert.equal(await total('status=completed'), 3)
       })
+
+      test('sorted by its end, what has not ended comes after all that has, or before all in the other direction', async () => {
+        const rules = [{ match: { equals: 'running' }, reply: 'late', delay_ms: 60_000 }, { reply: 'aye' }]
+        const path = `/v1/agents/${await newAgent(service(), { model: 'builtin/script', script: { rules } })}`
+        for (const message of ['one', 'running', 'two']) {
+          const headers = message === 'running' ? { Prefer: 'respond-async' } : {}
+          const reply = await service().call('POST', `${path}/invoke`, { body: { message }, headers })
+          assert.ok(reply.status < 300, reply.text)
+        }
+        const listed = async (sort: string) => {
+          const { body } = await service().call('GET', `${path}/invocations?sort=${sort}`)
+          return body.data.map(({ message }: { message: string }) => message)
+        }
+        assert.deepEqual(await listed('finished_at'), ['one', 'two', 'running'])
+        assert.deepEqual(await listed('-finished_at'), ['running', 'two', 'one'])
+        await service().call('DELETE', path)
+      })
     })
 
     test('deleting an agent cancels what it runs', async () => {

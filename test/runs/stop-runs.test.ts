@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { Client } from 'pg'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import {
@@ -174,6 +175,40 @@ describe('a run that does not end by itself', () => {
       assert.equal(cancelled.status, 200, cancelled.text)
       const { status, body } = await running
       assert.deepEqual([status, body.error.code], [409, 'conflict'])
+    }))
+})
+
+describe('a run that was only taken when the service stopped', () => {
+  test('has not begun: it begins with the next service', () =>
+    withService('postgres', async (service) => {
+      await createAgent(service, 'slow', { limits: { max_concurrency: 1 } })
+      const { parts } = service.app
+      const held = new Client({ connectionString: parts.config.database.url })
+      await held.connect()
+      try {
+        // Whoever takes a run of this agent waits for the agent's row.
+        await held.query('begin')
+        await held.query('select 1 from agents for no key update')
+        const { body } = await invokes(service)('later', IN_BACKGROUND)
+        await until('the run is being taken', async () => {
+          const { rows } = await held.query(`select 1 from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock' and query like '%runs_under_way%'`)
+          return rows.length > 0
+        })
+        const restarting = service.restart()
+        await until('the service stops', () => parts.stopping.aborted)
+        const stopped = parts.now()
+        await held.query('rollback')
+        await restarting
+        const receipt = await until('its end', async () => {
+          const found = await service.call('GET', `/v1/agents/slow/invocations/${body.data.request_id}`)
+          return found.body.data.status === 'completed' && found.body.data
+        })
+        assert.equal(receipt.attempts, 1)
+        assert.ok(Date.parse(receipt.started_at) >= stopped, receipt.started_at)
+      } finally {
+        await held.end()
+      }
     }))
 })
 
