@@ -4,11 +4,20 @@ import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type CliRun, newShell, type Shell } from '../support/clients/cli.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { built } from '../support/service/built.ts'
 import { childEnv } from '../support/service/child.ts'
 import { onOneEngine } from '../support/service/service.ts'
-import { approver, refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import {
+  approver,
+  refundingAgent,
+  startTill,
+  startWaiting,
+  type Till,
+  untilStatus,
+} from '../support/slices/approvals.ts'
 
 const OTHER_KEY =
   'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
@@ -95,3 +104,34 @@ onOneEngine(
   },
   LOCAL_TOOLS,
 )
+
+test('moorage approvals: of a run that asks again the pending call is meant, and no other need be named', async () => {
+  const till = await startTill()
+  const { service, model, stop } = await startWithModel('sqlite', LOCAL_TOOLS)
+  const shell = newShell(service)
+  try {
+    const { tools } = refundingAgent(till)
+    const agent = await newAgent(service, { model: 'local/tiny', tools, approvals: { self: true } })
+    const refund = (amount: number) => ({ calls: [{ name: 'refund', arguments: { order: 'twice', amount } }] })
+    model.reply(refund(1), refund(2), { text: ['Both are refunded.'] })
+    const { request_id, path } = await startWaiting(service, agent, 'go')
+    for (const amount of [1, 2]) {
+      const isAsked = async () => {
+        const { body } = await service.call('GET', `/v1/approvals?status=pending&request_id=${request_id}`)
+        return body.data[0]?.arguments.amount === amount
+      }
+      await until(`it asks for ${amount}`, isAsked)
+      const decided = await shell.moorage(['approvals', 'approve', request_id])
+      assert.equal(decided.code, 0, decided.stderr)
+    }
+    assert.equal((await untilStatus(service, path, 'completed')).response, 'Both are refunded.')
+    assert.deepEqual(
+      till.of('twice').map(({ amount }) => amount),
+      [1, 2],
+    )
+  } finally {
+    shell.remove()
+    await stop()
+    await till.close()
+  }
+})

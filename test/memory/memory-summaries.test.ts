@@ -140,6 +140,30 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([content, turns], ['Ten times aye.', 10])
     })
 
+    test('it covers the turns that the model was shown: long ones are left for the next time', async () => {
+      model.reset()
+      const agent = await summarizing()
+      const turn = (i: number) => ({
+        content: `Turn ${i}: `.padEnd(5_000, '.'),
+        kind: 'turn',
+        role: 'user',
+        context: { session_id: 'long' },
+      })
+      await writeMemory(service, agent, [1, 2, 3, 4, 5, 6, 7, 8].map(turn))
+      const covered = async (said: string) => {
+        model.reply({ text: [said] })
+        await summarize()
+        const { content, turns } = await summaryOf(agent, 'long')
+        const shown = [...(shownTo(model.requests.at(-1)) ?? '').matchAll(/Turn (\d+):/g)].map(([, number]) =>
+          Number(number),
+        )
+        return { content, turns, shown }
+      }
+      assert.deepEqual(await covered('Six.'), { content: 'Six.', turns: 6, shown: [1, 2, 3, 4, 5, 6] })
+      await writeMemory(service, agent, [9, 10].map(turn))
+      assert.deepEqual(await covered('Ten.'), { content: 'Ten.', turns: 10, shown: [7, 8, 9, 10] })
+    })
+
     test('each session has its own, and a token sees those of its user', async () => {
       model.reset()
       const agent = await summarizing({ recall: 0 })

@@ -196,6 +196,20 @@ onBothStores('jobs', (store) => {
     assert.ok(run_at - frozen >= 500 && run_at - frozen <= 2_000, `${run_at - frozen} ms`)
   })
 
+  test('a failed run under a key is tried again, if the same work was not queued meanwhile', async () => {
+    const { run, seen } = calls(2, async (_payload, { attempts }) => {
+      if (attempts === 1) throw new Error('not yet')
+    })
+    const { kind } = start({ run, retry_ms: () => 0 })
+    await add({ kind, key: 'k', payload: 'same' })
+    await until(async () => seen.length === 2)
+    await until(async () => (await rows(kind)).length === 0)
+    assert.deepEqual(seen, [
+      { payload: 'same', attempts: 1 },
+      { payload: 'same', attempts: 2 },
+    ])
+  })
+
   test('a failed run gives way to the same work queued meanwhile', async () => {
     const release = Promise.withResolvers<void>()
     const { run, seen, reached } = calls(2, async (payload) => {
