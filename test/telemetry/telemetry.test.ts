@@ -4,7 +4,7 @@ import project from '../../package.json' with { type: 'json' }
 import { readSamples } from '../support/clients/prometheus.ts'
 import { readDeployFile } from '../support/house/deploy-files.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
+import { until, untilHolds } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { ANY_ENGINE, type Service, startService, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -51,12 +51,14 @@ for (const engine of ANY_ENGINE) {
         assert.ok(grown('moorage_cache_lookups_total{cache="agents",result="hit"}') > 0)
         const { node } = process.versions
         assert.equal(after.get(`moorage_info{version="${version}",node_version="${node}",engine="${engine}"}`), 1)
-        assert.equal(after.get('moorage_database_up'), 1)
         assert.ok((after.get('moorage_disk_free_bytes') ?? 0) < (after.get('moorage_disk_size_bytes') ?? 0))
         assert.ok((after.get('process_open_fds') ?? 0) < (after.get('process_max_fds') ?? 0))
-        // The service's own work may be waiting for a connection just now.
-        await until('nothing waits', async () => (await scrape(service)).get('moorage_database_waiting') === 0)
-        assert.ok((after.get('moorage_database_connections{state="idle"}') ?? 0) > 0)
+        // The service's own work may use the database just now, and a database that is slow to answer counts as down.
+        await untilHolds(async () => {
+          const calm = await scrape(service)
+          assert.deepEqual([calm.get('moorage_database_up'), calm.get('moorage_database_waiting')], [1, 0])
+          assert.ok((calm.get('moorage_database_connections{state="idle"}') ?? 0) > 0)
+        })
         assert.ok((after.get('process_resident_memory_bytes') ?? 0) > 10_000_000)
       }))
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PATIENCE } from './patience.ts'
 
 /** Whatever a service does, it does within a second or two, and within this on a machine that does much else. */
-const WITHIN_MS = 20_000
+const WITHIN_MS = 40_000
 
 /** What `look` finds, asked again and again until it is there. Fails with what was waited for. */
 export async function until<T>(what: string, look: () => T | Promise<T>, within = WITHIN_MS): Promise<NonNullable<T>> {
