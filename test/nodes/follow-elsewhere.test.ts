@@ -231,7 +231,7 @@ describe('nodes that follow runs of each other', () => {
     await until('the first words are there', async () => watch.copy()?.told.characters === 5)
     let told = ''
     watch.copy()?.follow({ characters: 0, tools: 0 }, ({ data }) => {
-      told += (data as { text: string }).text
+      told += (data as { text?: string }).text ?? ''
     })
     run.record({ type: 'delta', text: 'upon ' })
     await until('the next words are there', async () => told === 'Once upon ')
@@ -249,6 +249,15 @@ describe('nodes that follow runs of each other', () => {
     await until('the last words are there', async () => told === 'Once upon a time')
     await follows()
     assert.deepEqual(sent.slice(6), ['follow', 'follow', 'all', 'follow'])
+
+    isCut = true
+    run.record({ type: 'tool_call', id: 'call_1', name: 'tide', arguments: {} })
+    await until('the call of a tool is lost', async () => sent.length === 11)
+    isCut = false
+    await follows()
+    await follows()
+    await until('the call is there', async () => watch.copy()?.told.tools === 1)
+    assert.equal(told, 'Once upon a time')
     watch.close()
     follower.close()
   })

@@ -87,7 +87,7 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
         </p>
       )}
       <Failure error={tail.error} retry={tail.reload} />
-      {tail.entries?.length === 0 ? (
+      {tail.entries?.length === 0 && !tail.hasOlder ? (
         <Empty title="No line here">
           <p>
             {Object.keys(query).length > 0

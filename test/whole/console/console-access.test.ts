@@ -191,6 +191,20 @@ inConsole(
       await leave()
     })
 
+    test('a long list has pages, and another order begins with the first of them', async () => {
+      for (let i = 10; i < 40; i++) await createKey(service(), { name: `paged ${i}`, role: 'viewer' })
+      const { page, leave } = await visit('/keys')
+      const pages = page.getByRole('navigation', { name: 'Pages' })
+      await pages.getByText('1–25 of').waitFor()
+      await page.getByRole('button', { name: 'Next page' }).click()
+      await pages.getByText(/^26–\d+ of/).waitFor()
+      assert.match(page.url(), /offset=25/)
+      await page.getByRole('columnheader', { name: 'Key' }).getByRole('button').click()
+      await pages.getByText('1–25 of').waitFor()
+      assert.doesNotMatch(page.url(), /offset/)
+      await leave()
+    })
+
     test('keys and webhooks name their agent and who made them, not ids', async () => {
       const agent_id = await createAgent(service(), 'lookout')
       const { id } = await createKey(service(), { name: 'of the lookout', role: 'viewer', agent_id })

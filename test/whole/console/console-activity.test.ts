@@ -5,8 +5,8 @@ import { untilHolds } from '../../support/running/until.ts'
 import { createAgent } from '../../support/slices/resources.ts'
 
 inConsole('activity in the console', (visit, service) => {
-  const invoke = async (message: string, user_id = 'ann') => {
-    const body = { message, context: { user_id, session_id: 's-1' } }
+  const invoke = async (message: string, user_id = 'ann', session_id = 's-1') => {
+    const body = { message, context: { user_id, session_id } }
     const reply = await service().call('POST', '/v1/agents/pilot/invoke', { body })
     return reply.body.request_id ?? reply.body.data.request_id
   }
@@ -37,6 +37,17 @@ inConsole('activity in the console', (visit, service) => {
     await page.getByText('Nothing matches').waitFor()
     await page.getByLabel('Door').selectOption('api')
     await page.getByRole('link', { name: 'another reef' }).waitFor()
+    await invoke('of another session', 'ann', 's-2')
+    await invoke('of another user', 'bea', 's-3')
+    for (const [filter, message] of [
+      ['session=s-2', 'of another session'],
+      ['user=bea', 'of another user'],
+    ]) {
+      await page.goto(`${service().url}/activity?${filter}`)
+      await page.getByRole('link', { name: message }).waitFor()
+      assert.equal(await page.getByRole('link', { name: 'first' }).count(), 0)
+      assert.equal(await page.getByRole('link', { name: /^of another/ }).count(), 1)
+    }
     await leave()
   })
 

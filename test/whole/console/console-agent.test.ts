@@ -70,6 +70,8 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const clear = page.getByRole('dialog').getByRole('button', { name: 'Clear memory' })
     assert.ok(await clear.isDisabled())
     await page.getByText('of the user bob').waitFor()
+    await page.getByLabel('Type friend to go on').fill('friends')
+    assert.ok(await clear.isDisabled(), 'it is not the name')
     await page.getByLabel('Type friend to go on').fill('friend')
     await clear.click()
     await page.getByText('3 memories are forgotten').waitFor()
@@ -108,8 +110,16 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
   })
 
   test('settings: the form and the YAML change the same agent, and wrong values are told', async () => {
-    await createAgent(service(), 'pupil', { metadata: { team: 'a' } })
+    await createAgent(service(), 'pupil', { metadata: { team: 'a' }, memory: { summarize: true } })
     const { page, expect, leave } = await visit('/agents/pupil/settings')
+    // What the form says in other words stays as it was.
+    assert.equal(await page.getByLabel('Summarize after turns').inputValue(), '10')
+    await page.getByLabel('Description').fill('Learns.')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The working copy is saved').waitFor()
+    const { description, memory: kept } = (await service().call('GET', '/v1/agents/pupil')).body.data
+    assert.deepEqual([description, kept.summarize], ['Learns.', true])
+    await page.getByText('The working copy is saved').waitFor({ state: 'detached' })
     await page.getByLabel('Instructions').fill('Answer in one line.')
     await page.getByLabel('Runs at once').fill('3')
     await page.getByLabel('Write down facts').selectOption('model')

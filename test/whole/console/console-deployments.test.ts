@@ -82,6 +82,26 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
+  test('a rollback is offered where its own environment has something to return to', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'apart' } })
+    const deploy = async (environment: string, version: string) => {
+      const reply = await service().call('POST', '/v1/agents/apart/deployments', { body: { environment, version } })
+      assert.equal(reply.status, 201, reply.text)
+    }
+    await deploy('staging', 'v1')
+    // Production has served one version only, twice.
+    for (const environment of ['production', 'production']) await deploy(environment, 'v2')
+    await deploy('staging', 'v2')
+    const { page, leave } = await visit('/agents/apart/deployments')
+    const rollbackOf = (environment: string) =>
+      page
+        .getByRole('row', { name: new RegExp(`^v2.*${environment}.*active`) })
+        .getByRole('button', { name: 'Roll back' })
+    await rollbackOf('staging').waitFor()
+    assert.equal(await rollbackOf('production').count(), 0)
+    await leave()
+  })
+
   test('the label that is proposed is free, also when an older one was deployed last', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'skipping' } })
     for (const [i, version] of ['v10', 'v9'].entries()) {

@@ -101,6 +101,11 @@ inConsole('the log in the console', (visit, service) => {
     await lastSeen.waitFor()
     await page.getByRole('button', { name: 'Newest lines' }).click()
     await page.getByText('Invocation completed').waitFor()
+
+    // A search looks through 10,000 lines at once. What it finds further back comes when the reader asks for it.
+    await page.goto(`${service().url}/agents/talker/logs?search=line+77`)
+    await page.getByRole('button', { name: 'Older lines' }).click()
+    await page.getByText('line 7799', { exact: true }).waitFor()
     await leave()
   })
 })
