@@ -42,7 +42,7 @@ inConsole('activity in the console', (visit, service) => {
     for (const [filter, message] of [
       ['session=s-2', 'of another session'],
       ['user=bea', 'of another user'],
-    ]) {
+    ] as const) {
       await page.goto(`${service().url}/activity?${filter}`)
       await page.getByRole('link', { name: message }).waitFor()
       assert.equal(await page.getByRole('link', { name: 'first' }).count(), 0)
