@@ -9,8 +9,12 @@ import { withService } from '../support/service/service.ts'
 
 const check = new SchemaCheck()
 after(() => check.close())
-const problemOf = (value: object, schema: object, agent_id = 'agt_1') =>
-  argumentProblem(value as Record<string, unknown>, schema, { schemaCheck: check, agent_id })
+const problemOf = (value: object, schema: object, schemaCheck: Pick<SchemaCheck, 'check'> = check) =>
+  argumentProblem(value as Record<string, unknown>, schema, { schemaCheck, agent_id: 'agt_1' })
+/** Waits less for checks that never end. */
+const hurried: Pick<SchemaCheck, 'check'> = {
+  check: (schema, value, checking) => check.check(schema, value, { ...checking, deadlineMs: 400 }),
+}
 
 const OUTPUT = { name: 'output', owner: 'agt_1' }
 const SLOW_OWNER = { name: 'output', owner: 'agt_slow' }
@@ -250,7 +254,7 @@ describe('no check holds the event loop', () => {
       // Of the processor, not of the clock: other tests run beside this one. A collection of garbage may come in between.
       let took = Number.POSITIVE_INFINITY
       for (let tries = 0; tries < 3 && took >= 50; tries++) {
-        took = Math.min(took, await longestPass(() => problemOf(value, schema)))
+        took = Math.min(took, await longestPass(() => problemOf(value, schema, hurried)))
       }
       assert.ok(took < 50, `${took} ms`)
     })
@@ -264,44 +268,45 @@ describe('no check holds the event loop', () => {
     assert.equal(await problemOf({ a: 1 }, property({ type: 'string' })), 'arguments.a: must be string')
   })
 
-  test('while one schema runs for ever, others are answered', async () => {
+  test('while one schema runs for ever, others are answered', async (t) => {
+    const own = new SchemaCheck()
+    t.after(() => own.close())
     const evil = property({ pattern: '^(b+)+$' })
     const bomb = { a: `${'b'.repeat(60)}!` }
-    await problemOf(bomb, evil)
+    await own.check(evil, bomb, { ...SLOW_OWNER, deadlineMs: 300 })
     let isHeld = true
-    const held = problemOf(bomb, evil).finally(() => {
+    const held = own.check(evil, bomb, SLOW_OWNER).finally(() => {
       isHeld = false
     })
-    assert.equal(
-      await problemOf({ a: 'x' }, property({ maxLength: 0 }), 'agt_other'),
-      'arguments.a: must NOT have more than 0 characters',
-    )
+    assert.deepEqual(await own.check(property({ maxLength: 0 }), { a: 'x' }, OUTPUT), {
+      outcome: 'errors',
+      errors: ['output.a: must NOT have more than 0 characters'],
+    })
     assert.ok(isHeld, 'the other check goes on')
+    await own.close()
     await held
   })
 
-  test('the many slow schemas of one agent do not hold up the checks of another', async () => {
+  test('the many slow schemas of one agent do not hold up the checks of another', async (t) => {
+    const own = new SchemaCheck()
+    t.after(() => own.close())
     const dear = property({ items: { anyOf: [...many(2_000, () => ({ type: 'string' })), { type: 'null' }] } })
     const backtracking = property({ pattern: '^(d+)+$' })
-    const deadlineMs = 6_000
     const slow = many(40, (index) => [
-      check.check({ ...dear, $comment: `${index}` }, { a: many(10_000, () => 1) }, { ...SLOW_OWNER, deadlineMs }),
-      check.check(
-        { ...backtracking, $comment: `${index}` },
-        { a: `${'d'.repeat(60)}!` },
-        { ...SLOW_OWNER, deadlineMs },
-      ),
+      own.check({ ...dear, $comment: `${index}` }, { a: many(10_000, () => 1) }, SLOW_OWNER),
+      own.check({ ...backtracking, $comment: `${index}` }, { a: `${'d'.repeat(60)}!` }, SLOW_OWNER),
     ])
     const others = [property({ type: 'string' }), property({ pattern: '^y', type: 'string' })]
-    const answers = await Promise.all(others.map((schema) => check.check(schema, { a: 1 }, { ...OUTPUT, deadlineMs })))
+    const answers = await Promise.all(others.map((schema) => own.check(schema, { a: 1 }, OUTPUT)))
     for (const answer of answers) assert.deepEqual(answer, { outcome: 'errors', errors: ['output.a: must be string'] })
+    await own.close()
     await Promise.all(slow.flat())
   })
 
   test('a caller that waits behind others is answered at its deadline', async () => {
     const evil = property({ pattern: '^(c+)+$' })
     const bomb = { a: `${'c'.repeat(60)}!` }
-    await problemOf(bomb, evil)
+    await problemOf(bomb, evil, hurried)
     const answers = await Promise.all(
       many(5, () => check.check(evil, bomb, { name: 'it', owner: 'agt_1', deadlineMs: 300 })),
     )
@@ -328,7 +333,7 @@ test('one request of a developer key does not freeze the service', async () => {
       url: 'https://example.com/',
       input_schema: property({ items: { anyOf: [...many(2_000, () => ({ type: 'string' })), { type: 'integer' }] } }),
     }
-    const script = { rules: [{ call: { tool: 'bomb', arguments: { a: many(10_000, () => 1) } } }] }
+    const script = { rules: [{ call: { tool: 'bomb', arguments: { a: many(10_000, () => 1) } }, reply: 'over' }] }
     const body = { name: 'bomb', model: 'builtin/script', script, tools: [tool] }
     assert.equal((await call('POST', '/v1/agents', { key, body })).status, 201)
 
@@ -336,7 +341,7 @@ test('one request of a developer key does not freeze the service', async () => {
     const { status, body: reply } = await call('POST', '/v1/agents/bomb/invoke', { key, body: { message: 'go' } })
     const took = cpuTime() - before
     assert.equal(status, 200, JSON.stringify(reply))
-    assert.ok(took < 2_000, `${took} ms`)
+    assert.ok(took < 1_000, `${took} ms`)
 
     const large = { ...tool, input_schema: property({ enum: many(5_000, String) }) }
     for (const [method, path, sent] of [

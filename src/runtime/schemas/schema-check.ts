@@ -31,6 +31,7 @@ export class SchemaCheck {
   readonly #speeds = new LRUCache<string, 'quick' | 'slow'>({ max: KEPT_SCHEMAS })
   /** Until when an owner is distrusted. */
   readonly #distrusted = new LRUCache<string, number>({ max: KEPT_OWNERS })
+  #isClosed = false
 
   /** What cannot be decided in time, or by this schema at all, is undecided. */
   async check(
@@ -49,7 +50,7 @@ export class SchemaCheck {
         this.#speeds.set(id, 'slow')
         this.#distrusted.set(owner, performance.now() + DISTRUST_MS)
       }
-      if (performance.now() >= until) return answer
+      if (performance.now() >= until || this.#isClosed) return answer
     }
     const patience = { runMs: SLOW_MS, waitMs: until - performance.now() }
     const { answer, ran_ms } = await this.#slow.check(owner, request, patience)
@@ -58,7 +59,9 @@ export class SchemaCheck {
     return answer
   }
 
+  /** Checks that wait are undecided at once. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await Promise.all([this.#quick.close(), this.#slow.close()])
   }
 

@@ -10,7 +10,7 @@ const TOO_COSTLY = 'they took too long to be checked against the input_schema of
 export async function argumentProblem(
   args: Record<string, unknown>,
   schema: object,
-  { schemaCheck, agent_id }: { schemaCheck: SchemaCheck; agent_id: string },
+  { schemaCheck, agent_id }: { schemaCheck: Pick<SchemaCheck, 'check'>; agent_id: string },
 ): Promise<string | undefined> {
   const problem = schemaProblem(schema)
   if (problem) return `the input_schema of this tool ${problem}`
