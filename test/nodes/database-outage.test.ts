@@ -152,6 +152,9 @@ describe('a database that goes away', () => {
   })
 
   test('a run ends whose agent was paused while its node could not listen', async () => {
+    for (const node of [first, second]) {
+      await until('it is ready', async () => (await node.call('GET', '/readyz')).status === 200)
+    }
     const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
     const agent = await newAgent(first, { model: 'builtin/script', script })
     const answer = second.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'wait' } })
@@ -185,4 +188,34 @@ describe('a database that goes away', () => {
     assert.match(log, /the database is not available/)
     assert.ok(!log.includes(new URL(postgres.url).password))
   })
+})
+
+test('a run stops on a node that could not renew its lease in time: another node may have it by then', async (t) => {
+  const postgres = await startPostgres()
+  const service = await startService('postgres', { DATABASE_URL: postgres.url, ...LOCAL_TOOLS })
+  let [isCalled, isLeft] = [false, false]
+  const tool = await startLocalServer((_request, response) => {
+    isCalled = true
+    response.once('close', () => {
+      isLeft = true
+    })
+  })
+  t.after(async () => {
+    await service.stop()
+    await tool.close()
+    await postgres.close()
+  })
+  const agent = await newAgent(service, {
+    model: 'builtin/script',
+    script: { rules: [{ call: { tool: 'tide' } }] },
+    tools: [{ type: 'http', name: 'tide', url: `${tool.url}/`, timeout_ms: 120_000 }],
+  })
+  const answer = service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+  await until('its tool is called', () => isCalled)
+  await postgres.stop()
+  service.advance(31_000)
+  await until('the call is given up', () => isLeft)
+  await postgres.start()
+  const { status, body } = await answer
+  assert.deepEqual([status, body.error?.message], [409, 'The invocation was ended by another node'])
 })
