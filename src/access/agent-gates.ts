@@ -67,12 +67,12 @@ export class AgentGates {
     }
   }
 
-  #verifierOf({ auth }: Agent): VerifyToken | undefined {
+  #verifierOf({ id, auth }: Agent): VerifyToken | undefined {
     if (auth === null) return undefined
     const known = this.#verifiers.get(auth)
     if (known) return known
     const { config, keyring, fetch, now } = this.#parts
-    const own = openAuth({ auth }, keyring)
+    const own = openAuth({ id, auth }, keyring)
     const verify = own ? tokenVerifier(own, { roles: config.roles, fetch, now }) : undefined
     this.#verifiers.set(auth, verify)
     return verify

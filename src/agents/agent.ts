@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity, AuthSettings } from '../security/security-settings.ts'
 import { bareShape, parseStored, Time } from '../shapes.ts'
+import { DamagedRowError } from '../storage/damaged-rows.ts'
 import { type Definition, DefinitionFields, digestOf } from './definition.ts'
 
 export const AgentStatus = z.enum(['running', 'paused'])
@@ -76,8 +77,16 @@ export function sealAuth(auth: z.output<typeof AuthSettings> | null, keyring: Ke
   return auth === null ? null : keyring.encrypt(JSON.stringify(auth), AUTH_PURPOSE)
 }
 
-export function openAuth({ auth }: Pick<Agent, 'auth'>, keyring: Keyring): z.output<typeof AuthSettings> | null {
-  return auth === null ? null : parseStored(AuthSettings, JSON.parse(keyring.decrypt(auth, AUTH_PURPOSE)))
+export function openAuth(
+  { id, auth }: Pick<Agent, 'id' | 'auth'>,
+  keyring: Keyring,
+): z.output<typeof AuthSettings> | null {
+  if (auth === null) return null
+  try {
+    return parseStored(AuthSettings, JSON.parse(keyring.decrypt(auth, AUTH_PURPOSE)))
+  } catch {
+    throw new DamagedRowError('agent', id, 'auth')
+  }
 }
 
 /** The agent as clients see it. */

@@ -64,14 +64,8 @@ export function toolsIn(definition: Definition): readonly Tool[] {
 }
 
 /** Reads a stored definition. It may be older than the shape: fields that did not exist then get their defaults. */
-export function readDefinition(stored: string): Definition {
-  const definition = JSON.parse(stored) as { kind?: Kind }
-  return parseStored(KINDS[definition.kind ?? 'model'], definition)
-}
-
-export function readDescription(stored: string): Pick<Definition, 'description'> {
-  const { description = null } = JSON.parse(stored) as Partial<Definition>
-  return { description }
+export function readDefinition(stored: { kind?: Kind }): Definition {
+  return parseStored(KINDS[stored.kind ?? 'model'], stored)
 }
 
 export function writeDefinition(agent: Definition): string {

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
@@ -9,7 +10,7 @@ import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AgentsTable } from '../storage/tables/agent-tables.ts'
 import type { Agent } from './agent.ts'
-import { readDefinition, readDescription, writeDefinition } from './definition.ts'
+import { readDefinition, writeDefinition } from './definition.ts'
 
 const COLUMNS = ['seq', 'id', 'name', 'status', 'definition', 'security', 'auth', 'created_at', 'updated_at'] as const
 
@@ -65,6 +66,9 @@ export async function lock(db: Database, id: string): Promise<Agent> {
 
 type GuardedRow = { id: string; name: string; security: AgentSecurity }
 
+/** What counts for an agent whose security settings cannot be read: no client gets in. */
+const CLOSED = AgentSecurity.parse({ ipWhitelist: { enabled: true, addresses: [] } })
+
 /** The agents with security settings of their own. */
 async function listGuarded(db: Database): Promise<GuardedRow[]> {
   const rows = await db
@@ -72,9 +76,10 @@ async function listGuarded(db: Database): Promise<GuardedRow[]> {
     .select(['id', 'name', 'security'])
     .where('security', 'is not', null)
     .execute()
-  return rows.flatMap(({ security, ...agent }) =>
-    security === null ? [] : [{ ...agent, security: readSecurity(security) }],
-  )
+  return rows.map((row) => {
+    const [security] = readable(db, [row], readSecurity)
+    return { id: row.id, name: row.name, security: security ?? CLOSED }
+  })
 }
 
 /** The same list as long as nothing of an agent has changed. */
@@ -82,10 +87,9 @@ export async function listKnownGuarded({ memo, storage }: { memo: Memo; storage:
   return (await memo('agents', '#guarded', () => listGuarded(storage.db))) ?? []
 }
 
-/** The sealed `auth` of every agent that has its own. */
-export async function listAuth(db: Database): Promise<string[]> {
-  const rows = await db.selectFrom('agents').select('auth').distinct().where('auth', 'is not', null).execute()
-  return rows.flatMap(({ auth }) => auth ?? [])
+/** The agents that have an `auth` of their own, which is sealed. */
+export async function listAuth(db: Database): Promise<Pick<Agent, 'id' | 'auth'>[]> {
+  return db.selectFrom('agents').select(['id', 'auth']).where('auth', 'is not', null).execute()
 }
 
 type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
@@ -116,7 +120,11 @@ export async function listDescribed(
       all.where(({ eb, or }) => or([eb('id', '=', ref ?? ''), eb('name', '=', ref ?? '')])),
     )
   const { items, total } = await page(db, select, query)
-  const described = items.map(({ definition, ...agent }) => ({ ...agent, ...readDescription(definition) }))
+  const described = readable(db, items, (row) => {
+    const { definition: _definition, ...agent } = row
+    const { description = null } = jsonOf('agent', row)<Partial<Agent>>('definition')
+    return { ...agent, description }
+  })
   return { items: described as DescribedAgent[], total }
 }
 
@@ -124,7 +132,7 @@ export async function listDescribed(
 export async function listWithMemory(db: Database, isWanted: (agent: Agent) => boolean): Promise<Agent[]> {
   // Most agents have the default policy, so not every definition is read.
   const rows = await db.selectFrom('agents').select(COLUMNS).where('own_memory', '=', 1).execute()
-  return rows.map(fromRow).filter(isWanted)
+  return readable(db, rows, fromRow).filter(isWanted)
 }
 
 /** Agents with their numbers. */
@@ -174,17 +182,19 @@ function nameTaken(name: string) {
   return conflict(`An agent named "${name}" exists already`)
 }
 
-function fromRow({ definition, security, status, ...row }: AgentRow): Agent {
+function fromRow(stored: AgentRow): Agent {
+  const { definition: _definition, security: _security, status, ...row } = stored
   return {
     ...row,
-    ...readDefinition(definition),
+    ...readDefinition(jsonOf('agent', stored)('definition')),
     status: status as Agent['status'],
-    security: security === null ? null : readSecurity(security),
+    security: readSecurity(stored),
   }
 }
 
-function readSecurity(stored: string): AgentSecurity {
-  return parseStored(AgentSecurity, JSON.parse(stored))
+function readSecurity(row: Pick<AgentRow, 'id' | 'security'>): AgentSecurity | null {
+  const security = jsonOf('agent', row)('security')
+  return security === null ? null : parseStored(AgentSecurity, security)
 }
 
 /** Of each kind. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -72,7 +73,7 @@ export async function list(
   if (since !== undefined) select = select.where('id', '>=', firstIdAt('aud', since))
   if (until !== undefined) select = select.where('id', '<', firstIdAt('aud', until))
   const { items, total } = await longPage(db, select, query, { order: 'created_at' })
-  return { items: items.map(fromRow), total }
+  return { items: readable(db, items, fromRow), total }
 }
 
 function isShownAgent(agent_id: string, { except }: ShownAgents, wanted = agent_id): boolean {
@@ -88,7 +89,7 @@ export async function listUnsealed(db: Database, limit: number): Promise<AuditEn
     .orderBy('position')
     .limit(limit)
     .execute()
-  return rows.map(fromRow)
+  return readable(db, rows, fromRow)
 }
 
 /** The entries after a position in the chain, in its order. */
@@ -100,7 +101,7 @@ export async function listSealed(db: Database, after: number, limit: number): Pr
     .orderBy('seq')
     .limit(limit)
     .execute()
-  return rows.map((row) => fromRow(row) as SealedEntry)
+  return readable(db, rows, (row) => fromRow(row) as SealedEntry)
 }
 
 export async function seal(db: Database, id: string, link: Link): Promise<void> {
@@ -130,8 +131,8 @@ export async function removeUpTo(db: Database, seq: number): Promise<void> {
   await db.deleteFrom('audit_log').where('seq', '<=', seq).execute()
 }
 
-type Row = { [K in keyof StoredAuditEntry]?: unknown } & { fields: string }
+type Row = { [K in keyof StoredAuditEntry]?: unknown } & { id: string; fields: string }
 
-function fromRow({ fields, ...row }: Row): StoredAuditEntry {
-  return { ...row, fields: JSON.parse(fields) } as StoredAuditEntry
+function fromRow(row: Row): StoredAuditEntry {
+  return { ...row, fields: jsonOf('audit entry', row)('fields') } as StoredAuditEntry
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { readDefinition, writeDefinition } from '../agents/definition.ts'
 import { notFound } from '../errors.ts'
+import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Deployment, Snapshot } from './deployment.ts'
@@ -119,7 +120,8 @@ export async function findVersion(db: Database, agent_id: string, version: strin
     .where('agent_id', '=', agent_id)
     .where('version', '=', version)
     .executeTakeFirst()
-  return row && { ...row, definition: readDefinition(row.definition) }
+  if (!row) return undefined
+  return { ...row, definition: readDefinition(jsonOf('version', { ...row, id: version })('definition')) }
 }
 
 export async function getVersion(db: Database, agent_id: string, version: string): Promise<Snapshot> {

@@ -1,6 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
+import { jsonOf } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
 import { countOfAgents } from '../storage/queries/count-rows.ts'
 import { isOneOf } from '../storage/queries/is-one-of.ts'
@@ -72,7 +73,7 @@ export async function listOfUser(
 /** What the caller of an invocation gave besides its message, which receipts do not show. */
 export async function findGiven(db: Database, id: string): Promise<Given | null> {
   const row = await db.selectFrom('invocations').select('given').where('id', '=', id).executeTakeFirst()
-  return row?.given ? JSON.parse(row.given) : null
+  return row ? jsonOf('invocation', { ...row, id })('given') : null
 }
 
 /** Those of the requests that belong to the user and to one of the agents. */

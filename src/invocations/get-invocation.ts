@@ -5,7 +5,7 @@ import { operation } from '../operation.ts'
 import { InvocationParams } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
-import { withKeptSteps } from './steps/kept-steps.ts'
+import { withStepsSoFar } from './steps/kept-steps.ts'
 
 export const getInvocation = operation({
   id: 'getInvocation',
@@ -23,7 +23,7 @@ export const getInvocation = operation({
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
-    const [invocation = found] = await withKeptSteps(db, [found])
-    return withKeyName(db, actor, presentInvocation(invocation, agent.id), ['created_by'])
+    const receipt = presentInvocation(await withStepsSoFar(db, found), agent.id)
+    return withKeyName(db, actor, receipt, ['created_by'])
   },
 })

@@ -11,7 +11,7 @@ import { findInvocations } from './find-invocations.ts'
 import { InvocationStatus } from './invocation.ts'
 import { starterFor } from './invocation-in-scope.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
-import { withKeptSteps } from './steps/kept-steps.ts'
+import { listWithStepsSoFar } from './steps/kept-steps.ts'
 
 export const listInvocations = operation({
   id: 'listInvocations',
@@ -38,7 +38,7 @@ export const listInvocations = operation({
     const created_by = starterFor(actor, 'read')
     const filter = { status, door, schedule_id, session_id, created_by, user_id: requireUser(actor, user_id) }
     const { items, total } = await findInvocations(db, [agent.seq], page, filter)
-    const receipts = (await withKeptSteps(db, items)).map((invocation) => presentInvocation(invocation, agent.id))
+    const receipts = (await listWithStepsSoFar(db, items)).map((invocation) => presentInvocation(invocation, agent.id))
     return { items: await withKeyNames(db, actor, receipts, ['created_by']), total }
   },
 })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
+import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
@@ -9,6 +10,7 @@ import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { settlePending } from './approvals/approval-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { fromRow, LEASED_RUNS, toRow } from './rows/invocation-rows.ts'
+import { readRuns } from './rows/read-runs.ts'
 import { removeKept } from './steps/step-store.ts'
 
 /**
@@ -63,7 +65,7 @@ export async function listCancelRequested(db: Database, owner: string): Promise<
 /** Runs whose node has died. */
 export async function listLapsed(db: Database, now: number, limit: number): Promise<Invocation[]> {
   const rows = await db.selectFrom('invocations').selectAll().where(hasLapsed(LEASED_RUNS, now)).limit(limit).execute()
-  return rows.map(fromRow)
+  return readRuns(db, rows, now)
 }
 
 export async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {
@@ -95,7 +97,7 @@ export async function getBeginning(
     .where('agent_seq', '=', agent_seq)
     .executeTakeFirst()
   if (!row) throw notFound('Invocation', id)
-  return { user_id: row.user_id, authors: JSON.parse(row.authors ?? '[]') }
+  return { user_id: row.user_id, authors: jsonOf('invocation', { ...row, id })<string[] | null>('authors') ?? [] }
 }
 
 /** Which of these have ended, or are gone. */

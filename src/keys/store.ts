@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { coversAll, defaultRoles } from '../security/permissions.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -62,7 +63,7 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
       .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
   }
   const { items, total } = await page(db, select, query)
-  return { items: items.map(fromRow), total }
+  return { items: readable(db, items, fromRow), total }
 }
 
 /**
@@ -78,7 +79,8 @@ export async function countOtherAdmins(db: Database, id: string, now: number): P
     .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
     .$if(engineOf(db) === 'postgres', (select) => select.orderBy('id').forUpdate())
     .execute()
-  return admins.filter((key) => key.id !== id && (JSON.parse(key.permissions) as string[]).includes('manage')).length
+  const others = admins.filter((key) => key.id !== id)
+  return readable(db, others, permissionsOf).filter((permissions) => permissions.includes('manage')).length
 }
 
 /** The oldest key that may do everything. A person who may open the store may act for it. */
@@ -92,7 +94,7 @@ export async function findAdmin(db: Database, now: number): Promise<Key | undefi
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  return rows.map(fromRow).find(({ permissions }) => coversAll(permissions, defaultRoles.admin))
+  return readable(db, rows, fromRow).find(({ permissions }) => coversAll(permissions, defaultRoles.admin))
 }
 
 export async function count(db: Database): Promise<number> {
@@ -143,5 +145,9 @@ export async function updateLastUsed(db: Database, used: ReadonlyMap<string, num
 }
 
 function fromRow(row: KeyRow): Key {
-  return { ...row, permissions: JSON.parse(row.permissions) }
+  return { ...row, permissions: permissionsOf(row) }
+}
+
+function permissionsOf(row: Pick<KeyRow, 'id' | 'permissions'>): Key['permissions'] {
+  return jsonOf('key', row)('permissions')
 }

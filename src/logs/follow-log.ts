@@ -1,4 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
+import { readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import type { Page } from '../storage/queries/page.ts'
 import type { LogsQuery, StoredLogEntry } from './log-entry.ts'
@@ -36,7 +37,7 @@ export async function followLog(db: Database, agent_seq: number, query: Followin
   const last = isCut ? items.at(-1) : edge
   const after = writePosition(last ? positionBehind(last, from, end) : end)
   const total = isCut ? await countRows(found) : rows.length
-  return { items: items.map(fromRow), total, next: { after, more: last !== undefined } }
+  return { items: readable(db, items, fromRow), total, next: { after, more: last !== undefined } }
 }
 
 type Looked = { looked: LogRow & LogKey & { agent_seq: number } }

@@ -2,6 +2,7 @@ import { type RawBuilder, type Selectable, type SelectQueryBuilder, type SqlBool
 import { redact, redactDeep } from '../lib/text/redact.ts'
 import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { contains } from '../storage/queries/contains.ts'
@@ -49,7 +50,7 @@ function shortJson(metadata: unknown): string {
  */
 export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredLogEntry>> {
   const { items, ...rest } = await listRows(db, agent_seq, query)
-  return { items: items.map(fromRow), ...rest }
+  return { items: readable(db, items, fromRow), ...rest }
 }
 
 function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<LogRow>> {
@@ -174,7 +175,7 @@ export async function listOfRequests(db: Database, agent_seq: number, requests: 
     const rows = await selectOfRequests(db, agent_seq, requests.slice(i, i + REQUESTS_AT_ONCE))
       .orderBy('id')
       .execute()
-    found.push(...rows.map(fromRow))
+    found.push(...readable(db, rows, fromRow))
   }
   return found
 }
@@ -202,12 +203,13 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
 
 export type LogRow = Pick<Selectable<Tables['logs']>, (typeof LOG_COLUMNS)[number]>
 
-export function fromRow({ id, timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
+export function fromRow(row: LogRow): StoredLogEntry {
+  const { id, timestamp, level, request_id, message } = row
   return {
     id: String(id),
     timestamp,
     level: LEVELS[level] as StoredLogEntry['level'],
     message,
-    metadata: { ...JSON.parse(metadata), request_id },
+    metadata: { ...jsonOf('log entry', row)<object>('metadata'), request_id },
   }
 }

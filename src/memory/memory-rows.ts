@@ -1,3 +1,4 @@
+import { jsonOf } from '../storage/damaged-rows.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 
@@ -54,7 +55,7 @@ export type StoredMemory = {
 }
 
 export function fromRow(row: StoredMemory): Memory {
-  const { id, kind, role, user_id, session_id, content, metadata, created_at, superseded_by } = row
+  const { id, kind, role, user_id, session_id, content, created_at, superseded_by } = row
   return {
     id,
     kind: kind as Memory['kind'],
@@ -63,7 +64,7 @@ export function fromRow(row: StoredMemory): Memory {
     user_id: user_id === '' ? null : user_id,
     session_id: session_id === '' ? null : session_id,
     created_at,
-    metadata: JSON.parse(metadata),
+    metadata: jsonOf('memory', row)('metadata'),
     superseded_by,
   }
 }

@@ -1,6 +1,7 @@
 import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Conversation, MemoryScope } from '../operation/recall.ts'
+import { readable } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Row, Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
@@ -95,7 +96,7 @@ export async function listAfter(db: Database, scope: MemoryScope, after: number,
     .orderBy('seq')
     .limit(limit)
     .execute()
-  return rows.map((row) => ({ seq: row.seq, memory: fromRow(row) }))
+  return readable(db, rows, (row) => ({ seq: row.seq, memory: fromRow(row) }))
 }
 
 /** Those of the ids that belong to one of the agents. */
@@ -116,7 +117,7 @@ export async function findMany(db: Database, scope: MemoryScope, seqs: number[])
     .where(inMemoryScope(scope))
     .select(['memories.seq', ...SHOWN])
     .execute()
-  return new Map(rows.map((row) => [row.seq, fromRow(row)]))
+  return new Map(readable(db, rows, (row) => [row.seq, fromRow(row)]))
 }
 
 /** The turns of one request: it wrote them all at the same moment, and they name it. */
@@ -132,7 +133,7 @@ export async function listOfRequest(
     .where('memories.created_at', '=', created_at)
     .orderBy('seq')
     .execute()
-  return rows.map(fromRow).filter(({ metadata }) => metadata['request_id'] === request_id)
+  return readable(db, rows, fromRow).filter(({ metadata }) => metadata['request_id'] === request_id)
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { notFound } from '../errors.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
@@ -32,7 +33,7 @@ export async function list(
   let select = db.selectFrom('schedules').selectAll().where('agent_id', '=', agent_id)
   if (enabled !== undefined) select = select.where('enabled', '=', enabled ? 1 : 0)
   const { items, total } = await page(db, select, query)
-  return { items: items.map(fromRow), total }
+  return { items: readable(db, items, fromRow), total }
 }
 
 export async function count(db: Database, agent_id: string): Promise<number> {
@@ -55,7 +56,7 @@ export async function listNearest(db: Database, limit: number): Promise<(Schedul
     .orderBy('next_at')
     .limit(limit)
     .execute()
-  return rows.map((row) => ({ ...fromRow(row), next_at: row.next_at as number }))
+  return readable(db, rows, (row) => ({ ...fromRow(row), next_at: row.next_at as number }))
 }
 
 export async function insert(db: Database, schedule: Schedule): Promise<void> {
@@ -98,7 +99,7 @@ type Whose = { agent_id: string; user_id: string }
 
 export async function listOfUser(db: Database, { agent_id, user_id }: Whose): Promise<Schedule[]> {
   const ofUser = db.selectFrom('schedules').selectAll().where('agent_id', '=', agent_id).where('user_id', '=', user_id)
-  return (await ofUser.orderBy('id').execute()).map(fromRow)
+  return readable(db, await ofUser.orderBy('id').execute(), fromRow)
 }
 
 /** Returns how many it removed. */
@@ -124,10 +125,11 @@ function toRow({ context, enabled, parked, authors, ...schedule }: Schedule): Sc
 }
 
 function fromRow({ user_id: _user, ...row }: ScheduleRow): Schedule {
+  const json = jsonOf('schedule', row)
   return {
     ...row,
-    context: JSON.parse(row.context),
-    authors: JSON.parse(row.authors),
+    context: json('context'),
+    authors: json('authors'),
     overlap: row.overlap as Schedule['overlap'],
     catch_up: row.catch_up as Schedule['catch_up'],
     enabled: row.enabled === 1,

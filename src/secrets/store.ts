@@ -1,4 +1,5 @@
 import { conflict, notFound } from '../errors.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { StoredSecret } from './secret.ts'
@@ -8,11 +9,11 @@ const MAX_SECRETS = 500
 
 export async function list(db: Database, query: PageQuery): Promise<Page<StoredSecret>> {
   const { items, total } = await page(db, db.selectFrom('secrets').selectAll(), query, { tieBreakers: ['name'] })
-  return { items: items.map(fromRow), total }
+  return { items: readable(db, items, fromRow), total }
 }
 
 export async function listAll(db: Database): Promise<StoredSecret[]> {
-  return (await db.selectFrom('secrets').selectAll().orderBy('name').execute()).map(fromRow)
+  return readable(db, await db.selectFrom('secrets').selectAll().orderBy('name').execute(), fromRow)
 }
 
 /** Inserts the secret, or replaces the one of the same name. Returns when that name was first set. */
@@ -45,5 +46,5 @@ async function count(db: Database): Promise<number> {
 }
 
 function fromRow(row: Omit<StoredSecret, 'hosts'> & { hosts: string }): StoredSecret {
-  return { ...row, hosts: JSON.parse(row.hosts) }
+  return { ...row, hosts: jsonOf('secret', { ...row, id: row.name })('hosts') }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { CompiledQuery, type Dialect, Kysely, PostgresDialect } from 'kysely'
 import type { Compare } from './comparison.ts'
+import { tellLeftOut } from './damaged-rows.ts'
 import {
   type Announcement,
   CHANGES,
@@ -134,6 +135,7 @@ export async function openStorage({
         onLost: lost.resolve,
       })
   const db = new Kysely<Tables>({ dialect })
+  tellLeftOut(db, warn)
   const storage: Storage = {
     engine,
     db,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { fromRow } from './store.ts'
 import type { Webhook } from './webhook.ts'
@@ -18,7 +19,7 @@ export async function listOfRequest(db: Database, request_id: string): Promise<W
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  return rows.map(fromRow)
+  return readable(db, rows, fromRow)
 }
 
 /** The runs that have callbacks and are not known to have ended. */

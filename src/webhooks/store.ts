@@ -1,6 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import type { EventType } from '../events.ts'
+import { intactJson, jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -27,7 +28,7 @@ export async function listSubscribers(db: Database): Promise<Subscriber[]> {
     .where('request_id', 'is', null)
     .unionAll(db.selectFrom('listeners').select(['id', 'agent_id', 'events', 'expires_at as until']))
     .execute()
-  return rows.map(({ events, ...row }) => ({ ...row, events: JSON.parse(events) }))
+  return readable(db, rows, (row) => ({ ...row, events: jsonOf('webhook', row)('events') }))
 }
 
 export async function find(db: Database, id: string): Promise<Webhook | undefined> {
@@ -56,14 +57,15 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status !== undefined) select = select.where('status', '=', filter.status)
   if (filter.event !== undefined) {
+    const events = intactJson(db, sql`events`)
     const names =
       engineOf(db) === 'postgres'
-        ? sql`jsonb_array_elements_text(events::jsonb) as name(value)`
-        : sql`json_each(events) as name`
+        ? sql`jsonb_array_elements_text(${events}) as name(value)`
+        : sql`json_each(${events}) as name`
     select = select.where(sql<SqlBool>`exists (select 1 from ${names} where name.value in (${filter.event}, '*'))`)
   }
   const { items, total } = await page(db, select, query)
-  return { items: items.map(fromRow), total }
+  return { items: readable(db, items, fromRow), total }
 }
 
 /**
@@ -160,12 +162,12 @@ type WebhookRow = Omit<Webhook, 'events' | 'status' | 'disabled_reason' | 'forma
   format: string | null
 }
 
-export function fromRow({ events, status, disabled_reason, format, ...row }: WebhookRow): Webhook {
+export function fromRow(row: WebhookRow): Webhook {
   return {
     ...row,
-    format: format as Webhook['format'],
-    events: JSON.parse(events),
-    status: status as Webhook['status'],
-    disabled_reason: disabled_reason as Webhook['disabled_reason'],
+    format: row.format as Webhook['format'],
+    events: jsonOf('webhook', row)('events'),
+    status: row.status as Webhook['status'],
+    disabled_reason: row.disabled_reason as Webhook['disabled_reason'],
   }
 }

@@ -1,5 +1,6 @@
 import { ApiError, invalid, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import { DamagedRowError } from '../../storage/damaged-rows.ts'
 import { isOvertaken, isPassing } from '../../storage/failures.ts'
 import { BacklogFullError } from '../../storage/journal/journal.ts'
 import { MAX_SORTED, TooLongToSortError } from '../../storage/queries/page.ts'
@@ -30,6 +31,10 @@ export function toApiError(error: unknown, log: Logger, request_id: string): Api
   if (isOvertaken(error)) {
     log.warn({ request_id, err: error }, 'a request was overtaken by another')
     return unavailable('Something this request needs was changed at the same moment, try again', 1000, error)
+  }
+  if (error instanceof DamagedRowError) {
+    log.error({ request_id, problem: error.message }, 'a request needs something that is damaged')
+    return new ApiError('server_error', error.message)
   }
   log.error({ request_id, err: error }, 'a request failed')
   return new ApiError('server_error', 'Internal server error')

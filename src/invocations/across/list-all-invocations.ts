@@ -9,7 +9,7 @@ import { listQuery } from '../../shapes.ts'
 import { findInvocations } from '../find-invocations.ts'
 import { InvocationStatus } from '../invocation.ts'
 import { presentInvocation, Receipt } from '../receipt.ts'
-import { withKeptSteps } from '../steps/kept-steps.ts'
+import { listWithStepsSoFar } from '../steps/kept-steps.ts'
 import { findByRequest } from './find-by-request.ts'
 
 export const listAllInvocations = operation({
@@ -47,7 +47,7 @@ export const listAllInvocations = operation({
           )
         : await findByRequest(db, among, request_id, page, filter)
     const idOf = new Map(shown.map(({ id, seq }) => [seq, id]))
-    const receipts = (await withKeptSteps(db, items)).map((invocation) =>
+    const receipts = (await listWithStepsSoFar(db, items)).map((invocation) =>
       presentInvocation(invocation, idOf.get(invocation.agent_seq) ?? ''),
     )
     return { items: await withKeyNames(db, actor, receipts, ['created_by']), total }

@@ -1,4 +1,5 @@
 import { firstIdAt } from '../../lib/id.ts'
+import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
 import { missingAgents } from '../../storage/queries/missing-agents.ts'
@@ -62,7 +63,7 @@ export async function listPending(db: Database, request_ids: readonly string[]):
     .orderBy('request_id')
     .orderBy('call_index')
     .execute()
-  return rows.map(fromRow)
+  return readable(db, rows, fromRow)
 }
 
 /** All that these runs asked, in the order of asking. */
@@ -74,7 +75,7 @@ export async function listOfRuns(db: Database, request_ids: readonly string[]): 
     .where('request_id', 'in', request_ids)
     .orderBy('id')
     .execute()
-  return rows.map(fromRow)
+  return readable(db, rows, fromRow)
 }
 
 /**
@@ -159,13 +160,14 @@ function toRow(approval: Approval): Tables['approvals'] {
 }
 
 export function fromRow(row: Tables['approvals']): Approval {
-  const { arguments: given, changed_arguments: changed, input_schema, kind, status } = row
+  const json = jsonOf('approval', row)
+  const { kind, status } = row
   return {
     ...row,
     kind: kind as Approval['kind'],
     status: status as ApprovalStatus,
-    arguments: JSON.parse(given),
-    input_schema: JSON.parse(input_schema),
-    changed_arguments: changed === null ? null : JSON.parse(changed),
+    arguments: json('arguments'),
+    input_schema: json('input_schema'),
+    changed_arguments: json('changed_arguments'),
   }
 }

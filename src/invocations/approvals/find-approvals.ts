@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { ShownAgent } from '../../agents/store.ts'
 import { firstIdAt } from '../../lib/id.ts'
+import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/queries/is-one-of.ts'
 import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
@@ -43,5 +44,5 @@ export async function findApprovals(
   if (start_time !== undefined) select = select.where('id', '>=', firstIdAt('apr', start_time))
   if (end_time !== undefined) select = select.where('id', '<', firstIdAt('apr', end_time))
   const { items, total } = await longPage(db, select, query, { order: 'created_at' })
-  return { items: items.map((row) => ({ ...fromRow(row), agent_id: ids.get(row.agent_seq) ?? '' })), total }
+  return { items: readable(db, items, (row) => ({ ...fromRow(row), agent_id: ids.get(row.agent_seq) ?? '' })), total }
 }

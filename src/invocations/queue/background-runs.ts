@@ -3,6 +3,8 @@ import * as agents from '../../agents/store.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
+import { DamagedRowError } from '../../storage/damaged-rows.ts'
+import { endDamaged } from '../rows/read-runs.ts'
 import type { RunParts } from '../run-invocation.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
 import { giveBack, type TakenRun } from './queue-store.ts'
@@ -26,7 +28,7 @@ export class BackgroundRuns {
   async run(taken: TakenRun): Promise<undefined> {
     const { journal, log } = this.#parts
     try {
-      await this.#run(taken)
+      await this.#run(taken).catch((err) => this.#endIfDamaged(err, taken))
     } catch (err) {
       const { id: request_id } = taken.invocation
       log.warn({ err, request_id }, 'a background run was not finished: it goes on when its lease ends')
@@ -64,6 +66,14 @@ export class BackgroundRuns {
     } finally {
       run.end()
     }
+  }
+
+  /** No node can go on with a run whose stored steps cannot be read. */
+  async #endIfDamaged(err: unknown, { invocation: { id: request_id } }: TakenRun): Promise<void> {
+    if (!(err instanceof DamagedRowError) || err.id !== request_id) throw err
+    const { log, now, storage } = this.#parts
+    await endDamaged(storage.db, request_id, now())
+    log.warn({ err, request_id }, 'a background run has failed: its stored steps are damaged')
   }
 
   async #prepare(taken: TakenRun, known: Agent, run: LiveRun): Promise<Queued> {

@@ -1,12 +1,14 @@
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { notFound } from '../../errors.ts'
 import type { TakenWork } from '../../lib/work/worker.ts'
+import { intactJson } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, LEASED_RUNS } from '../rows/invocation-rows.ts'
+import { readRuns } from '../rows/read-runs.ts'
 
 /** A run that was taken from the queue. */
 export type TakenRun = {
@@ -62,14 +64,20 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Ta
     select 1 from invocations i
     where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id not in (select due.id from due)) as has_more`
   const rows = await take<Row>(db, LEASED_RUNS, { due: admitted(db, options), owner, until, changes, returning })
-  const items = rows
-    .map(({ has_more: _more, ...row }) => ({
-      invocation: fromRow(row),
-      lapses: row.lapses,
-      lease: { key: [row.id], owner, until },
+  const lapses = new Map(rows.map((row) => [row.id, row.lapses]))
+  const runs = await readRuns(
+    db,
+    rows.map(({ has_more: _more, ...row }) => row),
+    now,
+  )
+  const items = runs
+    .map((invocation) => ({
+      invocation,
+      lapses: lapses.get(invocation.id) ?? 0,
+      lease: { key: [invocation.id], owner, until },
     }))
     .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
-  if (items.length === limit) return { items, next: now }
+  if (rows.length === limit) return { items, next: now }
   // Those that are left must wait for others to end, or another node is taking them at this moment.
   const isFull = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, agent_seq)
   return { items, next: isFull ? 'full' : undefined }
@@ -78,16 +86,16 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Ta
 /** The queued runs that may begin. Runs of an agent may have different limits, because each version has its own. */
 function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Expression<{ id: string }> {
   const isPostgres = engineOf(db) === 'postgres'
-  const limitOf = (definition: RawBuilder<unknown>) =>
-    isPostgres
-      ? sql`(${definition}::jsonb #>> '{limits,max_concurrency}')::bigint`
-      : sql`${definition} ->> '$.limits.max_concurrency'`
+  const definition = intactJson(db, sql`coalesce(versions.definition, agents.definition)`)
+  const limitOfRuns = isPostgres
+    ? sql`(${definition} #>> '{limits,max_concurrency}')::bigint`
+    : sql`${definition} ->> '$.limits.max_concurrency'`
   return sql`(
     with waiting as materialized (
       select id, version from invocations where agent_seq = ${agent_seq} and status = 'queued'
       order by id limit ${limit} ${isPostgres ? sql`for update skip locked` : sql``}),
     limits as materialized (
-      select asked.version, ${limitOf(sql`coalesce(versions.definition, agents.definition)`)} as most
+      select asked.version, ${limitOfRuns} as most
       from (select distinct version from waiting) asked
       join agents on agents.seq = ${agent_seq}
       left join versions on versions.agent_id = agents.id and versions.version = asked.version),

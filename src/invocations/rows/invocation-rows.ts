@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { jsonOf } from '../../storage/damaged-rows.ts'
 import type { BulkTable, EndedTable, Ending, Write } from '../../storage/journal/rows.ts'
 import type { Lease, Leased } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
@@ -124,31 +125,20 @@ export function toRow(invocation: Invocation) {
 type ReceiptRow = Pick<InvocationRow, (typeof RECEIPT)[number] | 'given' | 'rounds'>
 
 export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
-  const {
-    context,
-    error,
-    steps,
-    background,
-    status,
-    door,
-    given,
-    rounds,
-    user_id: _user,
-    session_id: _session,
-    ...rest
-  } = row
+  const json = jsonOf('invocation', row)
+  const { background, status, door, user_id: _user, session_id: _session, ...rest } = row
   const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...more } = rest
   const { keyed, wake_at: _wake, ...fields } = more
   return {
     ...fields,
     status: status as Invocation['status'],
     door: door as Invocation['door'],
-    given: given === null ? null : JSON.parse(given),
-    rounds: rounds === null ? null : JSON.parse(rounds),
+    given: json('given'),
+    rounds: json('rounds'),
     background: background === 1,
     keyed: keyed === 1,
-    context: JSON.parse(context),
-    error: error === null ? null : JSON.parse(error),
-    steps: JSON.parse(steps),
+    context: json('context'),
+    error: json('error'),
+    steps: json('steps'),
   }
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
@@ -26,8 +27,7 @@ export const RECEIPT_KEY = [
 export async function listPageOfReceipts(db: Database, keys: readonly ReceiptKey[]): Promise<Invocation[]> {
   const receipts: Invocation[] = []
   for (let left = firstOf(keys, 'shown', PAGE_BYTES); left.length > 0; ) {
-    const next = await listNextReceipts(db, left)
-    receipts.push(...next)
+    receipts.push(...readable(db, await listNextRows(db, left), receiptOf))
     left = left.slice(firstOf(left, 'stored', BYTES_AT_ONCE).length)
   }
   return receipts
@@ -38,6 +38,10 @@ export async function listPageOfReceipts(db: Database, keys: readonly ReceiptKey
  * only the last one is there, because it has the calls that were left to the caller.
  */
 export async function listNextReceipts(db: Database, keys: readonly ReceiptKey[]): Promise<Invocation[]> {
+  return (await listNextRows(db, keys)).map(receiptOf)
+}
+
+async function listNextRows(db: Database, keys: readonly ReceiptKey[]) {
   const ids = firstOf(keys, 'stored', BYTES_AT_ONCE).map(({ id }) => id)
   if (ids.length === 0) return []
   const rows = await db
@@ -46,10 +50,12 @@ export async function listNextReceipts(db: Database, keys: readonly ReceiptKey[]
     .where('id', 'in', ids)
     .execute()
   const found = new Map(rows.map((row) => [row.id, row]))
-  return ids
-    .flatMap((id) => found.get(id) ?? [])
-    .map((row) => fromRow({ ...row, given: null }))
-    .map(({ rounds, ...receipt }) => ({ ...receipt, rounds: rounds && rounds.slice(-1) }))
+  return ids.flatMap((id) => found.get(id) ?? [])
+}
+
+function receiptOf(row: Awaited<ReturnType<typeof listNextRows>>[number]): Invocation {
+  const { rounds, ...receipt } = fromRow({ ...row, given: null })
+  return { ...receipt, rounds: rounds && rounds.slice(-1) }
 }
 
 function firstOf(keys: readonly ReceiptKey[], size: 'shown' | 'stored', most: number): readonly ReceiptKey[] {

@@ -1,8 +1,9 @@
 import type { Step } from '../../runtime/steps.ts'
+import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { receiptSteps } from './receipt-steps.ts'
-import { listKeptOf } from './step-store.ts'
+import { listKept, listKeptRows, readKept } from './step-store.ts'
 
 /** An invocation that has not ended, with the results of its stored steps. */
 export function withKept(invocation: Invocation, steps: readonly Step[]): Invocation {
@@ -19,16 +20,23 @@ export function withKept(invocation: Invocation, steps: readonly Step[]): Invoca
   }
 }
 
-/** Invocations as their receipts show them. Those that have not ended have the steps that are stored so far. */
-export async function withKeptSteps(db: Database, invocations: readonly Invocation[]): Promise<Invocation[]> {
-  const unfinished = invocations.filter((invocation) => !isFinal(invocation) && invocation.attempt > 0)
-  const kept = await listKeptOf(
-    db,
-    unfinished.map(({ id }) => id),
-  )
-  return invocations.map((invocation) => {
-    const { steps } = kept.get(invocation.id) ?? {}
-    // The text so far is not the response yet.
-    return steps ? { ...withKept(invocation, steps), response: null } : invocation
-  })
+/** An invocation as its receipt shows it. One that has not ended has the steps that are stored so far. */
+export async function withStepsSoFar(db: Database, invocation: Invocation): Promise<Invocation> {
+  return isUnderWay(invocation) ? shown(invocation, (await listKept(db, invocation.id)).steps) : invocation
+}
+
+/** The same for a list. Those whose steps are damaged are left out. */
+export async function listWithStepsSoFar(db: Database, invocations: readonly Invocation[]): Promise<Invocation[]> {
+  const underWay = invocations.filter(isUnderWay).map(({ id }) => id)
+  const rows = await listKeptRows(db, underWay)
+  return readable(db, invocations, (invocation) => shown(invocation, readKept(rows.get(invocation.id) ?? []).steps))
+}
+
+function isUnderWay(invocation: Invocation): boolean {
+  return !isFinal(invocation) && invocation.attempt > 0
+}
+
+/** The text so far is not the response yet. */
+function shown(invocation: Invocation, steps: readonly Step[]): Invocation {
+  return steps.length > 0 ? { ...withKept(invocation, steps), response: null } : invocation
 }

@@ -1,6 +1,8 @@
+import type { Selectable } from 'kysely'
 import { type Definition, readDefinition, writeDefinition } from '../../agents/definition.ts'
 import type { LogEntry } from '../../runtime/outcome.ts'
 import type { Step } from '../../runtime/steps.ts'
+import { jsonOf } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
 import type { Tables } from '../../storage/tables.ts'
@@ -37,13 +39,13 @@ export function stepWrite(request_id: string, position: number, step: Step, defi
 
 /** The stored steps of a run, in order. */
 export async function listKept(db: Database, request_id: string): Promise<KeptSteps> {
-  const kept = await listKeptOf(db, [request_id])
-  return kept.get(request_id) ?? NOTHING_KEPT
+  return readKept((await listKeptRows(db, [request_id])).get(request_id) ?? [])
 }
 
-export async function listKeptOf(db: Database, request_ids: readonly string[]): Promise<Map<string, KeptSteps>> {
-  const kept = new Map<string, KeptSteps>()
-  if (request_ids.length === 0) return kept
+type StepRow = Selectable<Tables['steps']>
+
+export async function listKeptRows(db: Database, request_ids: readonly string[]): Promise<Map<string, StepRow[]>> {
+  if (request_ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('steps')
     .selectAll()
@@ -51,14 +53,22 @@ export async function listKeptOf(db: Database, request_ids: readonly string[]): 
     .orderBy('request_id')
     .orderBy('position')
     .execute()
-  for (const row of rows) {
-    const known = kept.get(row.request_id) ?? { ...NOTHING_KEPT, steps: [] }
-    kept.set(row.request_id, known)
-    known.steps.push(fromRow(row))
-    known.nextPosition = row.position + 1
-    if (row.definition !== null) known.definition = readDefinition(row.definition)
+  return Map.groupBy(rows, ({ request_id }) => request_id)
+}
+
+export function readKept(rows: readonly StepRow[]): KeptSteps {
+  return rows.reduce(withStep, NOTHING_KEPT)
+}
+
+function withStep({ steps, definition }: KeptSteps, row: StepRow): KeptSteps {
+  const { request_id: id, position, kind, attempt, started_at, finished_at } = row
+  const json = jsonOf('step of', { ...row, id })
+  const step = { kind, attempt, started_at, finished_at, ...json<object>('content') } as Step
+  return {
+    steps: [...steps, step],
+    definition: row.definition === null ? definition : readDefinition(json('definition')),
+    nextPosition: position + 1,
   }
-  return kept
 }
 
 /** Adds a step to a run that waits. The caller's transaction has locked the run. */
@@ -88,8 +98,4 @@ export function logsOf(steps: readonly Step[]): LogEntry[] {
 export async function removeKept(db: Database, request_ids: readonly string[]): Promise<void> {
   if (request_ids.length === 0) return
   await db.deleteFrom('steps').where('request_id', 'in', request_ids).execute()
-}
-
-function fromRow({ kind, attempt, started_at, finished_at, content }: Tables['steps']): Step {
-  return { kind, attempt, started_at, finished_at, ...JSON.parse(content) }
 }

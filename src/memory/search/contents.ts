@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
+import { readable } from '../../storage/damaged-rows.ts'
 import { type Database, plannedOnce } from '../../storage/database.ts'
 import type { Memory } from '../memory.ts'
 import { listed } from '../memory-filter.ts'
@@ -29,7 +30,8 @@ export class Contents {
     const rows = await batch.rows
     for (const seq of seqs) {
       const row = rows.get(seq)
-      if (row && isWithin(scope, row)) found.set(seq, fromRow(row))
+      if (!row || !isWithin(scope, row)) continue
+      for (const memory of readable(this.#db, [row], fromRow)) found.set(seq, memory)
     }
     return found
   }

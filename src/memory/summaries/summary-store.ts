@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { notFound } from '../../errors.ts'
 import type { Conversation } from '../../operation/recall.ts'
+import { readable } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import type { MemorySummariesTable } from '../../storage/tables/memory-tables.ts'
 import { inMemoryScope } from '../memory-filter.ts'
@@ -118,7 +119,7 @@ export async function listTurnsAfter(db: Database, session: DueSession, limit: n
     .orderBy('seq')
     .limit(limit)
     .execute()
-  return rows.map((row) => ({ seq: row.seq, memory: memoryOf(row) }))
+  return readable(db, rows, (row) => ({ seq: row.seq, memory: memoryOf(row) }))
 }
 
 /** The seq of the newest memory of the session, or 0. */

@@ -1,4 +1,5 @@
 import { redact } from '../../lib/text/redact.ts'
+import { jsonOf } from '../damaged-rows.ts'
 import type { Database } from '../database.ts'
 import type { JobHandler, JobOptions } from './job-handler.ts'
 import type { TakenJob } from './jobs.ts'
@@ -33,7 +34,7 @@ export async function runJob(
   if (attempts > max_attempts && every_ms === undefined) return giveUp('the process ended during its last attempt')
   try {
     const finish = (db: Database) => jobs.finish(db, job)
-    await handler.run(JSON.parse(job.payload), { signal: stop.signal, attempts, finish })
+    await handler.run(jsonOf('job', job)('payload'), { signal: stop.signal, attempts, finish })
   } catch (err) {
     if (running.isLost) return
     if (stop.signal.aborted) return requeue(now(), attempts - 1, null)

@@ -1,4 +1,5 @@
 import type { Insertable, Selectable, Updateable, UpdateResult } from 'kysely'
+import { jsonOf } from '../damaged-rows.ts'
 import type { Database } from '../database.ts'
 import type { EndedTable, Ending } from '../journal/rows.ts'
 import type { ClaimsTable } from '../tables/service-tables.ts'
@@ -80,10 +81,12 @@ function takeOver(db: Database, held: FoundClaim, changes: Updateable<ClaimsTabl
 }
 
 /** What a request with this fingerprint learns from a claim that is in force. */
-function stateOf({ fingerprint, status, headers, body }: FoundClaim, asked: string): Claimed {
+function stateOf(found: FoundClaim, asked: string): Claimed {
+  const { fingerprint, status, body, key: id } = found
   if (fingerprint !== asked) return { state: 'other' }
   if (status === null) return { state: 'running' }
-  return { state: 'done', reply: { status, headers: JSON.parse(headers ?? '{}'), body: body ?? '' } }
+  const headers = jsonOf('reply of Idempotency-Key', { ...found, id })<StoredReply['headers'] | null>('headers')
+  return { state: 'done', reply: { status, headers: headers ?? {}, body: body ?? '' } }
 }
 
 const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }

@@ -77,7 +77,7 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       definition ${text},
       primary key (request_id, position)
     )`,
-    ...(engine === 'postgres' ? [RUNS_UNDER_WAY] : []),
+    ...(engine === 'postgres' ? [RUNS_UNDER_WAY, INTACT_JSON] : []),
   ]
 }
 
@@ -89,6 +89,14 @@ const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) 
   begin
     perform 1 from agents where seq = agent for no key update;
     return (select count(*) from invocations where agent_seq = agent and status = 'running' and lease_until > at);
+  end $$`
+
+/** Null instead of an error. PostgreSQL 15 has no other way to ask whether a text is JSON. */
+const INTACT_JSON = `create function intact_json(stored text) returns jsonb immutable language plpgsql as $$
+  begin
+    return stored::jsonb;
+  exception when others then
+    return null;
   end $$`
 
 function approvals({ text, integer }: ColumnTypes): string[] {

@@ -1,3 +1,4 @@
+import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Delivery } from './delivery.ts'
 import { fromRow } from './delivery-store.ts'
@@ -17,5 +18,5 @@ export async function listOfRequest(
     .$if(agent_id !== null, (select) => select.where('webhooks.agent_id', '=', agent_id))
     .orderBy('deliveries.id')
     .execute()
-  return rows.map(fromRow)
+  return readable(db, rows, fromRow)
 }

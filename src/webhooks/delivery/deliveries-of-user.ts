@@ -1,3 +1,4 @@
+import { parseIfJson } from '../../lib/json.ts'
 import type { Database } from '../../storage/database.ts'
 
 /** How many events are searched at once. */
@@ -27,8 +28,8 @@ export async function eraseFromEvents(db: Database, { user_id, agent_ids }: Whos
     after = last.id
     for (const { id, agent_id, body } of events) {
       if (!agent_ids.has(agent_id ?? '')) continue
-      const event = JSON.parse(body) as EventBody
-      if (event.data?.context?.user_id !== user_id) continue
+      const event = readEvent(body)
+      if (event && event.data?.context?.user_id !== user_id) continue
       await replaceEvent(db, id, event)
       erased += 1
     }
@@ -38,11 +39,16 @@ export async function eraseFromEvents(db: Database, { user_id, agent_ids }: Whos
 /** Removes the texts from what was told of a run while it was under way and when it ended. */
 export async function eraseEventsOfRequest(db: Database, request_id: string): Promise<void> {
   const events = await db.selectFrom('events').select(['id', 'body']).where('request_id', '=', request_id).execute()
-  for (const { id, body } of events) await replaceEvent(db, id, JSON.parse(body) as EventBody)
+  for (const { id, body } of events) await replaceEvent(db, id, readEvent(body))
 }
 
-async function replaceEvent(db: Database, id: string, event: EventBody): Promise<void> {
-  const body = JSON.stringify({ ...event, data: withoutWords(event.data) })
+/** Undefined if it is damaged. It may have words of any user then, and nothing of it stays. */
+function readEvent(body: string): EventBody | undefined {
+  return parseIfJson(body) as EventBody | undefined
+}
+
+async function replaceEvent(db: Database, id: string, event: EventBody | undefined): Promise<void> {
+  const body = JSON.stringify({ ...event, data: withoutWords(event?.data ?? {}) })
   await db.updateTable('events').set({ body }).where('id', '=', id).execute()
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { readable } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { isHeld, type Lease, type Leased, take } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
@@ -77,6 +78,8 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
     .executeTakeFirst()
   if (!locked && (await isEnabled(db, webhook_id))) return { ...NOTHING, next: now + LOCKED_MS }
   if (locked?.status !== 'enabled') return NOTHING
+  const [webhook] = readable(db, [locked], webhookFromRow)
+  if (!webhook) return NOTHING
 
   // The statement that takes them also counts those under way: each more would cost a round trip.
   const room = sql<number>`(
@@ -96,12 +99,12 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
     sql`(select ${sql.ref(column)} from events where events.id = deliveries.event_id) as ${sql.ref(column)}`
   const returning = sql`*, ${ofEvent('agent_id')}, ${ofEvent('body')}`
   const rows = await take<Row>(db, LEASED_DELIVERIES, { due, owner, until, returning })
-  const items = rows.map(({ agent_id, body, ...row }) =>
+  const items = readable(db, rows, ({ agent_id, body, ...row }) =>
     Object.assign(fromRow(row), { agent_id, body, lease: { key: [row.id], owner, until } }),
   )
-  const next_at = items.length === limit ? now : await nextDue(db, webhook_id)
-  const isFull = items.length < limit && next_at !== undefined && next_at <= now
-  return { webhook: webhookFromRow(locked), items, next: isFull ? 'full' : next_at }
+  const next_at = rows.length === limit ? now : await nextDue(db, webhook_id)
+  const isFull = rows.length < limit && next_at !== undefined && next_at <= now
+  return { webhook, items, next: isFull ? 'full' : next_at }
 }
 
 const NOTHING: TakenDeliveries = { webhook: undefined, items: [], next: undefined }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { notFound } from '../../errors.ts'
+import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable } from '../../storage/journal/rows.ts'
 import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
@@ -84,7 +85,7 @@ export async function list(
     )
   }
   const { items, total } = await longPage(db, select, query, { order: 'created_at' })
-  return { items: items.map(fromRow), total }
+  return { items: readable(db, items, fromRow), total }
 }
 
 /** Makes the delivery due at once and keeps its earlier attempts. Returns false while it is being sent. */
@@ -176,11 +177,11 @@ function together<T>(db: Database, work: (transaction: Database) => Promise<T>):
 
 type DeliveryRow = Omit<Delivery, 'event' | 'status' | 'attempts'> & { event: string; status: string; attempts: string }
 
-export function fromRow({ event, status, attempts, ...row }: DeliveryRow): Delivery {
+export function fromRow(row: DeliveryRow): Delivery {
   return {
     ...row,
-    event: event as Delivery['event'],
-    status: status as Delivery['status'],
-    attempts: JSON.parse(attempts),
+    event: row.event as Delivery['event'],
+    status: row.status as Delivery['status'],
+    attempts: jsonOf('delivery', row)('attempts'),
   }
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { jsonOf } from '../../storage/damaged-rows.ts'
 import { announce, type Database } from '../../storage/database.ts'
 import { isShown } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from '../delivery/delivery.ts'
@@ -6,7 +7,7 @@ import type { Listener } from './listener.ts'
 
 export async function find(db: Database, id: string): Promise<Listener | undefined> {
   const row = await db.selectFrom('listeners').selectAll().where('id', '=', id).executeTakeFirst()
-  return row && { ...row, events: JSON.parse(row.events) }
+  return row && { ...row, events: jsonOf('listener', row)('events') }
 }
 
 export async function count(db: Database, now: number): Promise<number> {

@@ -1,0 +1,60 @@
+import { type RawBuilder, sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
+import { parseIfJson } from '../lib/json.ts'
+import { type Database, engineOf } from './database.ts'
+
+/** The JSON in a column of a row is broken. The message names the row and tells nothing of its content. */
+export class DamagedRowError extends Error {
+  readonly id: string
+
+  constructor(thing: string, id: string, column: string) {
+    super(`The stored ${thing} ${id} is damaged: its ${column} cannot be read`)
+    this.id = id
+  }
+}
+
+/** Reads the JSON in the columns of a row. `thing` is what clients call it. Null stays null. */
+export function jsonOf<Row extends { id: string | number }>(thing: string, row: Row) {
+  return <Value>(column: string & keyof Row): Value => {
+    const text = row[column] as string | null
+    const value = text === null ? null : parseIfJson(text)
+    if (value === undefined) throw new DamagedRowError(thing, String(row.id), column)
+    return value as Value
+  }
+}
+
+/** What hears of the rows that lists of a database leave out. */
+const tellers = new WeakMap<object, (error: DamagedRowError) => void>()
+
+/** Background work meets the same row again and again, and it is told once in this time. */
+const TOLD_AGAIN_MS = 60_000
+const MOST_TOLD = 1_000
+
+export function tellLeftOut(db: Database, warn: (message: string) => void): void {
+  const told = new LRUCache<string, true>({ max: MOST_TOLD, ttl: TOLD_AGAIN_MS })
+  tellers.set(db.getExecutor().adapter, ({ message }) => {
+    if (told.has(message)) return
+    told.set(message, true)
+    warn(`${message}. It is left out`)
+  })
+}
+
+/** The rows of a list as things. A damaged row is left out and told: it must not hide all others. */
+export function readable<Row, Thing>(db: Database, rows: readonly Row[], read: (row: Row) => Thing): Thing[] {
+  return rows.flatMap((row) => {
+    try {
+      return [read(row)]
+    } catch (error) {
+      if (!(error instanceof DamagedRowError)) throw error
+      tellers.get(db.getExecutor().adapter)?.(error)
+      return []
+    }
+  })
+}
+
+/** A column of JSON for the JSON functions of the database, which fail on broken JSON: here it is null. */
+export function intactJson(db: Database, column: RawBuilder<unknown>): RawBuilder<unknown> {
+  return engineOf(db) === 'postgres'
+    ? sql`intact_json(${column})`
+    : sql`case when json_valid(${column}) then ${column} end`
+}
