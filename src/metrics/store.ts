@@ -1,11 +1,10 @@
 import { type AliasableExpression, type RawBuilder, type SqlBool, sql } from 'kysely'
-import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { bucketInSql, bucketOf, middleOf } from './histogram.ts'
 import type { Percentiles, Totals } from './metric.ts'
-import { HOUR_MS, MINUTE_MS, type Range } from './range.ts'
+import { MINUTE_MS, type Range } from './range.ts'
 
 type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
 
@@ -190,13 +189,9 @@ function bucketsOf(
     .select(['agent_seq', 'start', bucketInSql('ms').as('bucket'), sql<number>`1`.as('count')])
 }
 
-/** Most runs end within this time. The few others have an index of their own, `invocations_long`. */
-const DAY_MS = 24 * HOUR_MS
-
-/** The invocations of a user that completed or failed in the range. None of them began after its end. */
+/** The invocations of a user that completed or failed in the range. */
 function endedOf(db: Database, agent_seqs: number[], { from, to }: Range, user_id: string) {
-  const begunSince = firstIdAt('req', from * MINUTE_MS - DAY_MS - HOUR_MS)
-  const ended = db
+  return db
     .selectFrom('invocations')
     .select([
       'agent_seq',
@@ -209,11 +204,6 @@ function endedOf(db: Database, agent_seqs: number[], { from, to }: Range, user_i
     .where('finished_at', '>=', from * MINUTE_MS)
     .where('finished_at', '<', to * MINUTE_MS)
     .where('status', 'in', ['completed', 'failed'])
-  const long = ended.where(sql<SqlBool>`finished_at - created_at > ${sql.lit(DAY_MS)}`).where('id', '<', begunSince)
-  return ended
-    .where('id', '>=', begunSince)
-    .where('id', '<', firstIdAt('req', to * MINUTE_MS))
-    .unionAll(long)
 }
 
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */

@@ -62,9 +62,9 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
     `create index invocations_queued on invocations (agent_seq, id) where status = 'queued'`,
     `create index invocations_running on invocations (lease_until) where status = 'running'`,
     `create index invocations_waiting on invocations (wake_at) where status = 'waiting'`,
-    // Few runs take longer than a day. The metrics of a user find the others by the day on which they began.
-    `create index invocations_long on invocations (agent_seq, user_id, finished_at)
-      where finished_at - created_at > 86400000`,
+    // The metrics of a user are counted from it alone, without the rows.
+    `create index invocations_by_end on invocations (agent_seq, user_id, finished_at, status, duration_ms)
+      where user_id is not null and finished_at is not null`,
 
     `create table steps (
       request_id ${text} not null,
