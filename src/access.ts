@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { AgentGates, type GateParts } from './access/agent-gates.ts'
-import { openAuth } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
 import type { FoundAgent, GuardedAgent } from './http/pipeline/request.ts'
 import { watchFiles } from './lib/watch-files.ts'
@@ -8,7 +7,6 @@ import type { Parts } from './operation/parts.ts'
 import { type Gate, gateOf } from './security/gate.ts'
 import { hasFormOfJwt } from './security/tokens/bearer-token.ts'
 import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
-import { readable } from './storage/damaged-rows.ts'
 
 /**
  * Who may come in, as `moorage.yaml` and the agents say. It is worked out once, and again when they or their files
@@ -61,8 +59,7 @@ export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): 
 
 /** Which forms of tokens agents accept. A provider is asked about opaque tokens only with a client secret. */
 async function loadForms({ storage, keyring }: Pick<Parts, 'storage' | 'keyring'>) {
-  const { db } = storage
-  const own = readable(db, await agents.listAuth(db), (agent) => openAuth(agent, keyring))
+  const own = await agents.listAuth(storage.db, keyring)
   return { jwt: own.length > 0, opaque: own.some((one) => one?.type === 'oauth2' && one.clientSecret !== undefined) }
 }
 

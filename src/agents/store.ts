@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
+import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
@@ -9,7 +10,7 @@ import type { Storage } from '../storage/open-storage.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AgentsTable } from '../storage/tables/agent-tables.ts'
-import type { Agent } from './agent.ts'
+import { type Agent, openAuth } from './agent.ts'
 import { readDefinition, writeDefinition } from './definition.ts'
 
 const COLUMNS = ['seq', 'id', 'name', 'status', 'definition', 'security', 'auth', 'created_at', 'updated_at'] as const
@@ -87,9 +88,10 @@ export async function listKnownGuarded({ memo, storage }: { memo: Memo; storage:
   return (await memo('agents', '#guarded', () => listGuarded(storage.db))) ?? []
 }
 
-/** The agents that have an `auth` of their own, which is sealed. */
-export async function listAuth(db: Database): Promise<Pick<Agent, 'id' | 'auth'>[]> {
-  return db.selectFrom('agents').select(['id', 'auth']).where('auth', 'is not', null).execute()
+/** The `auth` of every agent that has its own. */
+export async function listAuth(db: Database, keyring: Keyring): Promise<ReturnType<typeof openAuth>[]> {
+  const rows = await db.selectFrom('agents').select(['id', 'auth']).where('auth', 'is not', null).execute()
+  return readable(db, rows, (row) => openAuth(row, keyring))
 }
 
 type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
