@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { hashOf } from '../../../src/audit/audit-entry.ts'
+import { list as listAuditLog } from '../../../src/audit/store.ts'
 import { inConsole } from '../../support/console/console.ts'
 import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
 import { until } from '../../support/running/until.ts'
 import { approver } from '../../support/slices/approvals.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
+
+const EVERY_AGENT = { only: null, except: [] }
 
 inConsole(
   'approvals and the system in the console',
@@ -77,6 +81,9 @@ inConsole(
       assert.deepEqual(refunds, [{ amount: 20 }])
 
       const second = await invoke('my money again')
+      // Arguments that were changed before count for nothing.
+      await card.getByRole('button', { name: 'Change the arguments' }).click()
+      await card.getByLabel('Arguments, as JSON').fill('{"amount": 10}')
       await card.getByLabel('Note').fill('not today')
       await card.getByRole('button', { name: 'Reject' }).click()
       await page.getByText('Nothing waits for you').waitFor()
@@ -147,6 +154,13 @@ inConsole(
       await db.updateTable('audit_log').set({ actor: 'somebody else' }).where('action', '=', 'createAgent').execute()
       await page.getByRole('button', { name: 'Check the chain' }).click()
       await page.getByText(/entry \d+ was altered/).waitFor()
+      // An attacker who computes its hash anew breaks the chain behind it.
+      const { items } = await listAuditLog(db, { limit: 100, offset: 0, sort: 'created_at' }, { shown: EVERY_AGENT })
+      const { seq, prev_hash, ...altered } = items.find(({ action }) => action === 'createAgent') ?? assert.fail()
+      const hash = hashOf(altered, { seq: seq ?? 0, prev_hash: prev_hash ?? '' })
+      await db.updateTable('audit_log').set({ hash }).where('id', '=', altered.id).execute()
+      await page.getByRole('button', { name: 'Check the chain' }).click()
+      await page.getByText(`entry ${seq} does not carry the hash that follows from it`).waitFor()
       await leave()
     })
 
