@@ -84,7 +84,7 @@ describe('max_concurrency of an agent, on two nodes', () => {
         return body.data.length === 12 ? (body.data as { attempts: number }[]) : undefined
         // Twelve runs, two at a time.
       },
-      10_000,
+      30_000,
     )
     assert.equal(calls, 12)
     assert.deepEqual(new Set(completed.map(({ attempts }) => attempts)), new Set([1]), 'to wait is no attempt')

@@ -156,14 +156,14 @@ describe('the limiter in this process', () => {
     assert.equal(await remaining('silent'), 99, 'forgotten')
   })
 
-  test('100 000 seconds of use pass 60 a minute, no more', async () => {
+  test('20 000 seconds of use pass 60 a minute, no more', async () => {
     const { take, wait } = at(0)
     let passed = 0
-    for (let i = 0; i < 200_000; i++) {
+    for (let i = 0; i < 40_000; i++) {
       if ((await take()).allowed) passed++
       wait(500)
     }
-    assert.ok(passed >= 100_000 && passed <= 100_100, `${passed}`)
+    assert.ok(passed >= 20_000 && passed <= 20_100, `${passed}`)
   })
 
   for (const jump of [HOUR, -HOUR, -5, 5]) {

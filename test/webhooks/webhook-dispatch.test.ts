@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import * as deliveries from '../../src/webhooks/delivery/delivery-store.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, onBothEngines, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, onBothEngines, type Service, startService } from '../support/service/service.ts'
 import {
   createAgent,
   createWebhook,
@@ -107,7 +107,8 @@ onBothEngines(
       })
       assert.equal(most, 1)
       broken = false
-      pass(service(), 7_000)
+      // On a busy machine some have been tried again, and wait five minutes instead of five seconds.
+      pass(service(), 400_000)
       await until('all to be delivered', async () => (await countPending(service(), id)) === 0)
       assert.ok(most <= 5)
     })
@@ -282,7 +283,7 @@ onBothEngines(
   { ...LOCAL_RECEIVERS, MOORAGE_WEBHOOKS__MAX_IN_FLIGHT: '12' },
 )
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`the dispatcher on ${engine}, stopped`, () => {
     test('waits for what is under way, gives back what takes too long, and goes on after the start', async (t) => {
       const service = await startService(engine, { ...LOCAL_RECEIVERS, MOORAGE_SERVER__DRAIN_TIMEOUT: '2s' })
