@@ -1,28 +1,11 @@
 import assert from 'node:assert/strict'
-import { request as send } from 'node:http'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { embeddingEndpoint } from '../../src/runtime/embedders/embeddings.ts'
 import { conceptsIn, startEmbeddingServer } from '../support/outside/embedding-server.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
 import { startModelServer } from '../support/outside/model-server.ts'
+import { startProxy } from '../support/outside/proxy.ts'
 import { localRuntime, runOf } from '../support/service/run-agent.ts'
-
-/** A proxy gets the whole address, and passes the request on: here always to one server. */
-async function startProxy(t: TestContext, to: { url: string }) {
-  const asked: string[] = []
-  const { url, close } = await startLocalServer((request, response) => {
-    asked.push(request.url ?? '')
-    const { pathname } = new URL(request.url ?? '')
-    const upstream = send(new URL(pathname, to.url), { method: request.method ?? 'GET', headers: request.headers })
-    upstream.on('response', (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(response)
-    })
-    request.pipe(upstream)
-  })
-  t.after(close)
-  return { url, asked }
-}
 
 describe('through a proxy that the environment names, unless the host is excepted or is this machine,', () => {
   test('a model is asked', async (t) => {

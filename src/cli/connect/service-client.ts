@@ -5,20 +5,23 @@ import type { Fetch } from '../../../sdk/request.ts'
 import { note } from '../terminal/output.ts'
 import { ask } from '../terminal/prompts.ts'
 import { isInteractive, type World } from '../world.ts'
+import { proxiedFetch } from './proxied-fetch.ts'
 
 type Target = { url: string; key: string; otp?: string | undefined }
 
 /** A client of the service at `url`. Only that service gets the key. */
 export function clientOf(world: World, { url, key, otp }: Target): Client {
-  const fetch = bringingCodes(world, otp, ourRepliesOnly)
+  const fetch = bringingCodes(world, otp, ourRepliesOnly(proxiedFetch(world)))
   return createClient({ url, key, signal: world.signal, fetch, onRetry: sayWaits(world) })
 }
 
 /** Every reply of the service has a request id. A success without one came from something else. */
-const ourRepliesOnly: Fetch = async (url, init) => {
-  const response = await fetch(url, init)
-  if (response.ok && !response.headers.has('x-request-id')) throw notOurs(response)
-  return response
+function ourRepliesOnly(fetch: Fetch): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init)
+    if (response.ok && !response.headers.has('x-request-id')) throw notOurs(response)
+    return response
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { lazily } from '../../lib/lazily.ts'
+import { isLoopback } from '../../lib/loopback.ts'
 import { withoutEndingSlashes } from '../../lib/text/text.ts'
 
 const undici = lazily<typeof import('undici')>('undici')
@@ -39,15 +40,12 @@ export type ProviderSockets = {
   close(): Promise<void>
 }
 
-/** A model on this machine is never asked through a proxy. */
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
-
 /** For an address that the operator chose. As many connections are opened as answers are under way. */
 export function openSockets(baseUrl: string, proxy: ProxySettings = {}): ProviderSockets {
   const { http, https, except = '' } = proxy
   // A run has a deadline of its own: a model may think for minutes before its first word.
   const options = { headersTimeout: 0, bodyTimeout: 0 }
-  const isProxied = (http ?? https) !== undefined && !LOOPBACK.test(new URL(baseUrl).hostname)
+  const isProxied = (http ?? https) !== undefined && !isLoopback(new URL(baseUrl).hostname)
   const { Agent, EnvHttpProxyAgent } = undici()
   const dispatcher = isProxied
     ? new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: except })

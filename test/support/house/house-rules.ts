@@ -117,7 +117,7 @@ const DOORS: Record<string, RegExp> = {
   jose: /^security\//,
   otpauth: /^security\//,
   'ipaddr.js': /^security\//,
-  undici: /^(security\/outgoing|runtime\/providers)\//,
+  undici: /^(security\/outgoing|runtime\/providers|cli\/connect)\//,
   'eventsource-parser': /^runtime\/providers\//,
   ajv: /^runtime\/schemas\//,
   croner: /^schedules\/times\.ts$/,

@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { Self } from '../../../../sdk/client.ts'
+import { isLoopback } from '../../../lib/loopback.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import {
@@ -18,8 +19,6 @@ import { EXIT, usage } from '../../failure.ts'
 import { note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
-
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 export function login(command: Command, world: World): void {
   command
@@ -69,7 +68,7 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
     : (await text(world.stdin)).trim()
   if (key === '') throw usage('Send the key on stdin: moorage login <url> < key.txt')
 
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     warn(world, `the key goes to ${url.host} in the clear: use https`)
   }
   const self: Self = await clientOf(world, { url: url.href, key }).keys.self()

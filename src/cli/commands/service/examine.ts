@@ -4,6 +4,7 @@ import { type Config, ConfigError, loadConfig } from '../../../config.ts'
 import { loadMasterKey, masterKeyFingerprint } from '../../../security/keyring.ts'
 import { inspectPostgres, inspectSqlite, type StoreFacts } from '../../../storage/inspect.ts'
 import type { Common } from '../../connect/connect.ts'
+import { proxiedFetch } from '../../connect/proxied-fetch.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { clientOf } from '../../connect/service-client.ts'
 import type { World } from '../../world.ts'
@@ -107,7 +108,7 @@ async function* examineService(world: World, options: Common): AsyncGenerator<Fi
   const { url, key, origin } = addressOf(world, options)
   try {
     const started = Date.now()
-    const response = await fetch(new URL('/readyz', url), {
+    const response = await proxiedFetch(world)(new URL('/readyz', url).href, {
       signal: AbortSignal.any([world.signal, AbortSignal.timeout(5_000)]),
     })
     yield response.ok ? ok('service', `${url} is ready`) : failed('service', `${url} answers ${response.status}`)
