@@ -39,7 +39,7 @@ onAnyEngine(
       const agent = await newAgent(null)
       const { id } = await hookOf(inbox.url, null)
       await ask(agent)
-      await until('the first attempt', async () => (await listDeliveries(service(), id))[0]?.attempt_count === 1)
+      await until('the first attempt', async () => (await listDeliveries(service(), id))[0]?.attempt_count >= 1)
       await close(agent, security)
       isUp = true
       pass(service(), DAY)

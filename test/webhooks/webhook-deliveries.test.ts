@@ -231,13 +231,14 @@ onBothEngines(
         const { agent_id, id } = await subscribe(service(), inbox.url)
         const waits = new Map<number, number>()
         for (const n of [0, 1, 2, 3, 4, 5]) await happen(service(), { agent_id, data: { n } })
-        await until('six attempts', async () =>
-          (await listDeliveries(service(), id)).every((d) => d.attempt_count === 1),
-        )
-        for (const { id: delivery_id, attempts, next_attempt_at } of await listDeliveries(service(), id)) {
-          const { body } = (await service().call('GET', `/v1/webhooks/${id}/deliveries/${delivery_id}`)).body.data
-          waits.set(JSON.parse(body).data.n, Date.parse(next_attempt_at) - Date.parse(attempts[0].at))
-        }
+        await until('six first attempts', async () => {
+          for (const { id: delivery_id } of await listDeliveries(service(), id)) {
+            const { data } = (await service().call('GET', `/v1/webhooks/${id}/deliveries/${delivery_id}`)).body
+            if (data.attempt_count !== 1) continue
+            waits.set(JSON.parse(data.body).data.n, Date.parse(data.next_attempt_at) - Date.parse(data.attempts[0].at))
+          }
+          return waits.size === 6
+        })
         const between = (n: number, low: number, high: number) => {
           const wait = waits.get(n) ?? Number.NaN
           assert.ok(wait >= low && wait < high + 5_000, `${n}: ${wait}`)
@@ -257,7 +258,7 @@ onBothEngines(
         const { agent_id, id } = await subscribe(service(), inbox.url)
         for (const n of statuses.keys()) await happen(service(), { agent_id, data: { n } })
         await until('all attempts', async () =>
-          (await listDeliveries(service(), id)).every((d) => d.attempt_count === 1),
+          (await listDeliveries(service(), id)).every((d) => d.attempt_count >= 1),
         )
         const results = (await listDeliveries(service(), id)).map(({ status, attempts }) => [
           attempts[0].response_status,
@@ -321,7 +322,7 @@ onBothEngines(
           events++
           await until('an attempt of the newest', async () => {
             const [newest, ...rest] = await listDeliveries(service(), id)
-            return rest.length === events - 1 && newest.attempt_count === 1
+            return rest.length === events - 1 && newest.attempt_count >= 1
           })
         }
         await fail()
@@ -402,7 +403,7 @@ onBothEngines(
         service().advance(1)
       }
       await until('three attempts', async () =>
-        (await listDeliveries(service(), id)).every((d) => d.attempt_count === 1),
+        (await listDeliveries(service(), id)).every((d) => d.attempt_count >= 1),
       )
       const events = async (query: string) => (await listDeliveries(service(), id, query)).map(({ event }) => event)
       assert.deepEqual(await events(''), ['agent.cancelled', 'agent.failed', 'agent.completed'])
