@@ -48,6 +48,10 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
     setUntil(undefined)
     setParams({ until: undefined })
   }
+  const follow = () => {
+    setUntil(undefined)
+    setParams({ until: undefined, live: undefined })
+  }
   const chosen = query.level?.split(',') ?? []
   const toggle = (level: string) => {
     const next = chosen.includes(level) ? chosen.filter((one) => one !== level) : [...chosen, level]
@@ -56,9 +60,15 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
   return (
     <>
       <div class="filters">
-        <Button icon={isLive ? 'pause' : 'play'} onClick={() => setParams({ live: isLive ? 'off' : undefined })}>
-          {isLive ? 'Live' : 'Paused'}
-        </Button>
+        {isLive ? (
+          <Button icon="pause" onClick={() => setParams({ live: 'off' })}>
+            Stop following
+          </Button>
+        ) : (
+          <Button icon="play" onClick={follow}>
+            Follow the log
+          </Button>
+        )}
         <div class="segments" role="group" aria-label="Levels">
           {LEVELS.map((level) => (
             <button key={level} type="button" aria-pressed={chosen.includes(level)} onClick={() => toggle(level)}>
@@ -91,8 +101,9 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
         <Empty title="No line here">
           <p>
             {Object.keys(query).length > 0
-              ? 'Nothing matches the filters. New lines appear by themselves.'
-              : 'Every invocation writes lines. Say something in the playground, and they appear here by themselves.'}
+              ? 'Nothing matches the filters.'
+              : 'Every invocation writes lines: say something in the playground.'}{' '}
+            {isLive ? 'New lines appear by themselves.' : 'New lines appear once you follow the log.'}
           </p>
         </Empty>
       ) : (

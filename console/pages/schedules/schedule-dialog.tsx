@@ -29,7 +29,7 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
   }
   const toggle = useAction(async (enabled: boolean) => {
     await service.schedules.update(agent.id, id, { enabled })
-    toast(enabled ? 'The schedule goes on' : 'The schedule is paused')
+    toast(enabled ? 'The schedule begins runs again' : 'The schedule is paused: it begins no runs until you resume it')
     reload()
   })
   const runNow = useAction(async () => {
@@ -59,7 +59,11 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
             <div>
               <h3>Next runs</h3>
               {found.next_runs.length === 0 ? (
-                <p class="soft">None: it is paused, or its last time has passed.</p>
+                <p class="soft">
+                  {found.enabled
+                    ? 'None: its last time has passed.'
+                    : 'None: the schedule is paused and begins no runs.'}
+                </p>
               ) : (
                 <ol class="next-runs">
                   {found.next_runs.map((time) => (

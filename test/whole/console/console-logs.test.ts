@@ -31,6 +31,19 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
+  test('is followed until the reader stops it, and again when they say so', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'quiet' } })
+    const { page, leave } = await visit('/agents/quiet/logs', { isHurried: true })
+    await page.getByText('New lines appear by themselves.').waitFor()
+    await page.getByRole('button', { name: 'Stop following' }).click()
+    await page.getByText('New lines appear once you follow the log.').waitFor()
+    await service().call('POST', '/v1/agents/quiet/invoke', { body: { message: 'hello' } })
+    await page.getByRole('button', { name: 'Follow the log' }).click()
+    await page.getByText('Invocation completed').waitFor()
+    await page.getByRole('button', { name: 'Stop following' }).waitFor()
+    await leave()
+  })
+
   test('level, text and request are filters in the URL, and a line leads to its request', async () => {
     const request_id = await invoke('a storm')
     const { page, leave } = await visit('/agents/teller/logs')
