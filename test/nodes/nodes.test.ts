@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/running/until.ts'
+import { untilHolds } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { startService, withService } from '../support/service/service.ts'
 
@@ -18,13 +18,17 @@ const MASTER_KEY = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
 test('nodes of one database see each other; one that was killed falls silent, is shown for an hour, and then forgotten', async (t) => {
   const survivor = await startService('postgres', MASTER_KEY)
   t.after(() => survivor.stop())
-  const nodes = async (): Promise<Node[]> => (await survivor.call('GET', '/v1/system')).body.data.nodes
+  const nodes = async (): Promise<Node[]> => {
+    const { status, body, text } = await survivor.call('GET', '/v1/system')
+    assert.equal(status, 200, text)
+    return body.data.nodes
+  }
   const mortal = await startChildService(t, 'postgres', {
     ...MASTER_KEY,
     MOORAGE_BOOTSTRAP_KEY: survivor.admin,
     DATABASE_URL: survivor.app.parts.config.database.url ?? '',
   })
-  await until('both are there', async () => (await nodes()).length === 2)
+  await untilHolds(async () => assert.equal((await nodes()).length, 2))
   const [own, other] = await nodes()
   assert.equal(own?.node, survivor.app.parts.node)
   for (const { status, version, busy_percent, memory_bytes } of [own, other] as Node[]) {
