@@ -113,7 +113,7 @@ onBothEngines(
       const { send, runs, stored, answerSoon } = await begin(service(), ENDLESS)
       const sent = [send(), send(), send()]
       await stored()
-      // Sockets are read in turn: once what is sent now is answered, the retries have arrived. A stop does not wait for others.
+      // Sockets are read in turn: once this is answered the retries have arrived. A stop waits for no others.
       for (let turn = 0; turn < 2; turn++) await service().call('GET', '/healthz')
       await answerSoon()
       await service().restart()
