@@ -16,6 +16,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Listener/, 'listeners'],
   [/Keys?|Self|Invocable/, 'keys'],
   [/Factor/, 'mfa'],
+  [/Projects?/, 'projects'],
   [/Secrets?/, 'secrets'],
   [/Providers?/, 'providers'],
   [/Audit(Log)?/, 'audit'],

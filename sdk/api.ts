@@ -300,7 +300,7 @@ export type Delivery = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -1812,7 +1812,7 @@ export type CreateWebhook = {
   /** Public https address; the operator may allow others */
   url: string
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | '*')[]
   description?: string | null | undefined
 }
 
@@ -1837,7 +1837,7 @@ export type UpdateWebhook = {
   /** Public https address; the operator may allow others */
   url?: string | undefined
   /** `*` is every event */
-  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[] | undefined
+  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | '*')[] | undefined
   description?: string | null | undefined
   status?: 'enabled' | 'disabled' | undefined
 }
@@ -1856,7 +1856,7 @@ export type DeliveryWithBody = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -1884,7 +1884,7 @@ export type HeardEvent = {
   id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping'
   /** What is sent, to the byte */
   body: string
   created_at: string
@@ -1894,12 +1894,14 @@ export type CreateListener = {
   /** Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own */
   agent_id?: string | null | undefined
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | '*')[]
 }
 
 export type KeyWithSecret = {
   id: string
   name: string
+  /** null: it works in every project */
+  project_id: string | null
   agent_id: string | null
   permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   role: string | null
@@ -1920,8 +1922,10 @@ export type KeyWithSecret = {
 
 export type CreateKey = {
   name: string
-  /** Limits the key to one agent (id or name); null is the whole service */
+  /** Limits the key to one agent (id or name); null is the whole project */
   agent_id?: string | null | undefined
+  /** Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project */
+  all_projects?: boolean | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
   /** A role of the configuration, instead of `permissions` */
   role?: string | undefined
@@ -1933,6 +1937,8 @@ export type CreateKey = {
 export type Key = {
   id: string
   name: string
+  /** null: it works in every project */
+  project_id: string | null
   agent_id: string | null
   permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   role: string | null
@@ -1953,6 +1959,10 @@ export type Self = {
   id: string
   kind: 'key' | 'token' | 'local'
   name: string | null
+  /** The project in which it works with this request */
+  project_id: string
+  /** `service`: it works in every project */
+  reach: 'project' | 'service'
   agent_id: string | null
   permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   /** Its rate-limit tier */
@@ -2014,6 +2024,44 @@ export type ConsoleSession = {
   last_used_at: string
   /** When it ends at the latest; it ends earlier when it is not used */
   expires_at: string
+}
+
+export type Project = {
+  id: string
+  name: string
+  description: string | null
+  limits: ProjectLimits
+  /** What names no project is in this one */
+  is_default: boolean
+  created_at: string
+  updated_at: string
+}
+
+export type ProjectLimits = {
+  /** For all callers of the project together; null is no limit */
+  requests_per_minute?: number | null | undefined
+}
+
+export type CreateProject = {
+  name: string
+  description?: string | null | undefined
+  limits?: ProjectLimits | undefined
+}
+
+export type UpdateProject = {
+  name?: string | undefined
+  description?: string | null | undefined
+  limits?: ProjectLimits | undefined
+}
+
+export type MovedAgent = {
+  id: string
+  project_id: string
+}
+
+export type MoveAgent = {
+  /** Id or name */
+  project: string
 }
 
 export type Secret = {
@@ -2093,6 +2141,7 @@ export type AuditEntry = {
   actor_name?: string | null | undefined
   /** The operationId; null on a path that is no operation */
   action: string | null
+  project_id: string
   agent_id: string | null
   /** The id of what was changed */
   target: string | null
@@ -2505,7 +2554,7 @@ export type Operations = {
   }
   /** List webhooks */
   listWebhooks: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
     item: Webhook
   }
   /** Get a webhook */
@@ -2543,7 +2592,7 @@ export type Operations = {
   /** List a webhook's deliveries */
   listDeliveries: {
     params: { webhook_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | undefined }
     item: Delivery
   }
   /** Get a delivery */
@@ -2654,6 +2703,42 @@ export type Operations = {
       id: string
       deleted: true
     }
+  }
+  /** Create a project */
+  createProject: {
+    body: CreateProject
+    data: Project
+  }
+  /** List projects */
+  listProjects: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'id' | '-id' | undefined }
+    item: Project
+  }
+  /** Get a project */
+  getProject: {
+    params: { project_id: string }
+    data: Project
+  }
+  /** Update a project */
+  updateProject: {
+    params: { project_id: string }
+    body: UpdateProject
+    data: Project
+  }
+  /** Delete a project */
+  deleteProject: {
+    params: { project_id: string }
+    query: { name: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** Move an agent to another project */
+  moveAgent: {
+    params: { agent_id: string }
+    body: MoveAgent
+    data: MovedAgent
   }
   /** Set a secret */
   setSecret: {
@@ -2815,6 +2900,12 @@ export const routes = {
   createConsoleLink: { method: 'POST', path: '/v1/console-links' },
   listConsoleSessions: { method: 'GET', path: '/v1/console-sessions' },
   endConsoleSession: { method: 'DELETE', path: '/v1/console-sessions/{session_id}' },
+  createProject: { method: 'POST', path: '/v1/projects' },
+  listProjects: { method: 'GET', path: '/v1/projects' },
+  getProject: { method: 'GET', path: '/v1/projects/{project_id}' },
+  updateProject: { method: 'PATCH', path: '/v1/projects/{project_id}' },
+  deleteProject: { method: 'DELETE', path: '/v1/projects/{project_id}' },
+  moveAgent: { method: 'POST', path: '/v1/agents/{agent_id}/move' },
   setSecret: { method: 'PUT', path: '/v1/secrets/{name}' },
   deleteSecret: { method: 'DELETE', path: '/v1/secrets/{name}' },
   listSecrets: { method: 'GET', path: '/v1/secrets' },

@@ -53,6 +53,8 @@ export function methods({ call, list, lines }: Caller) {
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
       /** Test a tool. Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and no person is asked to approve it. Nothing is stored but an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
+      /** Move an agent to another project. With its versions, history, memory, schedules, and the keys and webhooks that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects. */
+      move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
     },
     keys: {
       /** List the agents that this key may invoke. With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown. */
@@ -189,6 +191,18 @@ export function methods({ call, list, lines }: Caller) {
       sessions: (query?: ListQuery<'listConsoleSessions'>, o?: RequestOptions) => list('listConsoleSessions', { query }, o),
       /** End a session of the console. The browser is signed out at once, on every node. Without `manage`: sessions of this key only. */
       endSession: (session_id: string, o?: RequestOptions) => call('endConsoleSession', { params: { session_id } }, o),
+    },
+    projects: {
+      /** Create a project. A room of its own: agents, keys, webhooks, secrets, providers and audit entries belong to one project, and nothing of it is seen from another. Takes a key of all projects. Further requests name the project in the header `Moorage-Project`. */
+      create: (body: Body<'createProject'>, o?: RequestOptions) => call('createProject', { body }, o),
+      /** List projects. A key of one project sees that project only. */
+      list: (query?: ListQuery<'listProjects'>, o?: RequestOptions) => list('listProjects', { query }, o),
+      /** Get a project. By its id or name. */
+      get: (project_id: string, o?: RequestOptions) => call('getProject', { params: { project_id } }, o),
+      /** Update a project. Changes the fields that are named; `limits` is replaced whole. Takes a key of all projects. */
+      update: (project_id: string, body: Body<'updateProject'>, o?: RequestOptions) => call('updateProject', { params: { project_id }, body }, o),
+      /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. */
+      delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),
     },
     secrets: {
       /** Set a secret. Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted, and no reply ever shows it. Setting it again replaces it. A secret of the same name in `moorage.yaml` wins. */

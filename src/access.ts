@@ -4,6 +4,7 @@ import * as agents from './agents/store.ts'
 import type { FoundAgent, GuardedAgent } from './http/pipeline/request.ts'
 import { watchFiles } from './lib/watch-files.ts'
 import type { Parts } from './operation/parts.ts'
+import * as projects from './projects/store.ts'
 import { type Gate, gateOf } from './security/gate.ts'
 import { hasFormOfJwt } from './security/tokens/bearer-token.ts'
 import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
@@ -15,7 +16,8 @@ import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifie
 export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): Promise<FoundAgent | undefined>
+  findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  findProject(ref: string): Promise<string | undefined>
   mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
   close(): void
@@ -41,9 +43,12 @@ export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): 
     gate: () => gate,
     // The operator chose this provider, so it may be at any address.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
-    async findAgent(ref) {
-      const agent = await agents.findKnown(ref, parts)
+    async findAgent(project_id, ref) {
+      const agent = await agents.findKnownIn(project_id, ref, parts)
       return agent && gates.foundOf(agent)
+    },
+    async findProject(ref) {
+      return (await projects.findKnown(ref, parts))?.id
     },
     // Answered from memory, because a client that has shown no valid token must not cause a query.
     async mayBeOfAgent(token) {

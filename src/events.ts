@@ -10,6 +10,7 @@ export const EVENT_TYPES = [
   'deployment.created',
   'deployment.rolled_back',
   'webhook.disabled',
+  'project.deleted',
   'ping',
 ] as const
 
@@ -21,6 +22,7 @@ export type EventType = (typeof EVENT_TYPES)[number]
  */
 export type NewEvent = {
   type: EventType
+  project_id: string
   agent_id: string | null
   /** The run that the event is about. Its callbacks receive the event too. */
   request_id?: string

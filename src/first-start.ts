@@ -9,6 +9,7 @@ import { newKey } from './security/key-format.ts'
 import { defaultRoles } from './security/permissions.ts'
 import type { Database } from './storage/database.ts'
 import { writeOnce } from './storage/stored-settings.ts'
+import { DEFAULT_PROJECT } from './storage/tables/project-tables.ts'
 
 export const DEMO_AGENT = 'hello'
 
@@ -30,6 +31,7 @@ export async function firstStart(parts: FirstParts): Promise<FirstStart> {
     await parts.audit.record(db, {
       actor: { kind: 'local', id: 'local' },
       action: 'firstStart',
+      project_id: DEFAULT_PROJECT,
       agent_id: null,
       target: key_id,
       request_id: parts.newId('req', parts.now()),
@@ -50,6 +52,7 @@ async function insertAdminKey(db: Database, { config, newId, now }: FirstParts, 
   await keys.insert(db, {
     id,
     name: 'first admin key',
+    project_id: null,
     agent_id: null,
     permissions: [...defaultRoles.admin],
     role: 'admin',
@@ -77,6 +80,7 @@ async function insertDemoAgent(db: Database, { newId, now }: FirstParts): Promis
   await agents.insert(db, {
     ...body,
     id: newId('agt', time),
+    project_id: DEFAULT_PROJECT,
     status: 'running',
     auth: null,
     created_at: time,

@@ -57,6 +57,12 @@ import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import { getPerformance } from './metrics/get-performance.ts'
 import type { Operation } from './operation.ts'
+import { createProject } from './projects/create-project.ts'
+import { deleteProject } from './projects/delete-project.ts'
+import { getProject } from './projects/get-project.ts'
+import { listProjects } from './projects/list-projects.ts'
+import { moveAgent } from './projects/move-agent.ts'
+import { updateProject } from './projects/update-project.ts'
 import { deleteProvider } from './providers/delete-provider.ts'
 import { listProviderModels } from './providers/list-provider-models.ts'
 import { listProviders } from './providers/list-providers.ts'
@@ -181,6 +187,13 @@ export const operations: readonly Operation[] = [
   createConsoleLink,
   listConsoleSessions,
   endConsoleSession,
+
+  createProject,
+  listProjects,
+  getProject,
+  updateProject,
+  deleteProject,
+  moveAgent,
 
   setSecret,
   listSecrets,

@@ -9,7 +9,7 @@ import { tokenVerifier, type VerifyToken } from '../security/tokens/token-verifi
 
 const MAX_VERIFIERS = 1_000
 
-type OwnSecurity = { id: string; name: string; security: SecuritySettings }
+type OwnSecurity = { id: string; project_id: string; name: string; security: SecuritySettings }
 
 export type GateParts = Pick<Parts, 'config' | 'fetch' | 'keyring' | 'log' | 'now'>
 
@@ -44,7 +44,7 @@ export class AgentGates {
   guardedOf(agents: readonly OwnSecurity[]): readonly GuardedAgent[] {
     const known = this.#guarded.get(agents)
     if (known) return known
-    const guarded = agents.map(({ id, name, security: own }) => ({ id, name, gate: this.#gateOf(id, own) }))
+    const guarded = agents.map(({ security: own, ...agent }) => ({ ...agent, gate: this.#gateOf(agent.id, own) }))
     this.#guarded.set(agents, guarded)
     return guarded
   }

@@ -59,6 +59,7 @@ export const AgentReply = z
 export type Agent = Definition & {
   seq: number
   id: string
+  project_id: string
   name: string
   status: z.output<typeof AgentStatus>
   security: z.output<typeof AgentSecurity> | null

@@ -13,10 +13,10 @@ type Checked = { model?: ModelNames | undefined; tools?: readonly Tool[] | undef
  */
 export async function checkDefinition(
   { model, tools = [] }: Checked,
-  { db, config }: Pick<Context, 'db' | 'config'>,
+  { db, config, project_id }: Pick<Context, 'db' | 'config'> & { project_id: string },
 ): Promise<void> {
   // Uses the transaction's own connection. To wait for another connection could be a deadlock.
-  const named = model === undefined ? [] : [...config.providers, ...(await providers.listAll(db))]
+  const named = model === undefined ? [] : [...config.providers, ...(await providers.listAll(db, project_id))]
   const known = new Set(named.map(({ name }) => name))
   const problems = [...(model === undefined ? [] : modelProblems(model, known)), ...toolProblems(tools)]
   if (problems.length > 0) throw invalid(...problems)

@@ -27,12 +27,14 @@ export const createAgent = operation({
   ) {
     requireScope(actor, null)
     checkAccess({ security: body.security ?? undefined, auth: body.auth ?? undefined }, actor, config)
-    await checkDefinition(body, { db, config })
+    const { project_id } = actor.scope
+    await checkDefinition(body, { db, config, project_id })
 
     const time = now()
     const agent = await agents.insert(db, {
       ...body,
       id: newId('agt', time),
+      project_id,
       status: 'running',
       auth: sealAuth(body.auth, keyring),
       created_at: time,

@@ -27,7 +27,7 @@ export const listInvocable = operation({
     const read = () => agents.listDescribed(storage.db, query, { shown, ref: query.agent_id })
     // Clients ask for the first page again and again. The actor's scope is part of the key.
     if (query.offset > 0 || query.agent_id !== undefined || shown.except.length > 0) return read()
-    const key = `#described ${JSON.stringify([query, shown.only])}`
+    const key = `#described ${JSON.stringify([query, shown.project_id, shown.only])}`
     return (await memo('agents', key, async () => new KnownAnswer(await read()))) ?? read()
   },
 })

@@ -13,14 +13,34 @@ import type { AgentsTable } from '../storage/tables/agent-tables.ts'
 import { type Agent, openAuth } from './agent.ts'
 import { readDefinition, writeDefinition } from './definition.ts'
 
-const COLUMNS = ['seq', 'id', 'name', 'status', 'definition', 'security', 'auth', 'created_at', 'updated_at'] as const
+const COLUMNS = [
+  'seq',
+  'id',
+  'project_id',
+  'name',
+  'status',
+  'definition',
+  'security',
+  'auth',
+  'created_at',
+  'updated_at',
+] as const
 
 type AgentRow = Pick<Selectable<AgentsTable>, (typeof COLUMNS)[number]>
 
-/** Finds an agent by id or name. */
-export async function find(db: Database, ref: string): Promise<Agent | undefined> {
-  const column = ref.startsWith('agt_') ? 'id' : 'name'
-  const row = await db.selectFrom('agents').select(COLUMNS).where(column, '=', ref).executeTakeFirst()
+export async function find(db: Database, id: string): Promise<Agent | undefined> {
+  const row = await db.selectFrom('agents').select(COLUMNS).where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Finds an agent of a project by id or name. */
+export async function findIn(db: Database, project_id: string, ref: string): Promise<Agent | undefined> {
+  const row = await db
+    .selectFrom('agents')
+    .select(COLUMNS)
+    .where('project_id', '=', project_id)
+    .where(ref.startsWith('agt_') ? 'id' : 'name', '=', ref)
+    .executeTakeFirst()
   return row && fromRow(row)
 }
 
@@ -31,12 +51,18 @@ export async function findBySeq(db: Database, seq: number): Promise<Agent | unde
 
 const agentOf = ({ id }: Agent) => [id]
 
-/** Finds an agent by id or name, from memory until it changes. A key that begins with `#` is our own and no name. */
-export async function findKnown(
+/** Finds an agent, from memory until it changes. */
+export function findKnown(id: string, { memo, storage }: { memo: Memo; storage: Storage }): Promise<Agent | undefined> {
+  return memo('agents', `#id ${id}`, () => find(storage.db, id), agentOf)
+}
+
+/** Finds an agent of a project by id or name, from memory until it changes. */
+export function findKnownIn(
+  project_id: string,
   ref: string,
   { memo, storage }: { memo: Memo; storage: Storage },
 ): Promise<Agent | undefined> {
-  return ref.startsWith('#') ? undefined : memo('agents', ref, () => find(storage.db, ref), agentOf)
+  return memo('agents', `#in ${project_id} ${ref}`, () => findIn(storage.db, project_id, ref), agentOf)
 }
 
 /** Finds an agent by its number, from memory until it changes. */
@@ -47,9 +73,9 @@ export function findKnownBySeq(
   return memo('agents', `#${seq}`, () => findBySeq(storage.db, seq), agentOf)
 }
 
-export async function get(db: Database, ref: string): Promise<Agent> {
-  const agent = await find(db, ref)
-  if (!agent) throw notFound('Agent', ref)
+export async function get(db: Database, id: string): Promise<Agent> {
+  const agent = await find(db, id)
+  if (!agent) throw notFound('Agent', id)
   return agent
 }
 
@@ -65,7 +91,7 @@ export async function lock(db: Database, id: string): Promise<Agent> {
   return fromRow(row)
 }
 
-type GuardedRow = { id: string; name: string; security: AgentSecurity }
+type GuardedRow = Pick<Agent, 'id' | 'project_id' | 'name'> & { security: AgentSecurity }
 
 /** What counts for an agent whose security settings cannot be read: no client gets in. */
 const CLOSED = AgentSecurity.parse({ ipWhitelist: { enabled: true, addresses: [] } })
@@ -74,7 +100,7 @@ const CLOSED = AgentSecurity.parse({ ipWhitelist: { enabled: true, addresses: []
 async function listGuarded(db: Database): Promise<GuardedRow[]> {
   const rows = await db
     .selectFrom('agents')
-    .select(['id', 'name', 'security'])
+    .select(['id', 'project_id', 'name', 'security'])
     .where('security', 'is not', null)
     .execute()
   return rows.map((row) => {
@@ -101,6 +127,7 @@ export async function list(db: Database, query: PageQuery, shown: ShownAgents): 
   const select = db
     .selectFrom('agents')
     .select(['id', 'name', 'status', 'created_at'])
+    .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
   const { items, total } = await page(db, select, query)
   return { items: items as ListedAgent[], total }
@@ -117,6 +144,7 @@ export async function listDescribed(
   const select = db
     .selectFrom('agents')
     .select(['id', 'name', 'status', 'definition', 'created_at'])
+    .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
     .$if(ref !== undefined, (all) =>
       all.where(({ eb, or }) => or([eb('id', '=', ref ?? ''), eb('name', '=', ref ?? '')])),
@@ -150,6 +178,7 @@ export async function listShown(db: Database, shown: ShownAgents): Promise<Shown
   return db
     .selectFrom('agents')
     .select(['id', 'seq'])
+    .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
     .orderBy('seq')
     .execute()
@@ -159,7 +188,7 @@ export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Ag
   const row = await db
     .insertInto('agents')
     .values(toRow(agent))
-    .onConflict((name) => name.column('name').doNothing())
+    .onConflict((name) => name.columns(['project_id', 'name']).doNothing())
     .returning(COLUMNS)
     .executeTakeFirst()
   if (!row) throw nameTaken(agent.name)
@@ -168,7 +197,7 @@ export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Ag
 }
 
 export async function update(db: Database, agent: Agent): Promise<void> {
-  const holder = await db.selectFrom('agents').select('id').where('name', '=', agent.name).executeTakeFirst()
+  const holder = await findIn(db, agent.project_id, agent.name)
   if (holder && holder.id !== agent.id) throw nameTaken(agent.name)
   await db.updateTable('agents').set(toRow(agent)).where('id', '=', agent.id).execute()
   await announce(db, 'agents', agent.id)
@@ -203,10 +232,11 @@ function readSecurity(row: Pick<AgentRow, 'id' | 'security'>): AgentSecurity | n
 type Unnumbered<Of> = Of extends unknown ? Omit<Of, 'seq'> : never
 
 function toRow(agent: Unnumbered<Agent>) {
-  const { id, name, status, memory, security, auth, created_at, updated_at } = agent
+  const { id, project_id, name, status, memory, security, auth, created_at, updated_at } = agent
   const hasOwnMemory = memory.retention_days !== null || memory.summarize !== false || memory.facts !== 'off'
   return {
     id,
+    project_id,
     name,
     status,
     definition: writeDefinition(agent),

@@ -50,12 +50,13 @@ export const testTool = operation({
   async run(
     { params: { agent_id }, body: { tool, call } },
     {
+      actor,
       runtime,
       request_id,
       repeatable,
       onHangUp,
       now,
-    }: Needs<'runtime' | 'request_id' | 'repeatable' | 'onHangUp' | 'now'>,
+    }: Needs<'actor' | 'runtime' | 'request_id' | 'repeatable' | 'onHangUp' | 'now'>,
   ) {
     const problem = tool.type === 'http' ? schemaProblem(tool.input_schema) : undefined
     if (problem) throw invalid({ field: 'tool.input_schema', error: problem })
@@ -66,7 +67,7 @@ export const testTool = operation({
     const started = now()
     // The same request may have called the tool before its process died: the tool's server sees that by the key.
     const key = repeatable?.earlier ?? request_id
-    const tried = await runtime.tryTool(tool, call, { agent_id, key, cancellation })
+    const tried = await runtime.tryTool(tool, call, { project_id: actor.scope.project_id, agent_id, key, cancellation })
     return { ...tried, duration_ms: now() - started }
   },
 })

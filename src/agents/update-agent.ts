@@ -32,7 +32,7 @@ export const updateAgent = operation({
     const { auth, ...changes } = body
     if (body.tools) requireEveryUser(actor, 'tools hear of all')
     checkAccess(body, actor, config)
-    await checkDefinition(changes, { db, config })
+    await checkDefinition(changes, { db, config, project_id: agent.project_id })
 
     const updated: Agent = {
       ...agent,

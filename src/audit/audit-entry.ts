@@ -16,6 +16,7 @@ export const AuditEntryReply = z
     actor: z.string().nullable().describe('Null when the credentials were not recognised'),
     actor_name: KeyName,
     action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
+    project_id: z.string(),
     agent_id: z.string().nullable(),
     target: z.string().nullable().describe('The id of what was changed'),
     outcome: AuditOutcome.describe(
@@ -38,6 +39,7 @@ export type AuditEntry = {
   actor_kind: 'key' | 'token' | 'local' | 'console' | null
   actor: string | null
   action: string | null
+  project_id: string
   agent_id: string | null
   target: string | null
   outcome: z.output<typeof AuditOutcome>
@@ -52,8 +54,8 @@ export type Link = { seq: number; prev_hash: string; hash: string }
 
 /** The hash of `[seq, prev_hash, …]` as JSON. With the entries alone, anybody can check the chain without us. */
 export function hashOf(entry: AuditEntry, { seq, prev_hash }: Omit<Link, 'hash'>): string {
-  const { id, created_at, actor_kind, actor, action, agent_id, target, outcome, code } = entry
+  const { id, created_at, actor_kind, actor, action, project_id, agent_id, target, outcome, code } = entry
   const { fields, times, request_id, address } = entry
-  const who = [actor_kind, actor, action, agent_id, target, outcome, code]
+  const who = [actor_kind, actor, action, project_id, agent_id, target, outcome, code]
   return sha256(JSON.stringify([seq, prev_hash, id, created_at, ...who, fields, times, request_id, address]))
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
-import { requireScope } from '../operation/scope.ts'
+import { requireOperator } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import * as audit from './store.ts'
 
@@ -15,7 +15,7 @@ export const getAuditHead = operation({
   data: z.object({ seq: z.int().describe('0 while there is no entry'), hash: z.string() }).meta({ id: 'AuditHead' }),
 
   async run(_input, { db, actor }: Needs<'db' | 'actor'>) {
-    requireScope(actor, null)
+    requireOperator(actor)
     return audit.getEnd(db, 'head')
   },
 })

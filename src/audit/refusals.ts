@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import type { AuditEvent } from '../operation/audit-trail.ts'
 import { addressBucket } from '../security/ip-list.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 
 export type Refusal = AuditEvent & { code: ErrorCode }
 
@@ -49,11 +50,14 @@ export function refusalTally(write: (tally: Tally) => void) {
   }
 }
 
-function kindOf({ code, actor, action, agent_id, address }: Refusal): string {
-  const who = actor ? [actor.id, action, agent_id] : [addressBucket(address ?? '')]
+function kindOf({ code, actor, action, project_id, agent_id, address }: Refusal): string {
+  const who = actor ? [actor.id, action, project_id, agent_id] : [addressBucket(address ?? '')]
   return JSON.stringify([code, ...who])
 }
 
 function crowd(refusal: Refusal): [string, Refusal] {
-  return [refusal.code, { ...refusal, actor: null, action: null, agent_id: null, address: null }]
+  return [
+    refusal.code,
+    { ...refusal, actor: null, action: null, project_id: DEFAULT_PROJECT, agent_id: null, address: null },
+  ]
 }

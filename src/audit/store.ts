@@ -30,6 +30,7 @@ const COLUMNS = [
   'actor_kind',
   'actor',
   'action',
+  'project_id',
   'agent_id',
   'target',
   'outcome',
@@ -63,7 +64,7 @@ export async function list(
   const agent_id = shown.only ?? filter.agent_id
   if (agent_id !== undefined && !isShownAgent(agent_id, shown, filter.agent_id)) return { items: [], total: 0 }
   const wanted = { ...filter, agent_id }
-  let select = db.selectFrom('audit_log').select(LINKED_COLUMNS)
+  let select = db.selectFrom('audit_log').select(LINKED_COLUMNS).where('project_id', '=', shown.project_id)
   if (agent_id === undefined) select = select.where(isShown(db, sql.ref('agent_id'), shown))
   for (const column of FILTERS) {
     const value = wanted[column]

@@ -82,13 +82,14 @@ export function openTrail({ storage, journal, newId, now, log }: TrailParts): Op
 }
 
 function entryOf(event: AuditEvent, id: string, created_at: number): AuditEntry {
-  const { actor, action, agent_id, target, request_id, address } = event
+  const { actor, action, project_id, agent_id, target, request_id, address } = event
   return {
     id,
     created_at,
     actor_kind: actor?.console_session === undefined ? (actor?.kind ?? null) : 'console',
     actor: actor?.id ?? null,
     action,
+    project_id,
     agent_id,
     target,
     outcome: 'success',

@@ -27,6 +27,7 @@ export const listConsoleSessions = operation({
     if (own !== undefined && (key_id ?? own) !== own) return { items: [], total: 0 }
     const { items, total } = await sessions.list(db, page, {
       shown: await shownAgents(),
+      reach: actor.reach,
       key_id: own ?? key_id,
       now: now(),
       idle_ms: config.console.idleTimeout,

@@ -108,6 +108,7 @@ export class OpenConsole {
         address,
         actor,
         action,
+        project_id: actor.scope.project_id,
         agent_id: actor.scope.agent_id,
         target: console_session,
         fields: [],

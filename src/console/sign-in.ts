@@ -62,6 +62,7 @@ export async function signIn(
     await audit.record(db, {
       actor,
       action: 'signIn',
+      project_id: actor.scope.project_id,
       agent_id: key.agent_id,
       target: session.id,
       request_id: from.request_id,

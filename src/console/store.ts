@@ -17,20 +17,27 @@ export async function find(db: Database, id: string): Promise<ConsoleSession | u
   return db.selectFrom('console_sessions').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-export type ShownSession = ConsoleSession & { key_name: string; agent_id: string | null }
+export type ShownSession = ConsoleSession & { key_name: string; project_id: string | null; agent_id: string | null }
 
-export type SessionFilter = { shown: ShownAgents; key_id?: string | undefined; now: number; idle_ms: number }
+export type SessionFilter = {
+  shown: ShownAgents
+  /** Sessions of keys of all projects are shown to `service` only. */
+  reach: 'project' | 'service'
+  key_id?: string | undefined
+  now: number
+  idle_ms: number
+}
 
 /** The sessions that are in force. */
 export async function list(db: Database, query: PageQuery, filter: SessionFilter): Promise<Page<ShownSession>> {
-  const { shown, key_id, now, idle_ms } = filter
+  const { shown, reach, key_id, now, idle_ms } = filter
   let select = db
     .selectFrom((from) =>
       from
         .selectFrom('console_sessions as s')
         .innerJoin('keys', 'keys.id', 's.key_id')
         .selectAll('s')
-        .select(['keys.name as key_name', 'keys.agent_id'])
+        .select(['keys.name as key_name', 'keys.project_id', 'keys.agent_id'])
         .whereRef('s.key_hash', '=', 'keys.hash')
         .where('keys.revoked_at', 'is', null)
         .where((key) => key.or([key('keys.expires_at', 'is', null), key('keys.expires_at', '>', now)]))
@@ -39,6 +46,10 @@ export async function list(db: Database, query: PageQuery, filter: SessionFilter
         .as('sessions'),
     )
     .selectAll()
+    .where((session) => {
+      const inProject = session('project_id', '=', shown.project_id)
+      return reach === 'service' ? session.or([inProject, session('project_id', 'is', null)]) : inProject
+    })
     .where(isShown(db, sql.ref('agent_id'), shown))
   if (key_id !== undefined) select = select.where('key_id', '=', key_id)
   return page(db, select as never, query) as Promise<Page<ShownSession>>

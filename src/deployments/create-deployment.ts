@@ -67,13 +67,14 @@ export const createDeployment = operation({
     await deployments.activate(db, deployment, 'superseded')
     await events.emit(db, {
       type: 'deployment.created',
+      project_id: agent.project_id,
       agent_id: agent.id,
       data: () => DeploymentReply.parse(deployment),
       time,
     })
     const { outgoing } = policiesOf(config)
     const warnings = toolWarnings(toolsIn(label.definition), {
-      secrets: { ...(await storedSecrets(db)), ...config.secrets },
+      secrets: { ...(await storedSecrets(db, agent.project_id)), ...config.secrets },
       whyRefused: (url) => checkUrl(url, outgoing)?.message,
     })
     const named = await withKeyName(db, actor, deployment, ['created_by'])
@@ -82,7 +83,7 @@ export const createDeployment = operation({
 })
 
 /** Uses the transaction's own connection. To wait for another connection could be a deadlock. */
-async function storedSecrets(db: Database): Promise<Secrets> {
-  const stored = await secrets.listAll(db)
+async function storedSecrets(db: Database, project_id: string): Promise<Secrets> {
+  const stored = await secrets.listAll(db, project_id)
   return Object.fromEntries(stored.map(({ name, hosts }) => [name, { value: '', hosts }]))
 }

@@ -61,7 +61,8 @@ export const rollbackDeployment = operation({
     }
     await deployments.activate(db, deployment, 'rolled_back')
     const data = () => DeploymentReply.parse(deployment)
-    await events.emit(db, { type: 'deployment.rolled_back', agent_id: agent.id, data, time })
+    const { id: agent_id, project_id } = agent
+    await events.emit(db, { type: 'deployment.rolled_back', project_id, agent_id, data, time })
     return withKeyName(db, actor, deployment, ['created_by'])
   },
 })

@@ -16,9 +16,16 @@ async function find(db: Database, agent_id: string, id: string): Promise<Deploym
   return row && fromRow(row)
 }
 
-export async function findById(db: Database, id: string): Promise<Deployment | undefined> {
-  const row = await db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirst()
-  return row && fromRow(row)
+/** With the project of its agent. */
+export async function findById(db: Database, id: string): Promise<(Deployment & { project_id: string }) | undefined> {
+  const row = await db
+    .selectFrom('deployments')
+    .innerJoin('agents', 'agents.id', 'deployments.agent_id')
+    .selectAll('deployments')
+    .select('agents.project_id')
+    .where('deployments.id', '=', id)
+    .executeTakeFirst()
+  return row && { ...fromRow(row), project_id: row.project_id }
 }
 
 /** A deployment of another agent counts as not found. */

@@ -195,7 +195,7 @@ async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Pr
   const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
   await enqueueRun(db, invocation)
   if (body.callback) {
-    const run = { agent_id: agent.id, request_id: invocation.id }
+    const run = { project_id: agent.project_id, agent_id: agent.id, request_id: invocation.id }
     await callbacks.insert(db, callbackOf(body.callback, run, context, 'callback.').callback)
   }
   return accepted(invocation, agent)

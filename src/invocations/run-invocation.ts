@@ -63,6 +63,7 @@ export async function runInvocation(started: Started, parts: RunParts): Promise<
       ? noRoom(kept)
       : await parts.runtime.run({
           request_id,
+          project_id: agent.project_id,
           agent_id: agent.id,
           attempt,
           agent: definition,

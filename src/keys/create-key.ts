@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
+import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import type { Config } from '../config.ts'
 import { invalid } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
-import { requireScope } from '../operation/scope.ts'
+import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
 import { newKey } from '../security/key-format.ts'
-import { type Permission, permissionsOf } from '../security/permissions.ts'
+import { covers, type Permission, permissionsOf } from '../security/permissions.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { CreateKeyBody, hintOf, KeyWithSecret, presentKey } from './key.ts'
 import { withKeyName } from './key-names.ts'
@@ -51,6 +53,7 @@ export const createKey = operation({
     const key = {
       id: newId('key', time),
       name: body.name,
+      project_id: isForAllProjects(body, permissions, actor) ? null : actor.scope.project_id,
       agent_id,
       permissions: [...permissions],
       role: body.role ?? null,
@@ -70,13 +73,27 @@ export const createKey = operation({
     return { ...(await withKeyName(db, actor, presentKey(key, time), ['created_by'])), secret }
 
     async function scopeOf(ref: string): Promise<string> {
-      const agent = await agents.find(db, ref)
+      const agent = await agents.findIn(db, actor.scope.project_id, ref)
       requireScope(actor, agent?.id ?? null)
       if (!agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
       return agent.id
     }
   },
 })
+
+/** A key that may manage what its maker may is as free as its maker, unless the maker has named a project. */
+function isForAllProjects(
+  { all_projects, agent_id }: z.output<typeof CreateKeyBody>,
+  permissions: readonly Permission[],
+  actor: Actor,
+): boolean {
+  if (all_projects) {
+    requireService(actor)
+    if (agent_id !== null) throw invalid({ field: 'all_projects', error: 'an agent is in one project' })
+  }
+  const isAsFree = actor.reach === 'service' && !actor.names_project && covers(permissions, 'manage')
+  return all_projects ?? (isAsFree && agent_id === null)
+}
 
 function rolePermissions(role: string, { roles }: Config): readonly Permission[] {
   const permissions = permissionsOf(role, roles)

@@ -18,6 +18,8 @@ export const getSelf = operation({
       id: z.string(),
       kind: z.enum(['key', 'token', 'local']),
       name: z.string().nullable(),
+      project_id: z.string().describe('The project in which it works with this request'),
+      reach: z.enum(['project', 'service']).describe('`service`: it works in every project'),
       agent_id: z.string().nullable(),
       permissions: z.array(Permission),
       tier: z.string().describe('Its rate-limit tier'),
@@ -37,6 +39,7 @@ export const getSelf = operation({
     const { scope, permissions, ...self } = actor
     return {
       ...self,
+      project_id: scope.project_id,
       agent_id: scope.agent_id,
       permissions: [...permissions],
       name: key?.name ?? null,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Actor } from '../operation/actor.ts'
 import { Permission } from '../security/permissions.ts'
 import { KeyName, Label, Time, TimeInput } from '../shapes.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { RowWith } from '../storage/tables/row.ts'
 import type { KeysTable } from '../storage/tables/security-tables.ts'
 
@@ -16,7 +17,13 @@ export const CreateKeyBody = z
       .string()
       .nullable()
       .default(null)
-      .describe('Limits the key to one agent (id or name); null is the whole service'),
+      .describe('Limits the key to one agent (id or name); null is the whole project'),
+    all_projects: z
+      .boolean()
+      .optional()
+      .describe(
+        'Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project',
+      ),
     permissions: z
       .array(Permission)
       .min(1)
@@ -40,6 +47,7 @@ export const KeyReply = z
   .object({
     id: z.string(),
     name: z.string(),
+    project_id: z.string().nullable().describe('null: it works in every project'),
     agent_id: z.string().nullable(),
     permissions: z.array(Permission),
     role: z.string().nullable(),
@@ -78,8 +86,9 @@ export function presentKey(key: Key, now: number): Omit<z.input<typeof KeyReply>
 }
 
 export function actorOf(key: Key): Actor {
-  const { id, agent_id, permissions, tier, expires_at } = key
-  return { kind: 'key', id, scope: { agent_id, user_id: null }, permissions, tier, expires_at }
+  const { id, project_id, agent_id, permissions, tier, expires_at } = key
+  const scope = { project_id: project_id ?? DEFAULT_PROJECT, agent_id, user_id: null }
+  return { kind: 'key', id, scope, reach: project_id === null ? 'service' : 'project', permissions, tier, expires_at }
 }
 
 /** Enough to recognise a key, and far too little to guess it. */

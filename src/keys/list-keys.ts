@@ -23,8 +23,13 @@ export const listKeys = operation({
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { agent_id: ref, status, ...page } = query
-    const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
-    const { items, total } = await keys.list(db, page, { shown: await shownAgents(), agent_id, status }, now())
+    const agent_id = ref === undefined ? undefined : ((await agents.findIn(db, actor.scope.project_id, ref))?.id ?? ref)
+    const { items, total } = await keys.list(
+      db,
+      page,
+      { shown: await shownAgents(), reach: actor.reach, agent_id, status },
+      now(),
+    )
     const shown = items.map((key) => presentKey(key, now()))
     return { items: await withKeyNames(db, actor, shown, ['created_by']), total }
   },

@@ -11,6 +11,8 @@ type KeyRow = Omit<Key, 'permissions'> & { permissions: string }
 
 export type KeyFilter = {
   shown: ShownAgents
+  /** Keys of all projects are shown to `service` only. */
+  reach: 'project' | 'service'
   agent_id?: string | undefined
   status?: 'active' | 'expired' | 'revoked' | undefined
 }
@@ -53,6 +55,10 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
   let select = db
     .selectFrom('keys')
     .selectAll()
+    .where((key) => {
+      const inProject = key('project_id', '=', filter.shown.project_id)
+      return filter.reach === 'service' ? key.or([inProject, key('project_id', 'is', null)]) : inProject
+    })
     .where(isShown(db, sql.ref('agent_id'), filter.shown))
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status === 'revoked') select = select.where('revoked_at', 'is not', null)
@@ -67,14 +73,14 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
 }
 
 /**
- * Counts the other active, unscoped keys that may manage. It locks them, so that two cannot revoke each other at the
+ * Counts the other active keys that may manage all projects. It locks them, so that two cannot revoke each other at the
  * same time.
  */
 export async function countOtherAdmins(db: Database, id: string, now: number): Promise<number> {
   const admins = await db
     .selectFrom('keys')
     .select(['id', 'permissions'])
-    .where('agent_id', 'is', null)
+    .where('project_id', 'is', null)
     .where('revoked_at', 'is', null)
     .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
     .$if(engineOf(db) === 'postgres', (select) => select.orderBy('id').forUpdate())
@@ -88,7 +94,7 @@ export async function findAdmin(db: Database, now: number): Promise<Key | undefi
   const rows = await db
     .selectFrom('keys')
     .selectAll()
-    .where('agent_id', 'is', null)
+    .where('project_id', 'is', null)
     .where('revoked_at', 'is', null)
     .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
     .orderBy('created_at')

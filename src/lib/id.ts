@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto'
 
 export type IdPrefix =
   | 'agt'
+  | 'prj'
   | 'dep'
   | 'req'
   | 'evt'

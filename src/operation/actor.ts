@@ -7,6 +7,10 @@ export type Actor = {
   kind: 'key' | 'token' | 'local'
   id: string
   scope: Scope
+  /** `service`: it may work in every project, and a request says in which. */
+  reach: 'project' | 'service'
+  /** The request says in which project. */
+  names_project?: true
   permissions: readonly Permission[]
   tier: string
   /** When the actor's own right ends. What it creates may not last longer. */

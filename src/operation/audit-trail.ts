@@ -8,6 +8,8 @@ export type AuditEvent = {
   actor: Pick<Actor, 'kind' | 'id' | 'console_session'> | null
   /** The operation's id; null if the path belongs to no operation. */
   action: string | null
+  /** The project in which it was asked for. */
+  project_id: string
   agent_id: string | null
   /** The id of the changed resource. */
   target: string | null

@@ -1,35 +1,58 @@
 import { type ApiError, forbidden, notFound } from '../errors.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 
 /** What an actor may see and touch. It is built once, with the actor, and used everywhere. */
 export type Scope = {
-  /** The only agent that the actor may use; null for the whole service. */
+  /** The project that the actor works in. Of other projects it sees nothing. */
+  readonly project_id: string
+  /** The only agent that the actor may use; null for the whole project. */
   readonly agent_id: string | null
   /** The only user that the actor may act for; null for every user. */
   readonly user_id: string | null
 }
 
-export const WHOLE_SERVICE: Scope = { agent_id: null, user_id: null }
-
 /** An actor, or anything else that has a scope. */
 type Scoped = { readonly scope: Scope }
+
+/** An actor of one project, or of the service: that one chooses a project with every request. */
+type Reaching = Scoped & { readonly reach: 'project' | 'service' }
 
 /** The answer is the same whether or not the agent exists, so that a scoped key learns nothing about other agents. */
 export function requireScope({ scope }: Scoped, wanted: string | null): void {
   if (scope.agent_id !== null && scope.agent_id !== wanted) throw outOfScope()
 }
 
+/** What belongs to a project and perhaps to one of its agents. What is of all projects has none. */
+type Owned = { project_id: string | null; agent_id: string | null }
+
 /**
- * Checks something that was found by its id and belongs to an agent or to the whole service. The answer is the same if
- * it is out of scope and if it does not exist.
+ * Checks something that was found by its id and belongs to an agent or to a whole project. The answer is the same if it
+ * is out of scope and if it does not exist.
  */
-export function requireFound<T extends { agent_id: string | null }>(
-  { scope }: Scoped,
+export function requireFound<T extends Owned>(
+  actor: Reaching,
   found: T | undefined,
   { kind, id }: { kind: string; id: string },
 ): T {
-  if (scope.agent_id !== null && found?.agent_id !== scope.agent_id) throw outOfScope()
-  if (!found) throw notFound(kind, id)
+  if (actor.scope.agent_id !== null && found?.agent_id !== actor.scope.agent_id) throw outOfScope()
+  if (!found || !isInReach(actor, found)) throw notFound(kind, id)
   return found
+}
+
+export function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned, 'project_id'>): boolean {
+  return project_id === null ? reach === 'service' : project_id === scope.project_id
+}
+
+/** The state of the service itself is told to actors of the service, and in the default project. */
+export function requireOperator(actor: Reaching): void {
+  requireScope(actor, null)
+  if (actor.reach === 'service' || actor.scope.project_id === DEFAULT_PROJECT) return
+  throw forbidden('This key belongs to a project, and this concerns the whole service')
+}
+
+/** Refuses keys of one project, for what concerns others too. */
+export function requireService({ reach }: Reaching): void {
+  if (reach !== 'service') throw forbidden('This takes a key of all projects')
 }
 
 /** The user that the actor acts for. A token that speaks for one user cannot act for another. */

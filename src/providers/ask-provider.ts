@@ -3,12 +3,14 @@ import type { Needs } from '../operation/context.ts'
 import { DEFAULT_EXPIRY_SECONDS } from '../runtime/approvals/approval-policy.ts'
 import { Cancellation } from '../runtime/deadline.ts'
 import { ModelFailure } from '../runtime/models/model.ts'
-import type { Runtime } from '../runtime/runtime.ts'
 
 /** The provider's own list of models, or why there is none. */
-export async function askForModels(name: string, runtime: Runtime): Promise<{ ids: string[]; error: string | null }> {
+export async function askForModels(
+  name: string,
+  { actor, runtime }: Needs<'actor' | 'runtime'>,
+): Promise<{ ids: string[]; error: string | null }> {
   try {
-    const ids = await runtime.listModels(name)
+    const ids = await runtime.listModels(actor.scope.project_id, name)
     if (!ids) throw notFound('Provider', name)
     return { ids, error: null }
   } catch (error) {
@@ -21,18 +23,19 @@ const PROBE = 'Answer with the word ok.'
 const PROBE_TOKENS = 16
 const PROBE_TIMEOUT_MS = 30_000
 
-export type ProbeNeeds = Needs<'runtime' | 'telemetry' | 'request_id' | 'onHangUp'>
+export type ProbeNeeds = Needs<'actor' | 'runtime' | 'telemetry' | 'request_id' | 'onHangUp'>
 
 /** Has a model answer one short message. Returns why it did not, or null. */
 export async function askModel(
   model: string,
-  { runtime, telemetry, request_id, onHangUp }: ProbeNeeds,
+  { actor, runtime, telemetry, request_id, onHangUp }: ProbeNeeds,
 ): Promise<string | null> {
   const cancellation = new Cancellation()
   onHangUp?.(() => cancellation.cancel())
   const outcome = await runtime.run({
     request_id,
     attempt: 1,
+    project_id: actor.scope.project_id,
     agent_id: 'test',
     agent: {
       kind: 'model',

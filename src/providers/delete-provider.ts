@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { ProviderParams, requireWholeService } from './provider.ts'
+import { ProviderParams, requireWholeProject } from './provider.ts'
 import * as providers from './store.ts'
 
 export const deleteProvider = operation({
@@ -18,8 +18,8 @@ export const deleteProvider = operation({
   data: z.object({ name: z.string(), deleted: z.literal(true) }),
 
   async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
-    requireWholeService(actor)
-    await providers.remove(db, name)
+    requireWholeProject(actor)
+    await providers.remove(db, actor.scope.project_id, name)
     return { name, deleted: true as const }
   },
 })

@@ -9,21 +9,30 @@ import * as providers from './store.ts'
 
 type Options = { config: Config; storage: Storage; memo: Memo; keyring: Keyring; log: Logger }
 
-/** The providers of the configuration and of the API. If both have one of the same name, the configuration wins. */
+/** The providers of the configuration and of a project. If both have one of the same name, the configuration wins. */
 export function knownProviders({ config, storage, memo, keyring, log }: Options): ProviderSource {
-  const load = async () => {
-    const stored = await providers.listAll(storage.db)
+  const load = async (project_id: string) => {
+    const stored = await providers.listAll(storage.db, project_id)
     const others = stored.filter(({ name }) => !config.providers.some((configured) => configured.name === name))
     const opened = others.flatMap((provider) => {
       try {
         return [openProvider(provider, keyring)]
       } catch (err) {
         // A damaged row must not make the other providers unusable.
-        log.error({ err, name: provider.name }, 'the key of a provider cannot be opened: set the provider again')
+        log.error(
+          { err, project_id, name: provider.name },
+          'the key of a provider cannot be opened: set the provider again',
+        )
         return []
       }
     })
     return [...config.providers, ...opened]
   }
-  return () => memo('providers', 'all', load) as ReturnType<ProviderSource>
+  return (project_id) =>
+    memo(
+      'providers',
+      project_id,
+      () => load(project_id),
+      () => [project_id],
+    ) as ReturnType<ProviderSource>
 }

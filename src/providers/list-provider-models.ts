@@ -19,8 +19,8 @@ export const listProviderModels = operation({
     })
     .meta({ id: 'ProviderModels' }),
 
-  async run({ params: { name } }, { runtime }: Needs<'runtime'>) {
-    const { ids, error } = await askForModels(name, runtime)
+  async run({ params: { name } }, context: Needs<'actor' | 'runtime'>) {
+    const { ids, error } = await askForModels(name, context)
     return { models: ids.map((id) => ({ id, model: `${name}/${id}` })), error }
   },
 })

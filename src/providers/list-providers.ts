@@ -15,8 +15,8 @@ export const listProviders = operation({
   query: listQuery(['name'], {}).extend({ sort: z.enum(['name', '-name']).default('name') }),
   list: ProviderReply,
 
-  async run({ query: { limit, offset, sort } }, { db, config }: Needs<'db' | 'config'>) {
-    const stored = await providers.listAll(db)
+  async run({ query: { limit, offset, sort } }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
+    const stored = await providers.listAll(db, actor.scope.project_id)
     const configured = config.providers.map((provider) => presentConfigured(provider, stored))
     const others = stored.filter(({ name }) => !configured.some((known) => known.name === name)).map(presentStored)
     const all = [...configured, ...others].toSorted((a, b) => (a.name < b.name ? -1 : 1))

@@ -47,6 +47,7 @@ export const ProviderReply = z
 
 /** A provider as it is stored: its key is sealed. */
 export type StoredProvider = {
+  project_id: string
   name: string
   type: Provider['type']
   base_url: string | null
@@ -55,22 +56,25 @@ export type StoredProvider = {
   updated_at: number
 }
 
-/** The name is part of the purpose, so that a key copied to another row cannot be opened there. */
-function purposeOf(name: string): string {
-  return `provider:${name}`
+type Named = Pick<StoredProvider, 'project_id' | 'name'>
+
+/** Project and name are part of the purpose, so that a key copied to another row cannot be opened there. */
+function purposeOf({ project_id, name }: Named): string {
+  return `provider:${project_id}:${name}`
 }
 
-export function sealKey(name: string, key: string | null, keyring: Keyring): string | null {
-  return key === null ? null : keyring.encrypt(key, purposeOf(name))
+export function sealKey(named: Named, key: string | null, keyring: Keyring): string | null {
+  return key === null ? null : keyring.encrypt(key, purposeOf(named))
 }
 
-export function openProvider({ name, type, base_url, api_key }: StoredProvider, keyring: Keyring): Provider {
+export function openProvider(stored: StoredProvider, keyring: Keyring): Provider {
+  const { name, type, base_url, api_key } = stored
   return {
     name,
     type,
     isGuarded: true,
     ...(base_url !== null && { baseUrl: base_url }),
-    ...(api_key !== null && { apiKey: keyring.decrypt(api_key, purposeOf(name)) }),
+    ...(api_key !== null && { apiKey: keyring.decrypt(api_key, purposeOf(stored)) }),
   }
 }
 
@@ -106,7 +110,7 @@ export function requireAddress(base_url: string | null, policy: UrlPolicy): void
   if (problem) throw invalid({ field: 'base_url', error: problem.message })
 }
 
-/** Every agent may use every provider. Only actors who manage the whole service may change them. */
-export function requireWholeService({ scope }: Actor): void {
+/** Every agent of a project may use its providers. Only actors who manage the whole project may change them. */
+export function requireWholeProject({ scope }: Actor): void {
   if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and providers are for all')
 }

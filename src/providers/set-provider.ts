@@ -8,7 +8,7 @@ import {
   requireAddress,
   requireName,
   requireNotConfigured,
-  requireWholeService,
+  requireWholeProject,
   SetProviderBody,
   sealKey,
 } from './provider.ts'
@@ -33,11 +33,12 @@ export const setProvider = operation({
     { params: { name }, body: { type, base_url, api_key } },
     { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
   ) {
-    requireWholeService(actor)
+    requireWholeProject(actor)
     requireName(name)
     requireNotConfigured(name, config.providers)
     requireAddress(base_url, policiesOf(config).outgoing)
-    const sealed = { name, type, base_url, api_key: sealKey(name, api_key, keyring), updated_at: now() }
+    const named = { project_id: actor.scope.project_id, name }
+    const sealed = { ...named, type, base_url, api_key: sealKey(named, api_key, keyring), updated_at: now() }
     const { created_at } = await providers.put(db, sealed)
     return presentStored({ ...sealed, created_at })
   },

@@ -2,34 +2,40 @@ import { conflict, notFound } from '../errors.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { StoredProvider } from './provider.ts'
 
-/** The most providers there may be: all of them are opened together when a run first needs one. */
+/** The most providers a project may have: all of them are opened together when a run first needs one. */
 const MAX_PROVIDERS = 100
 
-export async function listAll(db: Database): Promise<StoredProvider[]> {
-  const rows = await db.selectFrom('providers').selectAll().orderBy('name').execute()
+export async function listAll(db: Database, project_id: string): Promise<StoredProvider[]> {
+  const select = db.selectFrom('providers').selectAll().where('project_id', '=', project_id)
+  const rows = await select.orderBy('name').execute()
   return rows.map((row) => ({ ...row, type: row.type as StoredProvider['type'] }))
 }
 
 /** Inserts the provider, or replaces the one of the same name. Returns when that name was first set. */
 export async function put(db: Database, provider: Omit<StoredProvider, 'created_at'>): Promise<{ created_at: number }> {
-  const { name, type, base_url, api_key, updated_at } = provider
+  const { project_id, name, type, base_url, api_key, updated_at } = provider
   const { created_at } = await db
     .insertInto('providers')
-    .values({ name, type, base_url, api_key, created_at: updated_at, updated_at })
-    .onConflict((known) => known.column('name').doUpdateSet({ type, base_url, api_key, updated_at }))
+    .values({ project_id, name, type, base_url, api_key, created_at: updated_at, updated_at })
+    .onConflict((known) => known.columns(['project_id', 'name']).doUpdateSet({ type, base_url, api_key, updated_at }))
     .returning('created_at')
     .executeTakeFirstOrThrow()
   const { total } = await db
     .selectFrom('providers')
     .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('project_id', '=', project_id)
     .executeTakeFirstOrThrow()
   if (Number(total) > MAX_PROVIDERS) throw conflict(`There are ${MAX_PROVIDERS} providers already: delete one first`)
-  await announce(db, 'providers', name)
+  await announce(db, 'providers', project_id)
   return { created_at }
 }
 
-export async function remove(db: Database, name: string): Promise<void> {
-  const { numDeletedRows } = await db.deleteFrom('providers').where('name', '=', name).executeTakeFirst()
+export async function remove(db: Database, project_id: string, name: string): Promise<void> {
+  const { numDeletedRows } = await db
+    .deleteFrom('providers')
+    .where('project_id', '=', project_id)
+    .where('name', '=', name)
+    .executeTakeFirst()
   if (numDeletedRows === 0n) throw notFound('Provider', name)
-  await announce(db, 'providers', name)
+  await announce(db, 'providers', project_id)
 }

@@ -3,7 +3,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
 import { askForModels, askModel, type ProbeNeeds } from './ask-provider.ts'
-import { ProviderParams, requireWholeService } from './provider.ts'
+import { ProviderParams, requireWholeProject } from './provider.ts'
 
 export const testProvider = operation({
   id: 'testProvider',
@@ -33,11 +33,11 @@ export const testProvider = operation({
     })
     .meta({ id: 'ProviderTest' }),
 
-  async run({ params: { name }, body: { model } }, context: ProbeNeeds & Needs<'actor' | 'now'>) {
-    const { actor, runtime, now } = context
-    requireWholeService(actor)
+  async run({ params: { name }, body: { model } }, context: ProbeNeeds & Needs<'now'>) {
+    const { actor, now } = context
+    requireWholeProject(actor)
     const started = now()
-    const { ids, error: noList } = await askForModels(name, runtime)
+    const { ids, error: noList } = await askForModels(name, context)
     const error = model === undefined ? noList : await askModel(`${name}/${model}`, context)
     return { ok: error === null, error, models: ids.length, duration_ms: now() - started }
   },

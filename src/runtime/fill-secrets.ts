@@ -2,8 +2,8 @@ import type { Tool } from './spec.ts'
 
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
-/** Returns every secret that tools may use now. */
-export type SecretSource = () => Promise<Secrets>
+/** Returns every secret that the tools of a project may use now. */
+export type SecretSource = (project_id: string) => Promise<Secrets>
 
 const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
 

@@ -11,6 +11,8 @@ import type { RecallStep, StepKeeper } from './steps.ts'
 /** The input of a run, and who is told about it. */
 export type RunRequest<Spec extends AgentSpec = AgentSpec> = RunInput<Spec> & {
   request_id: string
+  /** The project whose providers and secrets the run may use. */
+  project_id: string
   /** The agent on whose behalf tools are called. */
   agent_id: string
   /** How often the run has begun, including this time. */

@@ -35,8 +35,8 @@ export class Runtime {
   }
 
   /** The models that a provider itself says it has; undefined if there is no such provider. Throws ModelFailure. */
-  async listModels(name: string): Promise<string[] | undefined> {
-    const provider = (await this.#options.providers()).find((known) => known.name === name)
+  async listModels(project_id: string, name: string): Promise<string[] | undefined> {
+    const provider = (await this.#options.providers(project_id)).find((known) => known.name === name)
     return provider && listModels(provider, this.#options)
   }
 
@@ -44,11 +44,18 @@ export class Runtime {
   async tryTool(
     tool: Tool,
     call: TriedCall | undefined,
-    { agent_id, key, cancellation }: Pick<RunRequest, 'agent_id' | 'cancellation'> & { key: string },
+    {
+      project_id,
+      agent_id,
+      key,
+      cancellation,
+    }: Pick<RunRequest, 'project_id' | 'agent_id' | 'cancellation'> & {
+      key: string
+    },
   ): Promise<TriedTool> {
     const { now, providers, secrets, fetch, defaultTimeoutMs } = this.#options
-    const used = secretsOf([tool], await secrets())
-    const redact = redactor({ ...keysOf(await providers()), ...valuesOf(used) })
+    const used = secretsOf([tool], await secrets(project_id))
+    const redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(used) })
     const deadline = new Deadline([cancellation, this.#closing], defaultTimeoutMs)
     const world = {
       secrets: used,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { requireWholeService, SecretParams } from './secret.ts'
+import { requireWholeProject, SecretParams } from './secret.ts'
 import * as secrets from './store.ts'
 
 export const deleteSecret = operation({
@@ -17,8 +17,8 @@ export const deleteSecret = operation({
   data: z.object({ name: z.string(), deleted: z.literal(true) }),
 
   async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
-    requireWholeService(actor)
-    await secrets.remove(db, name)
+    requireWholeProject(actor)
+    await secrets.remove(db, actor.scope.project_id, name)
     return { name, deleted: true as const }
   },
 })

@@ -9,20 +9,26 @@ import * as secrets from './store.ts'
 
 type Options = { config: Config; storage: Storage; memo: Memo; keyring: Keyring; log: Logger }
 
-/** The secrets of the API and of the configuration. If both have one of the same name, the configuration wins. */
+/** The secrets of a project and of the configuration. If both have one of the same name, the configuration wins. */
 export function knownSecrets({ config, storage, memo, keyring, log }: Options): SecretSource {
-  const load = async (): Promise<Secrets> => {
-    const stored = await secrets.listAll(storage.db)
+  const load = async (project_id: string): Promise<Secrets> => {
+    const stored = await secrets.listAll(storage.db, project_id)
     const opened = stored.flatMap(({ name, value, hosts }) => {
       try {
-        return [[name, { value: keyring.decrypt(value, purposeOf(name)), hosts }] as const]
+        return [[name, { value: keyring.decrypt(value, purposeOf({ project_id, name })), hosts }] as const]
       } catch (err) {
         // A damaged row must not make the other secrets unusable.
-        log.error({ err, name }, 'a secret cannot be opened: set it again')
+        log.error({ err, project_id, name }, 'a secret cannot be opened: set it again')
         return []
       }
     })
     return { ...Object.fromEntries(opened), ...config.secrets }
   }
-  return () => memo('secrets', 'all', load) as Promise<Secrets>
+  return (project_id) =>
+    memo(
+      'secrets',
+      project_id,
+      () => load(project_id),
+      () => [project_id],
+    ) as Promise<Secrets>
 }

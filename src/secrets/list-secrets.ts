@@ -1,7 +1,7 @@
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
-import { presentSecret, requireWholeService, SecretReply } from './secret.ts'
+import { presentSecret, requireWholeProject, SecretReply } from './secret.ts'
 import * as secrets from './store.ts'
 
 export const listSecrets = operation({
@@ -15,8 +15,8 @@ export const listSecrets = operation({
   list: SecretReply,
 
   async run({ query }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
-    requireWholeService(actor)
-    const { items, total } = await secrets.list(db, query)
+    requireWholeProject(actor)
+    const { items, total } = await secrets.list(db, actor.scope.project_id, query)
     return { items: items.map((secret) => presentSecret(secret, config.secrets)), total }
   },
 })

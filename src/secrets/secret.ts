@@ -30,6 +30,7 @@ export const SecretReply = z
 
 /** A secret as it is stored: sealed. */
 export type StoredSecret = {
+  project_id: string
   name: string
   value: string
   hosts: string[]
@@ -37,13 +38,13 @@ export type StoredSecret = {
   updated_at: number
 }
 
-/** The name is part of the purpose, so that a value copied to another row cannot be opened there. */
-export function purposeOf(name: string): string {
-  return `secret:${name}`
+/** Project and name are part of the purpose, so that a value copied to another row cannot be opened there. */
+export function purposeOf({ project_id, name }: Pick<StoredSecret, 'project_id' | 'name'>): string {
+  return `secret:${project_id}:${name}`
 }
 
 export function presentSecret(
-  { name, hosts, created_at, updated_at }: Omit<StoredSecret, 'value'>,
+  { name, hosts, created_at, updated_at }: Omit<StoredSecret, 'project_id' | 'value'>,
   configured: Readonly<Record<string, unknown>>,
 ): z.input<typeof SecretReply> {
   return { name, hosts, overridden: Object.hasOwn(configured, name), created_at, updated_at }
@@ -54,7 +55,7 @@ export function requireName(name: string): void {
   throw invalid({ field: 'name', error: 'must be letters, digits and _, no digit first, at most 64' })
 }
 
-/** The tools of every agent may use every secret. Only actors who manage the whole service may change them. */
-export function requireWholeService({ scope }: Actor): void {
+/** The tools of every agent of a project may use its secrets. Only actors who manage the whole project may change them. */
+export function requireWholeProject({ scope }: Actor): void {
   if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and secrets are for all')
 }

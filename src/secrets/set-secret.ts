@@ -4,7 +4,7 @@ import {
   presentSecret,
   purposeOf,
   requireName,
-  requireWholeService,
+  requireWholeProject,
   SecretParams,
   SecretReply,
   SetSecretBody,
@@ -30,14 +30,16 @@ export const setSecret = operation({
     { params: { name }, body },
     { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
   ) {
-    requireWholeService(actor)
+    requireWholeProject(actor)
     requireName(name)
+    const { project_id } = actor.scope
     const { hosts } = body
     const updated_at = now()
     const { created_at } = await secrets.put(db, {
+      project_id,
       name,
       hosts,
-      value: keyring.encrypt(body.value, purposeOf(name)),
+      value: keyring.encrypt(body.value, purposeOf({ project_id, name })),
       updated_at,
     })
     return presentSecret({ name, hosts, created_at, updated_at }, config.secrets)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import project from '../../package.json' with { type: 'json' }
 import type { Needs } from '../operation/context.ts'
-import { requireScope } from '../operation/scope.ts'
+import { requireOperator } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
 import { countRows, listBacklogs, listDays, measureBytes } from './store.ts'
@@ -66,7 +66,7 @@ export const getSystem = operation({
   data: System,
 
   async run(_input, { actor, db, storage, live, node, nodes, settings, now }: SystemNeeds) {
-    requireScope(actor, null)
+    requireOperator(actor)
     const time = now()
     const [serving, queues, bytes, rows, days] = await Promise.all([
       nodes.list(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
-import { requireScope } from '../operation/scope.ts'
+import { requireOperator } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 
 const Telemetry = z.strictObject({
@@ -29,7 +29,7 @@ export const getTelemetry = operation({
 
   async run(_input, { actor, telemetry }: Needs<'actor' | 'telemetry'>) {
     // It tells of all agents together.
-    requireScope(actor, null)
+    requireOperator(actor)
     return { readings: await telemetry.read() }
   },
 })

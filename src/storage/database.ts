@@ -39,6 +39,7 @@ export const CHANGES = [
   'queue',
   'secrets',
   'providers',
+  'projects',
   'schedules',
   'schema',
 ] as const

@@ -16,6 +16,7 @@ import type {
   MemorySummariesTable,
   MemoryVectorsTable,
 } from './tables/memory-tables.ts'
+import type { ProjectsTable } from './tables/project-tables.ts'
 import type {
   AuditChainTable,
   AuditLogTable,
@@ -43,6 +44,7 @@ import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from
 export type Tables = {
   migrations: MigrationsTable
   settings: SettingsTable
+  projects: ProjectsTable
   agents: AgentsTable
   keys: KeysTable
   claims: ClaimsTable

@@ -31,12 +31,12 @@ export const createWebhook = operation({
     { db, actor, config, keyring, newId, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now'>,
   ) {
     requireKey(actor)
-    const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
+    const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)
     if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
     requireUrl(body.url, policiesOf(config).webhooks)
     const { maxPerAgent } = config.webhooks
-    if ((await webhooks.countAndHold(db, agent?.id ?? null)) >= maxPerAgent) {
+    if ((await webhooks.countAndHold(db, actor.scope.project_id, agent?.id ?? null)) >= maxPerAgent) {
       const whose = agent ? 'This agent has' : 'There are'
       throw conflict(
         `${whose} ${maxPerAgent} webhooks already, as many as webhooks.maxPerAgent allows: delete one first`,
@@ -49,6 +49,7 @@ export const createWebhook = operation({
       ...body,
       ...sealed,
       id: newId('whk', time),
+      project_id: actor.scope.project_id,
       agent_id: agent?.id ?? null,
       status: 'enabled' as const,
       disabled_reason: null,

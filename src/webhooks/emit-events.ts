@@ -30,7 +30,7 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
   })
 
   const load = async (): Promise<Subscribers> => {
-    const current = webhooks.listSubscribers(storage.db).then(byAgent)
+    const current = webhooks.listSubscribers(storage.db).then(byOwner)
     loading = current
     try {
       const loaded = await current
@@ -54,7 +54,7 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
     async writes(event) {
       const subscribers = storage.hears()
         ? (known ?? (await (loading ?? load())))
-        : byAgent(await webhooks.listSubscribers(storage.db))
+        : byOwner(await webhooks.listSubscribers(storage.db))
       const wanting = await listWanting(event, subscribers, (agent_id) => isKnownWithheld(agent_id, { memo, storage }))
       return rows(event, [...wanting, ...(await runsWithCallbacks.callbacksOf(event))])
     },
@@ -64,7 +64,7 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
       if (deliveries.length > 0) wake(new Set(deliveries.map(({ row }) => String(row.webhook_id))))
     },
     async emit(db, event) {
-      const subscribers = byAgent(await webhooks.listSubscribers(db))
+      const subscribers = byOwner(await webhooks.listSubscribers(db))
       await insert(db, rows(event, await listWanting(event, subscribers, (agent_id) => isStoredWithheld(agent_id, db))))
     },
     emitTo: (db, event, webhook_ids) => insert(db, rows(event, webhook_ids)),
@@ -72,24 +72,24 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
   }
 }
 
-/** Subscribers by the agent that they listen to; null stands for all agents. */
-type Subscribers = ReadonlyMap<string | null, readonly webhooks.Subscriber[]>
+/** Subscribers by the id of the agent that they listen to, or of the project if they listen to all of its agents. */
+type Subscribers = ReadonlyMap<string, readonly webhooks.Subscriber[]>
 
-function byAgent(subscribers: readonly webhooks.Subscriber[]): Subscribers {
-  return Map.groupBy(subscribers, ({ agent_id }) => agent_id)
+function byOwner(subscribers: readonly webhooks.Subscriber[]): Subscribers {
+  return Map.groupBy(subscribers, ({ project_id, agent_id }) => agent_id ?? project_id)
 }
 
 async function listWanting(
-  { type, agent_id, time }: NewEvent,
+  { type, project_id, agent_id, time }: NewEvent,
   subscribers: Subscribers,
   isAgentWithheld: (agent_id: string) => Promise<boolean>,
 ): Promise<string[]> {
-  const wantingOf = (agent: string | null) =>
-    (subscribers.get(agent) ?? [])
+  const wantingOf = (owner: string) =>
+    (subscribers.get(owner) ?? [])
       .filter(({ events }) => events.includes(type) || events.includes('*'))
       .filter(({ until }) => until === null || until > time)
       .map(({ id }) => id)
-  const ofAll = wantingOf(null)
+  const ofAll = wantingOf(project_id)
   if (agent_id === null) return ofAll
   const ofAgent = wantingOf(agent_id)
   return ofAll.length === 0 || (await isAgentWithheld(agent_id)) ? ofAgent : [...ofAgent, ...ofAll]

@@ -21,9 +21,9 @@ export const listWebhooks = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: WebhookReply,
 
-  async run({ query }, { db, shownAgents, now }: Needs<'db' | 'shownAgents' | 'now'>) {
+  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { agent_id: ref, event, status, ...page } = query
-    const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
+    const agent_id = ref === undefined ? undefined : ((await agents.findIn(db, actor.scope.project_id, ref))?.id ?? ref)
     const { items, total } = await webhooks.list(db, page, { shown: await shownAgents(), agent_id, event, status })
     return { items: items.map((webhook) => presentWebhook(webhook, now())), total }
   },

@@ -7,7 +7,7 @@ import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Webhook } from './webhook.ts'
 
-export type Subscriber = Pick<Webhook, 'id' | 'agent_id' | 'events'> & {
+export type Subscriber = Pick<Webhook, 'id' | 'project_id' | 'agent_id' | 'events'> & {
   /** When a listener ends; null for a webhook. */
   until: number | null
 }
@@ -23,10 +23,10 @@ export type WebhookFilter = {
 export async function listSubscribers(db: Database): Promise<Subscriber[]> {
   const rows = await db
     .selectFrom('webhooks')
-    .select(['id', 'agent_id', 'events', sql<number | null>`null`.as('until')])
+    .select(['id', 'project_id', 'agent_id', 'events', sql<number | null>`null`.as('until')])
     .where('status', '=', 'enabled')
     .where('request_id', 'is', null)
-    .unionAll(db.selectFrom('listeners').select(['id', 'agent_id', 'events', 'expires_at as until']))
+    .unionAll(db.selectFrom('listeners').select(['id', 'project_id', 'agent_id', 'events', 'expires_at as until']))
     .execute()
   return readable(db, rows, (row) => ({ ...row, events: jsonOf('webhook', row)('events') }))
 }
@@ -52,6 +52,7 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
   let select = db
     .selectFrom('webhooks')
     .selectAll()
+    .where('project_id', '=', filter.shown.project_id)
     .where('request_id', 'is', null)
     .where(isShown(db, sql.ref('agent_id'), filter.shown))
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
@@ -69,16 +70,18 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
 }
 
 /**
- * How many webhooks listen to this agent only, or with null to all agents. None can be added until the transaction
- * ends.
+ * How many webhooks listen to this agent only, or with null to all agents of the project. None can be added until the
+ * transaction ends.
  */
-export async function countAndHold(db: Database, agent_id: string | null): Promise<number> {
+export async function countAndHold(db: Database, project_id: string, agent_id: string | null): Promise<number> {
   if (engineOf(db) === 'postgres') {
-    await sql`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${agent_id}`}, 0))`.execute(db)
+    const owner = agent_id ?? project_id
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${owner}`}, 0))`.execute(db)
   }
   const { count } = await db
     .selectFrom('webhooks')
     .select((webhook) => webhook.fn.countAll<number>().as('count'))
+    .where('project_id', '=', project_id)
     .where('agent_id', agent_id === null ? 'is' : '=', agent_id)
     .where('request_id', 'is', null)
     .executeTakeFirstOrThrow()

@@ -32,10 +32,10 @@ export const testWebhook = operation({
 
   async run({ params }, { db, actor, config, keyring, webhookFetch, newId, now }: TestNeeds) {
     const webhook = await getChangeable(db, actor, params.webhook_id)
-    const { id: webhook_id, url, agent_id } = webhook
+    const { id: webhook_id, url, project_id, agent_id } = webhook
     const time = now()
     const event_id = newId('evt', time)
-    const body = eventBody({ id: event_id, type: 'ping', agent_id, data: () => ({ webhook_id }), time })
+    const body = eventBody({ id: event_id, type: 'ping', project_id, agent_id, data: () => ({ webhook_id }), time })
     const secrets = signingSecrets(webhook, keyring, time)
     const message = { url, event_id, event: 'ping', body, attempt: 1, secrets, headers: {} }
 

@@ -305,7 +305,13 @@ test('an address that is not public is refused, with the setting that would allo
         error: 'url must use https (the operator can allow it: outgoing.allowInsecure and outgoing.allowedCidrs)',
       },
     ])
-    const row = { name: 'inside', type: 'openai-compatible', base_url: model.url, api_key: null }
+    const row = {
+      project_id: 'prj_default',
+      name: 'inside',
+      type: 'openai-compatible',
+      base_url: model.url,
+      api_key: null,
+    }
     const times = { created_at: 0, updated_at: 0 }
     await service.app.parts.storage.db
       .insertInto('providers')
@@ -322,7 +328,8 @@ test('one that moorage.yaml got later is shown as such, and can still be deleted
   withService(
     'sqlite',
     async (service) => {
-      const row = { name: 'both', type: 'openai', base_url: null, api_key: null, created_at: 0, updated_at: 0 }
+      const times = { created_at: 0, updated_at: 0 }
+      const row = { project_id: 'prj_default', name: 'both', type: 'openai', base_url: null, api_key: null, ...times }
       await service.app.parts.storage.db.insertInto('providers').values(row).execute()
       const { body } = await service.call('GET', '/v1/providers')
       assert.deepEqual(
@@ -338,6 +345,7 @@ test('one that moorage.yaml got later is shown as such, and can still be deleted
 test('409 for one provider too many; replacing one still works', () =>
   withService('sqlite', async (service) => {
     const rows = Array.from({ length: 100 }, (_, i) => ({
+      project_id: 'prj_default',
       name: `p${i}`,
       type: 'openai',
       base_url: null,

@@ -195,7 +195,7 @@ onAnyEngine(
       const { id: request_id } = (await client.sendMessage(saying('ahoy'))) as Task
       const { body } = await service().call('GET', '/v1/agents/pilot')
       const { parts } = service().app
-      const run = { agent_id: body.data.id, request_id }
+      const run = { project_id: 'prj_default', agent_id: body.data.id, request_id }
       const { callback } = callbackOf({ url: inbox.url, format: 'a2a' }, run, parts)
       await parts.storage.transaction((db) => callbacks.insert(db, callback))
       await Promise.all([takeUpRuns(parts), takeUpRuns(parts)])
@@ -208,7 +208,7 @@ onAnyEngine(
     test('one whose task is not kept any more goes too', async () => {
       const { body } = await service().call('GET', '/v1/agents/pilot')
       const { parts } = service().app
-      const run = { agent_id: body.data.id, request_id: 'req_that_is_gone' }
+      const run = { project_id: 'prj_default', agent_id: body.data.id, request_id: 'req_that_is_gone' }
       const { callback } = callbackOf({ url: 'http://127.0.0.1:59999/', format: 'event' }, run, parts)
       await parts.storage.transaction((db) => callbacks.insert(db, callback))
       const later = parts.now() + 2 * 3_600_000

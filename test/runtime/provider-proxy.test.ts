@@ -39,7 +39,7 @@ describe('through a proxy that the environment names, unless the host is excepte
         proxy: { http: proxy.url, except },
       })
       try {
-        return await runtime.listModels('far')
+        return await runtime.listModels('prj_default', 'far')
       } finally {
         await runtime.close()
       }

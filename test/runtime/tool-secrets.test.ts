@@ -253,6 +253,7 @@ test('409 for one secret too many; replacing one still works', () =>
   withService('sqlite', async (service) => {
     const body = { value: 'x', hosts: ['a.example'] }
     const rows = Array.from({ length: 500 }, (_, i) => ({
+      project_id: 'prj_default',
       name: `S${i}`,
       value: 'x',
       hosts: '[]',

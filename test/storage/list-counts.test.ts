@@ -146,9 +146,10 @@ async function openWorld({ storage }: Store) {
   const world = { db, transaction, journal, now: START, store }
   for (const name of ['one', 'two']) {
     const times = { created_at: 0, updated_at: 0 }
+    const project_id = 'prj_default'
     await db
       .insertInto('agents')
-      .values({ id: `agt_${name}`, name, status: 'running', definition: '{}', ...times })
+      .values({ id: `agt_${name}`, project_id, name, status: 'running', definition: '{}', ...times })
       .execute()
   }
   return world
@@ -210,6 +211,7 @@ async function openWorld({ storage }: Store) {
       id: newId('aud', created_at),
       created_at,
       actor_kind: 'key',
+      project_id: 'prj_default',
       actor: `key_${n % 4}`,
       action: 'createKey',
       agent_id: n % 3 ? `agt_${n % 3}` : null,

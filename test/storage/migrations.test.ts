@@ -29,7 +29,8 @@ onBothStores('a second migration', (opened) => {
   test('changes a store with data once, and the program without it goes on', async () => {
     const { storage, engine, options } = opened()
     const { db } = storage
-    const agent = { name: 'one', status: 'running', definition: '{}', created_at: 0, updated_at: 0 }
+    const times = { created_at: 0, updated_at: 0 }
+    const agent = { project_id: 'prj_default', name: 'one', status: 'running', definition: '{}', ...times }
     await db
       .insertInto('agents')
       .values({ ...agent, id: 'agt_1' })

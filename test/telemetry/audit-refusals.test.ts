@@ -9,6 +9,7 @@ function refusal(more: Partial<Refusal> = {}): Refusal {
     code: 'unauthorized',
     actor: null,
     action: 'listAgents',
+    project_id: 'prj_default',
     agent_id: null,
     target: null,
     request_id: 'req_1',

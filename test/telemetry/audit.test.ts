@@ -8,6 +8,8 @@ import { asHost } from '../support/clients/mfa.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { onBothEngines, type Service } from '../support/service/service.ts'
 
+const done = { outcome: 'success', project_id: 'prj_default' }
+
 type Entry = Record<string, unknown> & { seq: number | null; hash: string; prev_hash: string; request_id: string }
 
 const GENESIS = '0'.repeat(64)
@@ -339,7 +341,7 @@ onBothEngines('audit log', (service) => {
     test('links of many sealers at once do not cross', async () => {
       const { storage, newId, now } = service().app.parts
       const write = async (i: number) => {
-        const row = { id: newId('aud', now()), created_at: now(), action: 'crowded', outcome: 'success' }
+        const row = { id: newId('aud', now()), created_at: now(), action: 'crowded', ...done }
         await db()
           .insertInto('audit_log')
           .values({ ...row, fields: '[]', times: 1, request_id: `req_${i}` })
@@ -354,7 +356,7 @@ onBothEngines('audit log', (service) => {
 
     test('an entry that a crash left without its place gets it at the next start', async () => {
       const { storage, newId, now } = service().app.parts
-      const row = { id: newId('aud', now()), created_at: now(), action: 'left', outcome: 'success' }
+      const row = { id: newId('aud', now()), created_at: now(), action: 'left', ...done }
       await storage.db
         .insertInto('audit_log')
         .values({ ...row, fields: '[]', times: 1, request_id: 'req_left' })

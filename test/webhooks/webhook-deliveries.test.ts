@@ -133,7 +133,13 @@ onBothEngines(
       test('costs nothing when nobody wants it', async () => {
         const { events, now } = service().app.parts
         const agent_id = await createAgent(service())
-        const event = { type: 'agent.failed', agent_id, data: () => ({}), time: now() } as const
+        const event = {
+          type: 'agent.failed',
+          project_id: 'prj_default',
+          agent_id,
+          data: () => ({}),
+          time: now(),
+        } as const
         assert.deepEqual(await events.writes(event), [])
         // From now on without asking the database, unless its listener may have missed something.
         await until('it is remembered', async () => {
@@ -148,7 +154,13 @@ onBothEngines(
         const { agent_id, id } = await subscribe(service(), inbox.url, { events: ['deployment.created'] })
         const { events, storage, now } = service().app.parts
         const emit = (data: object) => (db: typeof storage.db) =>
-          events.emit(db, { type: 'deployment.created', agent_id, data: () => data, time: now() })
+          events.emit(db, {
+            type: 'deployment.created',
+            project_id: 'prj_default',
+            agent_id,
+            data: () => data,
+            time: now(),
+          })
         await assert.rejects(
           storage.transaction(async (db) => {
             await emit({ n: 1 })(db)

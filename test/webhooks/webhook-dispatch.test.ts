@@ -239,7 +239,13 @@ onBothEngines(
       const agent_id = await createAgent(service())
       const { id } = await createWebhook(service(), { agent_id, url: inbox.url })
       const { events: outbox, journal, storage, now } = service().app.parts
-      const writes = await outbox.writes({ type: 'agent.completed', agent_id, data: () => ({}), time: now() })
+      const writes = await outbox.writes({
+        type: 'agent.completed',
+        project_id: 'prj_default',
+        agent_id,
+        data: () => ({}),
+        time: now(),
+      })
       await service().call('DELETE', `/v1/webhooks/${id}`)
       assert.equal(await journal.commit({ writes }), true)
       outbox.wake()
@@ -329,7 +335,13 @@ describe('the dispatchers of two nodes on postgres', () => {
       const agent_id = await createAgent(one)
       const { id } = await createWebhook(one, { agent_id, url: inbox.url })
       await until('both nodes to know', async () => {
-        const event = { type: 'agent.completed', agent_id, data: () => ({}), time: 0 } as const
+        const event = {
+          type: 'agent.completed',
+          project_id: 'prj_default',
+          agent_id,
+          data: () => ({}),
+          time: 0,
+        } as const
         return (await two.app.parts.events.writes(event)).length > 0
       })
       await Promise.all(nodes.map((node) => happen(node, ...events(agent_id, 100))))

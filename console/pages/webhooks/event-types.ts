@@ -11,6 +11,7 @@ const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'deployment.created': 'an environment serves another version',
   'deployment.rolled_back': 'it serves an earlier one again',
   'webhook.disabled': 'a webhook gets nothing any more',
+  'project.deleted': 'a project is gone; told in the default project',
   '*': 'every event, also those that come with later versions',
 }
 

@@ -15,9 +15,10 @@ import { createLog } from '../../lib/log.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { PLAIN_REPLY } from '../../operation/reply-channel.ts'
-import { WHOLE_SERVICE } from '../../operation/scope.ts'
 import { operations } from '../../operations.ts'
+import * as projects from '../../projects/store.ts'
 import { defaultRoles } from '../../security/permissions.ts'
+import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { World } from '../world.ts'
 
@@ -78,10 +79,10 @@ export function readConfig(
 }
 
 export function localFetch(parts: Parts): Fetch {
-  const actor = localActor(parts.config)
+  const local = localActor(parts.config)
   const routes = new Router<PathRoute>()
   for (const route of moorage.routes(operations)) routes.add(route.method, route.path, route)
-  return async (url, { method = 'GET', body }) => {
+  return async (url, { method = 'GET', body, headers }) => {
     const request_id = parts.newId('req', parts.now())
     const { pathname, search } = new URL(url)
     let reply: Rendered
@@ -89,6 +90,8 @@ export function localFetch(parts: Parts): Fetch {
       const found = routes.find(method, pathname)
       if (!found) throw new ApiError('not_found', 'No such path')
       const { value: route, params } = found
+      const named = new Headers(headers).get('moorage-project')
+      const actor = named === null ? local : await inProject(parts, local, named)
       reply = await run(parts, route, { actor, request_id, path: pathname, params, query: search.slice(1), body })
     } catch (error) {
       reply = moorage.error(toApiError(error, parts.log, request_id), request_id)
@@ -109,7 +112,10 @@ type LocalRequest = {
 
 async function run(parts: Parts, { operation, read }: PathRoute, request: LocalRequest) {
   const { actor, request_id, path, params, query, body } = request
-  const agent = params.agent_id === undefined ? undefined : await agents.find(parts.storage.db, params.agent_id)
+  const agent =
+    params.agent_id === undefined
+      ? undefined
+      : await agents.findIn(parts.storage.db, actor.scope.project_id, params.agent_id)
   if (params.agent_id !== undefined) {
     if (!agent) throw notFound('Agent', params.agent_id)
     params.agent_id = agent.id
@@ -140,13 +146,19 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
   return runOperation(parts, call, PLAIN_REPLY)
 }
 
+async function inProject({ storage }: Parts, actor: Actor, ref: string): Promise<Actor> {
+  const { id: project_id } = await projects.get(storage.db, ref)
+  return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
+}
+
 /** A person who may open the store may do everything. */
 function localActor({ limits }: Config): Actor {
   const fastest = Object.entries(limits.tiers).toSorted(([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute)[0]
   return {
     kind: 'local',
     id: 'local',
-    scope: WHOLE_SERVICE,
+    scope: { project_id: DEFAULT_PROJECT, agent_id: null, user_id: null },
+    reach: 'service',
     permissions: defaultRoles.admin,
     tier: fastest?.[0] ?? limits.defaultTier,
     expires_at: null,

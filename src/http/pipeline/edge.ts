@@ -21,7 +21,10 @@ export type Edge = {
   gate(): Gate
   verifyKey: VerifyKey
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): Promise<FoundAgent | undefined>
+  /** An agent of a project, by id or name. */
+  findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  /** The id of a project, by id or name. */
+  findProject(ref: string): Promise<string | undefined>
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   /** The agents that have a gate of their own. */

@@ -39,13 +39,13 @@ export type Pipeline = {
 
 /** Every request takes these steps; an operation cannot forget one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { limiter, parts, verifyKey, verifyToken, findAgent, mayBeOfAgent } = edge
+  const { limiter, parts, verifyKey, verifyToken, findAgent, findProject, mayBeOfAgent } = edge
   const { config, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const takeAddress = findAddress(ipList(config.server.trustedProxies))
   const grantOrigin = allowOrigin({
     gate: edge.gate,
-    findGate: (ref) => findGate(edge, ref),
+    findGates: (ref) => findGates(edge, ref),
     agentGates: async () => (await edge.guardedAgents()).map((agent) => agent.gate),
     now,
   })
@@ -59,6 +59,7 @@ export function pipeline(edge: Edge): Pipeline {
       verifyKey,
       verifyToken,
       findAgent,
+      findProject,
       mayBeOfAgent,
       failures,
       console: edge.console,
@@ -79,6 +80,7 @@ export function pipeline(edge: Edge): Pipeline {
 }
 
 /** Answered from memory, because a client that has shown no key yet must not cause a query. */
-async function findGate({ guardedAgents }: Edge, ref: string): Promise<Gate | undefined> {
-  return (await guardedAgents()).find(({ id, name }) => id === ref || name === ref)?.gate
+async function findGates({ guardedAgents }: Edge, ref: string): Promise<Gate[]> {
+  const found = (await guardedAgents()).filter(({ id, name }) => id === ref || name === ref)
+  return found.map(({ gate }) => gate)
 }

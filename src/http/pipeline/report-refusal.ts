@@ -1,6 +1,7 @@
 import type { ApiError, ErrorCode } from '../../errors.ts'
 import type { AuditTrail } from '../../operation/audit-trail.ts'
 import type { Operation } from '../../operation.ts'
+import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
 import type { Arrived } from './request.ts'
 
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'rate_limited'])
@@ -18,6 +19,7 @@ export function reportRefusal(
     code,
     actor: trace.actor,
     action: operation?.id ?? trace.action ?? null,
+    project_id: trace.actor?.scope.project_id ?? DEFAULT_PROJECT,
     agent_id: trace.agent_id,
     target: null,
     request_id,

@@ -14,7 +14,7 @@ export type FoundAgent = NamedAgent & {
   verifyToken: VerifyToken | undefined
 }
 
-export type GuardedAgent = { id: string; name: string; gate: Gate }
+export type GuardedAgent = { id: string; project_id: string; name: string; gate: Gate }
 
 /** The values of the parameters in the path, by name. */
 export type PathParams = Readonly<Record<string, string>>

@@ -74,7 +74,7 @@ async function enterConcerned(
 ): Promise<FoundAgent | undefined> {
   const ref = (await operation.concerns?.(input, edge.parts.storage.db)) ?? null
   if (ref === null) return named
-  const agent = await edge.findAgent(ref)
+  const agent = await edge.findAgent(actor.scope.project_id, ref)
   requireScope(actor, agent?.id ?? null)
   if (!agent) return named
   await enterAgent(arrived, agent, edge)
@@ -87,9 +87,11 @@ function gatesOf({ gate }: Edge, agent: FoundAgent | undefined) {
 
 /** The gates of all agents whose data the operation may change. An agent that is closed to the request is left out. */
 async function gatesInReach({ gate, guardedAgents, parts }: Edge, { arrived, actor }: Authorised): Promise<Gate[]> {
-  const only = actor.scope.agent_id
+  const { project_id, agent_id: only } = actor.scope
   const time = parts.now()
-  const guarded = (await guardedAgents()).filter(({ id }) => only === null || only === id)
+  const guarded = (await guardedAgents()).filter(
+    (agent) => agent.project_id === project_id && (only ?? agent.id) === agent.id,
+  )
   return [gate(), ...guarded.map((agent) => agent.gate).filter((own) => passesGate(arrived, own, time))]
 }
 
@@ -104,9 +106,11 @@ async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Pro
  * One application may sign tokens for many users under one name. They must not get each other's answers, so the user is
  * part of the scope. A console session may do less than its key, and must not get the key's answers. It is JSON, because
  * all parts may contain any separator. Of a token only the hash is stored: an erased user must not be named for another
- * day.
+ * day. A key of all projects does not get the answer of one project in another.
  */
-function repeatScope({ kind, id, scope, console_session }: Actor): string {
-  if (console_session !== undefined) return JSON.stringify([id, scope.user_id, console_session])
-  return kind === 'token' ? sha256(JSON.stringify([id, scope.user_id])) : id
+function repeatScope({ kind, id, scope, reach, console_session }: Actor): string {
+  const { project_id, user_id } = scope
+  if (console_session !== undefined) return JSON.stringify([id, project_id, user_id, console_session])
+  if (kind === 'token') return sha256(JSON.stringify([id, user_id]))
+  return reach === 'service' ? JSON.stringify([id, project_id]) : id
 }

@@ -83,7 +83,10 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
     request_id,
     repeatable,
     span,
-    shownAgents: async () => ({ only: actor.scope.agent_id, except: await call.closedAgents() }),
+    shownAgents: async () => {
+      const { project_id, agent_id: only } = actor.scope
+      return { project_id, only, except: await call.closedAgents() }
+    },
   }
 }
 
@@ -150,6 +153,7 @@ async function recordChange(
   await audit.record(db, {
     actor,
     action: operation.id,
+    project_id: actor.scope.project_id,
     agent_id: operation.audit?.isAgent ? target : agent_id,
     target,
     request_id,

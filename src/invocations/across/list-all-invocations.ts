@@ -34,7 +34,7 @@ export const listAllInvocations = operation({
   async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { agent_id: ref, status, door, session_id, user_id, request_id, ...page } = query
     const shown = await agents.listShown(db, await shownAgents())
-    const wanted = ref === undefined ? undefined : await agents.find(db, ref)
+    const wanted = ref === undefined ? undefined : await agents.findIn(db, actor.scope.project_id, ref)
     const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
     const filter = { status, door, session_id, user_id: requireUser(actor, user_id) }
     const { items, total } =

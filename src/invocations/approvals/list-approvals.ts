@@ -37,7 +37,7 @@ export const listApprovals = operation({
   async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query
     const shown = await agents.listShown(db, await shownAgents())
-    const wanted = ref === undefined ? undefined : await agents.find(db, ref)
+    const wanted = ref === undefined ? undefined : await agents.findIn(db, actor.scope.project_id, ref)
     const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
     const whose = { user_id: requireUser(actor, user_id), started_by: starterFor(actor, 'read') }
     const { items, total } = await findApprovals(db, among, { limit, offset, sort }, { ...filter, ...whose })

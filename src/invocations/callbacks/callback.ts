@@ -56,7 +56,7 @@ const EVENTS: EventType[] = ['agent.completed', 'agent.failed', 'agent.cancelled
 /** A callback for one run, and the secret that signs what it is sent. `path` is where its fields are in the request. */
 export function callbackOf(
   { url, name, format, token, authorization }: z.output<typeof NewCallback>,
-  run: { agent_id: string; request_id: string },
+  run: { project_id: string; agent_id: string; request_id: string },
   { config, keyring, newId, now }: Pick<Parts, 'config' | 'keyring' | 'newId' | 'now'>,
   path = '',
 ): { callback: Callback; secret: string } {

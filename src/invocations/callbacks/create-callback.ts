@@ -33,10 +33,10 @@ export const createCallback = operation({
 
   async run({ params, body }, context: CallbackNeeds) {
     const { db } = context
-    const { id: agent_id } = await requireRun(params, 'write', context)
+    const { id: agent_id, project_id } = await requireRun(params, 'write', context)
     // Of several requests at once each sees what those before it have made.
     await callbacks.hold(db, params.request_id)
-    const { callback, secret } = callbackOf(body, { agent_id, request_id: params.request_id }, context)
+    const { callback, secret } = callbackOf(body, { project_id, agent_id, request_id: params.request_id }, context)
     const all = await callbacks.listOfRequest(db, params.request_id)
     const replaced = body.name === undefined ? undefined : all.find(({ name }) => name === body.name)
     if (replaced) await callbacks.remove(db, replaced.id)

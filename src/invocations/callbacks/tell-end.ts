@@ -24,6 +24,6 @@ export async function tellUntold(
   for (const { request_id, agent_seq } of await listUntold(db, now(), webhook_id)) {
     const agent = await agents.findBySeq(db, agent_seq)
     const ended = (await invocations.get(db, agent_seq, request_id)) as EndedInvocation
-    if (agent) await events.emitTo(db, endEvent(ended, agent.id), [webhook_id])
+    if (agent) await events.emitTo(db, endEvent(ended, agent), [webhook_id])
   }
 }

@@ -35,7 +35,7 @@ export async function effects(
     const answered = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
     writes.push(...memory.turnWrites({ ...answered, created_at: time, newId }))
   }
-  return [...writes, ...(await events.writes(endEvent(invocation, agent.id)))]
+  return [...writes, ...(await events.writes(endEvent(invocation, agent)))]
 }
 
 /**
@@ -55,7 +55,8 @@ export async function waitingEffects(
     ...eventData({ ...invocation, tokens_used: usage.total_tokens }),
     approvals: asked.map(toldApproval),
   })
-  const told = { type: 'agent.waiting' as const, agent_id: agent.id, request_id: invocation.id }
+  const { id: agent_id, project_id } = agent
+  const told = { type: 'agent.waiting' as const, project_id, agent_id, request_id: invocation.id }
   const event = await events.writes({ ...told, data, time: now() })
   return [...asked.map(approvalWrite), ...logWrites(source, logs.slice(logged)), ...event]
 }

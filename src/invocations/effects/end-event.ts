@@ -1,3 +1,4 @@
+import type { Agent } from '../../agents/agent.ts'
 import type { NewEvent } from '../../events.ts'
 import { cutToBytes } from '../../lib/text/text.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
@@ -5,9 +6,9 @@ import type { EndedInvocation, Invocation } from '../invocation.ts'
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
 /** What webhooks hear of the end. */
-export function endEvent(invocation: EndedInvocation, agent_id: string): NewEvent {
+export function endEvent(invocation: EndedInvocation, { id: agent_id, project_id }: Agent): NewEvent {
   const { id: request_id, status, finished_at: time } = invocation
-  return { type: `agent.${status}`, agent_id, request_id, data: () => eventData(invocation), time }
+  return { type: `agent.${status}`, project_id, agent_id, request_id, data: () => eventData(invocation), time }
 }
 
 /** What every event about an invocation says of it. */

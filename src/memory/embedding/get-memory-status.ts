@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Needs } from '../../operation/context.ts'
-import { requireScope } from '../../operation/scope.ts'
+import { requireOperator } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { countEmbedded } from './vectors.ts'
 
@@ -28,7 +28,7 @@ export const getMemoryStatus = operation({
   data: MemoryStatus,
 
   async run(_input, { db, actor, embedder }: Needs<'db' | 'actor' | 'embedder'>) {
-    requireScope(actor, null)
+    requireOperator(actor)
     if (!embedder) return { embedding: null }
     return { embedding: { model: embedder.model, ...(await countEmbedded(db, embedder.model)) } }
   },

@@ -16,6 +16,7 @@ export async function askOwnModel(
   const outcome = await runtime.run({
     request_id: newId('req', now()),
     attempt: 1,
+    project_id: agent.project_id,
     agent_id: agent.id,
     agent: { ...agent, instructions, tools: [], temperature: null },
     message,

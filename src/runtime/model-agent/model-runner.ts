@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../fill-secrets.ts'
 import { Models } from '../models/registry.ts'
 import { ModelWindows } from '../prompt/model-windows.ts'
@@ -29,33 +30,34 @@ export type ModelRunnerOptions = {
 }
 
 const RETRY_DELAY_MS = 500
+const REMEMBERED_PROJECTS = 1_000
 
 /** Agents that are instructions, a model and tools: the model answers, and calls tools until it has an answer. */
 export class ModelRunner implements Runner<ModelSpec> {
   readonly #options: ModelRunnerOptions
   readonly #models: Models
-  readonly #windows: ModelWindows
+  /** By project: each has its own providers, whose models may have the same names. */
+  readonly #windows = new LRUCache<string, ModelWindows>({ max: REMEMBERED_PROJECTS })
   readonly #providerKeys = new ProviderKeys()
   readonly #mcpServers: McpServers
 
   constructor(options: ModelRunnerOptions) {
     this.#options = options
     this.#models = new Models(options)
-    this.#windows = new ModelWindows(options.now)
     this.#mcpServers = new McpServers(options.now)
   }
 
   async run(request: RunRequest<ModelSpec>, host: RunHost): Promise<Answered> {
-    const { request_id, attempt, emit, keeper, span, given } = request
+    const { request_id, project_id, attempt, emit, keeper, span, given } = request
     const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
-    host.hide(this.#providerKeys.redactorOf(await providers()))
+    host.hide(this.#providerKeys.redactorOf(await providers(project_id)))
     let toolbox = NO_TOOLS
     try {
       if (request.agent.tools.length > 0) toolbox = await this.#openToolbox(request, host)
       if (host.deadline.stopped) throw new Stopped()
       if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
-      const conversation = { request_id, attempt, input: request, windows: this.#windows, toolbox, emit }
-      const getModel = (name: string) => this.#models.get(name)
+      const conversation = { request_id, attempt, input: request, windows: this.#windowsOf(project_id), toolbox, emit }
+      const getModel = (name: string) => this.#models.get(project_id, name)
       await converse({ ...conversation, ...host, getModel, retryDelayMs, keeper, span, left_out: undefined })
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
@@ -68,10 +70,17 @@ export class ModelRunner implements Runner<ModelSpec> {
     await Promise.all([this.#mcpServers.close(), this.#models.close()])
   }
 
-  async #openToolbox({ agent_id, agent, context }: RunRequest<ModelSpec>, host: RunHost): Promise<Toolbox> {
+  #windowsOf(project_id: string): ModelWindows {
+    const known = this.#windows.get(project_id) ?? new ModelWindows(this.#options.now)
+    this.#windows.set(project_id, known)
+    return known
+  }
+
+  async #openToolbox(request: RunRequest<ModelSpec>, host: RunHost): Promise<Toolbox> {
+    const { project_id, agent_id, agent, context } = request
     const { providers, secrets: known, fetch, schemaCheck } = this.#options
-    const secrets: Secrets = secretsOf(agent.tools, await known())
-    const redact: Redact = redactor({ ...keysOf(await providers()), ...valuesOf(secrets) })
+    const secrets: Secrets = secretsOf(agent.tools, await known(project_id))
+    const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
     host.hide(redact)
     return openToolbox(agent.tools, this.#mcpServers, {
       secrets,

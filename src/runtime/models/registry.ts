@@ -38,15 +38,18 @@ export class Models {
   readonly #options: ModelsOptions
   /** A provider that changes is another object, so it is opened anew. Connections that are not used any more end. */
   readonly #opened = new WeakMap<Provider, OpenProvider>()
+  /** The projects whose providers were asked. */
+  readonly #projects = new Set<string>()
 
   constructor(options: ModelsOptions) {
     this.#options = options
   }
 
-  async get(model: string): Promise<Model> {
+  async get(project_id: string, model: string): Promise<Model> {
     const builtin = BUILTIN.get(model)
     if (builtin) return builtin
-    const providers = await this.#options.providers()
+    const providers = await this.#options.providers(project_id)
+    this.#projects.add(project_id)
     const { provider: name, id } = splitModelName(model)
     const provider = providers.find((known) => known.name === name)
     if (provider) return this.#open(provider).model(id)
@@ -57,9 +60,9 @@ export class Models {
 
   /** Ends the connections of the providers that there are now. They end with the process if those cannot be read. */
   async close(): Promise<void> {
-    const known = async () => this.#options.providers()
-    const providers = await known().catch(() => [])
-    await Promise.all(providers.map((provider) => this.#opened.get(provider)?.close()))
+    const known = async (project_id: string) => this.#options.providers(project_id)
+    const lists = await Promise.all([...this.#projects].map((project_id) => known(project_id).catch(() => [])))
+    await Promise.all(lists.flat().map((provider) => this.#opened.get(provider)?.close()))
   }
 
   #open(provider: Provider): OpenProvider {

@@ -9,8 +9,8 @@ export type Provider = {
   isGuarded?: true
 }
 
-/** Returns every provider that agents may use now. The list stays the same object until one of them changes. */
-export type ProviderSource = () => Promise<readonly Provider[]>
+/** Returns every provider that the agents of a project may use now. The list stays the same object until one changes. */
+export type ProviderSource = (project_id: string) => Promise<readonly Provider[]>
 
 const VENDOR_URLS: Partial<Record<Provider['type'], string>> = {
   openai: 'https://api.openai.com/v1',

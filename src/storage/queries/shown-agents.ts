@@ -1,11 +1,15 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
-/** The agents whose data a list may show: only one or all, and none of `except`. */
-export type ShownAgents = { only: string | null; except: readonly string[] }
+/** The agents whose data a list may show: of one project, only one or all, and none of `except`. */
+export type ShownAgents = { project_id: string; only: string | null; except: readonly string[] }
 
-/** Whether the agent of a row is shown. A row without an agent belongs to the whole service. */
-export function isShown(db: Database, agent: Expression<unknown>, { only, except }: ShownAgents): Expression<SqlBool> {
+/** Whether the agent of a row in that project is shown. A row without an agent belongs to the whole project. */
+export function isShown(
+  db: Database,
+  agent: Expression<unknown>,
+  { only, except }: Pick<ShownAgents, 'only' | 'except'>,
+): Expression<SqlBool> {
   const inScope = only === null ? sql<SqlBool>`true` : sql<SqlBool>`${agent} = ${only}`
   return except.length === 0 ? inScope : sql<SqlBool>`${inScope} and ${isNotIn(db, agent, except)}`
 }

@@ -1,11 +1,23 @@
+import { DEFAULT_PROJECT } from '../tables/project-tables.ts'
 import type { ColumnTypes } from './engine-columns.ts'
 
 export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] {
   return [
+    `create table projects (
+      id ${text} primary key,
+      name ${text} not null unique,
+      description ${text},
+      limits ${text} not null,
+      created_at ${integer} not null,
+      updated_at ${integer} not null
+    )`,
+    `insert into projects (id, name, limits, created_at, updated_at) values ('${DEFAULT_PROJECT}', 'default', '{}', 0, 0)`,
+
     `create table agents (
       seq ${sequence},
       id ${text} not null unique,
-      name ${text} not null unique,
+      project_id ${text} not null references projects (id),
+      name ${text} not null,
       status ${text} not null,
       definition ${text} not null,
       own_memory ${integer} not null default 0,
@@ -14,7 +26,8 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       created_at ${integer} not null,
       updated_at ${integer} not null
     )`,
-    'create index agents_by_created_at on agents (created_at, id)',
+    'create unique index agents_by_name on agents (project_id, name)',
+    'create index agents_by_created_at on agents (project_id, created_at, id)',
 
     `create table versions (
       agent_id ${text} not null references agents (id) on delete cascade,

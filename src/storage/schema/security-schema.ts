@@ -12,6 +12,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
     `create table keys (
       id ${text} primary key,
       name ${text} not null,
+      project_id ${text} references projects (id),
       agent_id ${text} references agents (id) on delete cascade,
       permissions ${text} not null,
       role ${text},
@@ -28,7 +29,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
       revoked_at ${integer}
     )`,
     'create index keys_by_agent on keys (agent_id, created_at)',
-    'create index keys_by_created_at on keys (created_at, id)',
+    'create index keys_by_project on keys (project_id, created_at, id)',
 
     `create table key_factors (
       key_id ${text} not null references keys (id) on delete cascade,
@@ -44,20 +45,24 @@ function keys({ text, integer }: ColumnTypes): string[] {
     )`,
 
     `create table secrets (
-      name ${text} primary key,
+      project_id ${text} not null references projects (id),
+      name ${text} not null,
       value ${text} not null,
       hosts ${text} not null,
       created_at ${integer} not null,
-      updated_at ${integer} not null
+      updated_at ${integer} not null,
+      primary key (project_id, name)
     )`,
 
     `create table providers (
-      name ${text} primary key,
+      project_id ${text} not null references projects (id),
+      name ${text} not null,
       type ${text} not null,
       base_url ${text},
       api_key ${text},
       created_at ${integer} not null,
-      updated_at ${integer} not null
+      updated_at ${integer} not null,
+      primary key (project_id, name)
     )`,
   ]
 }
@@ -71,6 +76,7 @@ function auditLog({ text, integer, sequence }: ColumnTypes): string[] {
       actor_kind ${text},
       actor ${text},
       action ${text},
+      project_id ${text} not null,
       agent_id ${text},
       target ${text},
       outcome ${text} not null,
@@ -84,10 +90,11 @@ function auditLog({ text, integer, sequence }: ColumnTypes): string[] {
       hash ${text}
     )`,
     // Ids begin with the time of the entry.
-    'create index audit_log_by_outcome on audit_log (outcome, id)',
-    'create index audit_log_by_agent on audit_log (agent_id, id)',
-    'create index audit_log_by_action on audit_log (action, id)',
-    'create index audit_log_by_actor on audit_log (actor, id)',
+    'create index audit_log_by_project on audit_log (project_id, id)',
+    'create index audit_log_by_outcome on audit_log (project_id, outcome, id)',
+    'create index audit_log_by_agent on audit_log (project_id, agent_id, id)',
+    'create index audit_log_by_action on audit_log (project_id, action, id)',
+    'create index audit_log_by_actor on audit_log (project_id, actor, id)',
     'create index audit_log_unsealed on audit_log (position) where seq is null',
 
     `create table audit_chain (

@@ -34,10 +34,11 @@ const STATISTICS: Record<string, Record<string, string>> = {
   },
   audit_log: {
     sqlite_autoindex_audit_log_1: '1000000 1',
-    audit_log_by_outcome: '1000000 500000 1',
-    audit_log_by_agent: '1000000 10000 1',
-    audit_log_by_action: '1000000 20000 1',
-    audit_log_by_actor: '1000000 10000 1',
+    audit_log_by_project: '1000000 1000000 1',
+    audit_log_by_outcome: '1000000 1000000 500000 1',
+    audit_log_by_agent: '1000000 1000000 10000 1',
+    audit_log_by_action: '1000000 1000000 20000 1',
+    audit_log_by_actor: '1000000 1000000 10000 1',
     audit_log_unsealed: '100 1',
   },
 }

@@ -4,6 +4,7 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
   return [
     `create table webhooks (
       id ${text} primary key,
+      project_id ${text} not null references projects (id),
       agent_id ${text} references agents (id) on delete cascade,
       url ${text} not null,
       events ${text} not null,
@@ -23,10 +24,12 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
       headers ${text}
     )`,
     'create index webhooks_by_agent on webhooks (agent_id, created_at)',
+    'create index webhooks_by_project on webhooks (project_id, created_at)',
     'create index webhooks_by_request on webhooks (request_id, id) where request_id is not null',
 
     `create table listeners (
       id ${text} primary key,
+      project_id ${text} not null references projects (id),
       agent_id ${text} references agents (id) on delete cascade,
       events ${text} not null,
       created_by ${text} not null,

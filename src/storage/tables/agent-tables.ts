@@ -4,6 +4,7 @@ export type AgentsTable = {
   /** Stands for the agent in tables with many rows. It is never reused. */
   seq: Generated<number>
   id: string
+  project_id: string
   name: string
   status: string
   definition: string

@@ -3,6 +3,8 @@ import type { Generated } from 'kysely'
 export type KeysTable = {
   id: string
   name: string
+  /** Null for a key of all projects. */
+  project_id: string | null
   agent_id: string | null
   permissions: string
   role: string | null
@@ -42,6 +44,7 @@ export type AuditLogTable = {
   actor_kind: string | null
   actor: string | null
   action: string | null
+  project_id: string
   agent_id: string | null
   target: string | null
   outcome: string
@@ -60,6 +63,7 @@ export type AuditChainTable = { name: string; seq: number; hash: string }
 
 /** The secrets that tools use as `{{secret.NAME}}`, besides those of the configuration. */
 export type SecretsTable = {
+  project_id: string
   name: string
   /** Sealed. */
   value: string
@@ -71,6 +75,7 @@ export type SecretsTable = {
 
 /** The model providers that were set through the API. */
 export type ProvidersTable = {
+  project_id: string
   name: string
   type: string
   /** Null: the address of the vendor. */

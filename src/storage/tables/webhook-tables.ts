@@ -1,5 +1,6 @@
 export type WebhooksTable = {
   id: string
+  project_id: string
   agent_id: string | null
   url: string
   /** JSON: an array of names. */
@@ -59,6 +60,7 @@ export type DeliveriesTable = {
 /** Listeners receive events as webhooks do. Their ids stand in `deliveries.webhook_id`. */
 export type ListenersTable = {
   id: string
+  project_id: string
   agent_id: string | null
   /** JSON: an array of names. */
   events: string

@@ -59,7 +59,7 @@ export function wasSent({ error }: AttemptOutcome): boolean {
 
 async function recordFailure(
   db: Database,
-  { id: webhook_id, agent_id }: Webhook,
+  { id: webhook_id, project_id, agent_id }: Webhook,
   { at, response_status }: AttemptOutcome,
   { events, now }: Recording,
 ): Promise<void> {
@@ -67,7 +67,8 @@ async function recordFailure(
   const failing_since = await webhooks.recordFailure(db, webhook_id, at)
   const reason = response_status === GONE ? 'gone' : hasFailedTooLong(failing_since, time) ? 'failing' : undefined
   if (reason && (await webhooks.disable(db, webhook_id, reason, time))) {
-    await events.emit(db, { type: 'webhook.disabled', agent_id, data: () => ({ webhook_id, reason }), time })
+    const data = () => ({ webhook_id, reason })
+    await events.emit(db, { type: 'webhook.disabled', project_id, agent_id, data, time })
   }
 }
 

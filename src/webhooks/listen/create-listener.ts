@@ -28,15 +28,16 @@ export const createListener = operation({
 
   async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     requireKey(actor)
-    const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
+    const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)
     if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
     const time = now()
-    if ((await listeners.count(db, time)) >= MAX_LISTENERS) {
+    if ((await listeners.count(db, actor.scope.project_id, time)) >= MAX_LISTENERS) {
       throw conflict(`There are ${MAX_LISTENERS} listeners already: one ends two minutes after it was last asked`)
     }
     const listener = {
       id: newId('lsn', time),
+      project_id: actor.scope.project_id,
       agent_id: agent?.id ?? null,
       events: body.events,
       created_by: actor.id,

@@ -10,10 +10,11 @@ export async function find(db: Database, id: string): Promise<Listener | undefin
   return row && { ...row, events: jsonOf('listener', row)('events') }
 }
 
-export async function count(db: Database, now: number): Promise<number> {
+export async function count(db: Database, project_id: string, now: number): Promise<number> {
   const { total } = await db
     .selectFrom('listeners')
     .select((row) => row.fn.countAll<number>().as('total'))
+    .where('project_id', '=', project_id)
     .where('expires_at', '>', now)
     .executeTakeFirstOrThrow()
   return total

@@ -68,7 +68,8 @@ type Happened = Partial<Omit<NewEvent, 'data'>> & { agent_id: string; data?: obj
 export async function happen(service: Service, ...happened: Happened[]) {
   const { events, journal, now } = service.app.parts
   for (const { data = { request_id: 'req_1' }, ...event } of happened) {
-    const writes = await events.writes({ type: 'agent.completed', data: () => data, time: now(), ...event })
+    const told = { type: 'agent.completed' as const, project_id: 'prj_default' }
+    const writes = await events.writes({ ...told, data: () => data, time: now(), ...event })
     assert.equal(await journal.commit({ writes }), true)
   }
 }

@@ -2,13 +2,16 @@ import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../../../errors.ts'
 import type { Logger } from '../../../lib/log.ts'
 import type { Actor } from '../../../operation/actor.ts'
+import type { Scope } from '../../../operation/scope.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
 import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
+import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Arrived, FoundAgent, Known } from '../request.ts'
 import { NamedAgents } from './agent-named.ts'
+import { type FindProject, inProject, projectMeant } from './choose-project.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
@@ -19,7 +22,8 @@ export type Credentials = {
   verifyKey: VerifyKey
   /** Checks tokens against the service's own `auth`. */
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): Promise<FoundAgent | undefined>
+  findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  findProject: FindProject
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   failures: FailureLimit
@@ -66,11 +70,13 @@ export function authenticator(credentials: Credentials) {
   }
 
   return async (arrived: Arrived): Promise<Known> => {
-    const actor = await findActor(arrived)
-    if (!actor) {
+    const found = await findActor(arrived)
+    if (!found) {
       await failures.count(addressBucket(arrived.address))
       throw unauthorized()
     }
+    arrived.trace.actor = found
+    const actor = await inProject(arrived, found, credentials.findProject)
     arrived.trace.actor = actor
     return { arrived, actor }
   }
@@ -101,16 +107,18 @@ async function actorOfToken(
 ): Promise<Actor | undefined> {
   const { verifyToken, findAgent, mayBeOfAgent, tier } = credentials
   const judged = verifyToken ? await verifyToken(token) : refuse('malformed')
-  if (judged.ok) return tokenActor(judged, null, tier)
+  if (judged.ok) return tokenActor(judged, { project_id: DEFAULT_PROJECT, agent_id: null }, tier)
   throwWhatMayBeHeard(judged, arrived, credentials)
 
   // A stranger must not make us read and hold a body when no agent would accept the token anyway.
   if (!(await mayBeOfAgent(token))) return undefined
   const ref = arrived.params['agent_id'] ?? (await named.find(arrived))
-  const agent = ref === undefined ? undefined : await findAgent(ref)
-  if (!agent?.verifyToken) return undefined
+  if (ref === undefined) return undefined
+  const project_id = await projectMeant(arrived, credentials.findProject)
+  const agent = project_id === undefined ? undefined : await findAgent(project_id, ref)
+  if (project_id === undefined || !agent?.verifyToken) return undefined
   const judgedByAgent = await agent.verifyToken(token)
-  if (judgedByAgent.ok) return tokenActor(judgedByAgent, agent.id, tier)
+  if (judgedByAgent.ok) return tokenActor(judgedByAgent, { project_id, agent_id: agent.id }, tier)
   throwWhatMayBeHeard(judgedByAgent, arrived, credentials)
   return undefined
 }
@@ -126,11 +134,16 @@ function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: A
  * An agent's issuer is free to choose the names of its users. The agent's id is part of the actor's id, so that these
  * names cannot collide with others.
  */
-function tokenActor(grant: TokenGrant, agent_id: string | null, tier: string): Actor {
+function tokenActor(
+  grant: TokenGrant,
+  { project_id, agent_id }: Pick<Scope, 'project_id' | 'agent_id'>,
+  tier: string,
+): Actor {
   const { issuer, subject, user_id = null, permissions, expires_at } = grant
   const ofAgent = agent_id === null ? '' : `${agent_id}:`
   const id = `token:${ofAgent}${plainIssuer(issuer)}#${subject}`
-  return { kind: 'token', id, scope: { agent_id, user_id }, permissions, tier, expires_at }
+  const scope = { project_id, agent_id, user_id }
+  return { kind: 'token', id, scope, reach: 'project', permissions, tier, expires_at }
 }
 
 /** Escapes `#`, and a beginning that looks like an agent's id, so that two different actors never get the same id. */

@@ -1,7 +1,8 @@
 import type { Actor } from '../../../operation/actor.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
+import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Edge } from '../edge.ts'
-import type { Arrived, Authorised, FoundAgent } from '../request.ts'
+import type { Arrived, Authorised, GuardedAgent } from '../request.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
 import { countRequest } from './rate-limit.ts'
 
@@ -9,7 +10,8 @@ import { countRequest } from './rate-limit.ts'
 const STRANGERS_TIER = 'free'
 
 /**
- * Authorises a request without a key where an agent shows itself to everybody. It may call nothing. Undefined
+ * Authorises a request without a key where an agent shows itself to everybody: one of the default project by name, any
+ * by its id. It may call nothing. Undefined
  * otherwise: then the request needs a key, so a stranger does not learn whether the agent exists.
  */
 export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Authorised | undefined> {
@@ -18,21 +20,24 @@ export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Aut
   if (!route || ref === undefined || message.headers.authorization !== undefined) return undefined
   // Answered from memory, because a client that has shown no key must not cause a query for every name that it tries.
   const guarded = await edge.guardedAgents()
-  const agent = guarded.some(({ id, name }) => id === ref || name === ref) ? await edge.findAgent(ref) : undefined
-  if (!agent?.isCardPublic || (agent.gate && !passesGate(arrived, agent.gate, edge.parts.now()))) return undefined
+  const known = guarded.find((each) => each.id === ref || (each.name === ref && each.project_id === DEFAULT_PROJECT))
+  const agent = known && (await edge.findAgent(known.project_id, ref))
+  if (!known || !agent?.isCardPublic || (agent.gate && !passesGate(arrived, agent.gate, edge.parts.now())))
+    return undefined
   arrived.trace.agent_id = agent.id
   if (agent.gate) promiseHttps(arrived, agent.gate)
-  const actor = nobody(agent, arrived)
+  const actor = nobody(known, arrived)
   // Counted by address. The agent's own limit is for those who may ask it, and strangers must not use it up.
   await countRequest({ arrived, actor }, edge.limiter, edge.parts.config.limits)
   return { arrived, actor, operation: route.operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
-function nobody({ id: agent_id }: FoundAgent, { address }: Arrived): Actor {
+function nobody({ id: agent_id, project_id }: GuardedAgent, { address }: Arrived): Actor {
   return {
     kind: 'token',
     id: `nobody:${addressBucket(address)}`,
-    scope: { agent_id, user_id: null },
+    scope: { project_id, agent_id, user_id: null },
+    reach: 'project',
     permissions: [],
     tier: STRANGERS_TIER,
     expires_at: null,

@@ -20,11 +20,13 @@ export async function authorise(
   requireOperationPermission(actor, operation)
   const { agent_id: ref } = params
   if (ref === undefined) return { arrived, actor, operation, params, agent: undefined }
-  const agent = await edge.findAgent(ref)
+  const agent = await edge.findAgent(actor.scope.project_id, ref)
   // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
   requireScope(actor, agent?.id ?? null)
   if (!agent) throw notFound('Agent', ref)
   await enterAgent(arrived, agent, edge)
+  // Agents of other projects may have the same name, and other pages. Only browsers send this header.
+  if (arrived.message.headers.origin !== undefined) settleOrigin(arrived, agent.gate?.cors ?? edge.gate().cors)
   return { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
@@ -41,12 +43,7 @@ export async function authoriseNamed(
     requireOperationPermission(actor, operation)
     return { arrived, actor, operation, params, agent }
   }
-  const named = await authorise(edge, { arrived, actor }, operation, params)
-  // Only browsers send this header.
-  if (!agent && arrived.message.headers.origin !== undefined) {
-    settleOrigin(arrived, named.agent?.gate?.cors ?? edge.gate().cors)
-  }
-  return named
+  return authorise(edge, { arrived, actor }, operation, params)
 }
 
 function requireOperationPermission(actor: Actor, { permission, ownPermission, userTokens }: Operation): void {

@@ -23,6 +23,7 @@ const TAKEN = [
   'Content-Type',
   'Idempotency-Key',
   'Last-Event-ID',
+  'Moorage-Project',
   'Prefer',
   'X-Service-OTP',
   'Mcp-Protocol-Version',
@@ -48,8 +49,8 @@ const BELOW_AGENT = /^\/v1\/agents\/([^/]+)/
 
 type Policies = {
   gate(): Gate
-  /** The gate of an agent, by id or name, if it has one of its own. */
-  findGate(ref: string): Promise<Gate | undefined>
+  /** The own gates of the agents with this id or name: each project may have one. */
+  findGates(ref: string): Promise<readonly Gate[]>
   /** The gates of all agents that have one of their own. */
   agentGates(): Promise<readonly Gate[]>
   now(): number
@@ -60,11 +61,11 @@ type Policies = {
  * to read a refusal too. On the routes of an agent that has its own list, that list is used instead of the service's.
  * Credentials are never allowed.
  */
-export function allowOrigin({ gate, findGate, agentGates, now }: Policies) {
+export function allowOrigin({ gate, findGates, agentGates, now }: Policies) {
   const grantBelow = async (arrived: Arrived, ref: string) => {
-    const own = await findGate(ref)
-    if (!own?.cors) return grant(arrived, gate().cors)
-    if (passesGate(arrived, own, now())) grant(arrived, own.cors)
+    const own = (await findGates(ref)).filter(({ cors }) => cors !== undefined)
+    if (own.length === 0) return grant(arrived, gate().cors)
+    for (const each of own) if (!arrived.cors && passesGate(arrived, each, now())) grant(arrived, each.cors)
   }
   // The agent is not known yet. A page that any of them lists may ask, and read a refusal; see `settleOrigin`.
   const grantAny = async (arrived: Arrived) => {

@@ -1,0 +1,31 @@
+import { forbidden, notFound } from '../../../errors.ts'
+import type { Actor } from '../../../operation/actor.ts'
+import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
+import type { Arrived } from '../request.ts'
+
+/** The id of a project, by id or name. Undefined if there is none. */
+export type FindProject = (ref: string) => Promise<string | undefined>
+
+const HEADER = 'moorage-project'
+
+/**
+ * The actor in the project that the request names. A key of one project works in that one, so it need not name it. The
+ * answer to such a key is the same whether or not another project exists.
+ */
+export async function inProject({ message }: Arrived, actor: Actor, findProject: FindProject): Promise<Actor> {
+  const ref = message.headers[HEADER]
+  if (ref === undefined) return actor
+  const project_id = await findProject(String(ref))
+  if (actor.reach === 'project') {
+    if (project_id !== actor.scope.project_id) throw forbidden('This key belongs to another project')
+    return actor
+  }
+  if (project_id === undefined) throw notFound('Project', String(ref))
+  return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
+}
+
+/** The project that a request means of which it is not known yet who asks. */
+export async function projectMeant({ message }: Arrived, findProject: FindProject): Promise<string | undefined> {
+  const ref = message.headers[HEADER]
+  return ref === undefined ? DEFAULT_PROJECT : findProject(String(ref))
+}

@@ -1,0 +1,30 @@
+import type { Needs } from '../operation/context.ts'
+import { requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { CreateProjectBody, ProjectReply, presentProject } from './project.ts'
+import * as projects from './store.ts'
+
+export const createProject = operation({
+  id: 'createProject',
+  method: 'POST',
+  path: '/v1/projects',
+  summary: 'Create a project',
+  description:
+    'A room of its own: agents, keys, webhooks, secrets, providers and audit entries belong to one project, and nothing of it is seen from another. Takes a key of all projects. Further requests name the project in the header `Moorage-Project`.',
+  permission: 'manage',
+  audit: { target: 'reply' },
+  mfa: 'keys',
+  idempotent: true,
+  success: 201,
+  errors: ['conflict'],
+  body: CreateProjectBody,
+  data: ProjectReply,
+
+  async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+    requireService(actor)
+    const time = now()
+    const project = { ...body, id: newId('prj', time), created_at: time, updated_at: time }
+    await projects.insert(db, project)
+    return presentProject(project)
+  },
+})

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { AgentParams } from '../agents/agent.ts'
+import { checkDefinition } from '../agents/check-definition.ts'
+import * as agents from '../agents/store.ts'
+import { conflict, invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireScope, requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import * as projects from './store.ts'
+
+export const moveAgent = operation({
+  id: 'moveAgent',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/move',
+  summary: 'Move an agent to another project',
+  description:
+    'With its versions, history, memory, schedules, and the keys and webhooks that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
+  permission: 'manage',
+  audit: { target: 'agent_id' },
+  mfa: 'update',
+  idempotent: true,
+  errors: ['conflict'],
+  params: AgentParams,
+  body: z.strictObject({ project: z.string().describe('Id or name') }).meta({ id: 'MoveAgent' }),
+  data: z.object({ id: z.string(), project_id: z.string() }).meta({ id: 'MovedAgent' }),
+
+  async run({ params: { agent_id: id }, body }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
+    requireService(actor)
+    requireScope(actor, null)
+    const agent = await agents.lock(db, id)
+    const project = await projects.find(db, body.project)
+    if (!project) throw invalid({ field: 'project', error: 'no such project' })
+    const { id: project_id } = project
+    const holder = await agents.findIn(db, project_id, agent.name)
+    if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
+    await checkDefinition(agent, { db, config, project_id })
+    await projects.moveAgent(db, id, project_id)
+    return { id, project_id }
+  },
+})

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { Label, Time } from '../shapes.ts'
+import type { ProjectsTable } from '../storage/tables/project-tables.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import type { RowWith } from '../storage/tables/row.ts'
+
+/** Names may not begin with `prj_`, which is kept for ids: a reference is either a name or an id, never both. */
+const ProjectName = z
+  .string()
+  .regex(/^(?!prj_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
+
+const Limits = z
+  .strictObject({
+    requests_per_minute: z
+      .int()
+      .min(1)
+      .max(10_000_000)
+      .nullable()
+      .default(null)
+      .describe('For all callers of the project together; null is no limit'),
+  })
+  .meta({ id: 'ProjectLimits' })
+
+export const ProjectParams = z.strictObject({ project_id: z.string() })
+
+export const CreateProjectBody = z
+  .strictObject({
+    name: ProjectName,
+    description: Label(500, 0).nullable().default(null),
+    limits: Limits.default({ requests_per_minute: null }),
+  })
+  .meta({ id: 'CreateProject' })
+
+/** There are no defaults here: fields that a PATCH does not name stay as they are. */
+export const UpdateProjectBody = z
+  .strictObject({ name: ProjectName, description: Label(500, 0).nullable(), limits: Limits })
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .meta({ id: 'UpdateProject' })
+
+export const ProjectReply = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    limits: Limits,
+    is_default: z.boolean().describe('What names no project is in this one'),
+    created_at: Time,
+    updated_at: Time,
+  })
+  .meta({ id: 'Project' })
+
+export type Project = RowWith<ProjectsTable, { limits: z.output<typeof Limits> }>
+
+export function presentProject(project: Project): z.input<typeof ProjectReply> {
+  return { ...project, is_default: project.id === DEFAULT_PROJECT }
+}

@@ -1,0 +1,92 @@
+import { conflict, notFound } from '../errors.ts'
+import { announce, type Database } from '../storage/database.ts'
+import type { Memo } from '../storage/memo.ts'
+import type { Storage } from '../storage/open-storage.ts'
+import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import type { ProjectsTable } from '../storage/tables/project-tables.ts'
+import type { Project } from './project.ts'
+
+/** Finds a project by id or name. */
+export async function find(db: Database, ref: string): Promise<Project | undefined> {
+  const column = ref.startsWith('prj_') ? 'id' : 'name'
+  const row = await db.selectFrom('projects').selectAll().where(column, '=', ref).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Finds a project by id or name, from memory until it changes. */
+export function findKnown(
+  ref: string,
+  { memo, storage }: { memo: Memo; storage: Storage },
+): Promise<Project | undefined> {
+  return memo(
+    'projects',
+    ref,
+    () => find(storage.db, ref),
+    ({ id }) => [id],
+  )
+}
+
+export async function get(db: Database, ref: string): Promise<Project> {
+  const project = await find(db, ref)
+  if (!project) throw notFound('Project', ref)
+  return project
+}
+
+/** All projects, or only one. */
+export async function list(db: Database, query: PageQuery, only: string | undefined): Promise<Page<Project>> {
+  const select = db
+    .selectFrom('projects')
+    .selectAll()
+    .$if(only !== undefined, (all) => all.where('id', '=', only ?? ''))
+  const { items, total } = await page(db, select, query)
+  return { items: items.map((row) => fromRow(row as ProjectsTable)), total }
+}
+
+export async function insert(db: Database, project: Project): Promise<void> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('projects')
+    .values(toRow(project))
+    .onConflict((name) => name.column('name').doNothing())
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows === 0n) throw nameTaken(project.name)
+}
+
+export async function update(db: Database, project: Project): Promise<void> {
+  const holder = await find(db, project.name)
+  if (holder && holder.id !== project.id) throw nameTaken(project.name)
+  await db.updateTable('projects').set(toRow(project)).where('id', '=', project.id).execute()
+  await announce(db, 'projects', project.id)
+}
+
+/** Removes the project and all that belongs to it, except for the entries of the audit log. */
+export async function remove(db: Database, id: string): Promise<void> {
+  // The database removes what hangs on agents and keys by their foreign keys.
+  for (const table of ['agents', 'keys', 'webhooks', 'listeners', 'secrets', 'providers'] as const) {
+    await db.deleteFrom(table).where('project_id', '=', id).execute()
+  }
+  await db.deleteFrom('projects').where('id', '=', id).execute()
+  for (const change of ['projects', 'secrets', 'providers'] as const) await announce(db, change, id)
+  // The ids of what it had are not known here, so every node forgets all of that kind.
+  for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change)
+}
+
+/** Gives an agent to another project, with its keys and webhooks. */
+export async function moveAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
+  await db.updateTable('agents').set({ project_id }).where('id', '=', agent_id).execute()
+  for (const table of ['keys', 'webhooks', 'listeners'] as const) {
+    await db.updateTable(table).set({ project_id }).where('agent_id', '=', agent_id).execute()
+  }
+  for (const change of ['agents', 'keys', 'webhooks'] as const) await announce(db, change, agent_id)
+}
+
+function nameTaken(name: string) {
+  return conflict(`A project named "${name}" exists already`)
+}
+
+function fromRow({ limits, ...row }: ProjectsTable): Project {
+  return { ...row, limits: JSON.parse(limits) }
+}
+
+function toRow({ limits, ...project }: Project): ProjectsTable {
+  return { ...project, limits: JSON.stringify(limits) }
+}

@@ -1,0 +1,39 @@
+import { invalid } from '../errors.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import { type Project, ProjectParams, ProjectReply, presentProject, UpdateProjectBody } from './project.ts'
+import * as projects from './store.ts'
+
+export const updateProject = operation({
+  id: 'updateProject',
+  method: 'PATCH',
+  path: '/v1/projects/{project_id}',
+  summary: 'Update a project',
+  description: 'Changes the fields that are named; `limits` is replaced whole. Takes a key of all projects.',
+  permission: 'manage',
+  audit: { target: 'project_id' },
+  idempotent: true,
+  errors: ['conflict'],
+  params: ProjectParams,
+  body: UpdateProjectBody,
+  data: ProjectReply,
+
+  async run({ params, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    requireService(actor)
+    const project = await projects.get(db, params.project_id)
+    const isRenamed = body.name !== undefined && body.name !== project.name
+    if (isRenamed && project.id === DEFAULT_PROJECT) {
+      throw invalid({ field: 'name', error: 'the default project keeps its name' })
+    }
+    const updated: Project = {
+      ...project,
+      ...withoutUndefined(body),
+      updated_at: Math.max(now(), project.updated_at),
+    }
+    await projects.update(db, updated)
+    return presentProject(updated)
+  },
+})
