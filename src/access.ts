@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { AgentGates, type GateParts } from './access/agent-gates.ts'
 import * as agents from './agents/store.ts'
+import type { FindProject } from './http/pipeline/guards/choose-project.ts'
 import type { FoundAgent, GuardedAgent } from './http/pipeline/request.ts'
 import { watchFiles } from './lib/watch-files.ts'
 import type { Parts } from './operation/parts.ts'
@@ -17,7 +18,7 @@ export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
-  findProject(ref: string): Promise<string | undefined>
+  findProject: FindProject
   mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
   close(): void
@@ -47,9 +48,7 @@ export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): 
       const agent = await agents.findKnownIn(project_id, ref, parts)
       return agent && gates.foundOf(agent)
     },
-    async findProject(ref) {
-      return (await projects.findKnown(ref, parts))?.id
-    },
+    findProject: (ref) => projects.findKnown(ref, parts),
     // Answered from memory, because a client that has shown no valid token must not cause a query.
     async mayBeOfAgent(token) {
       const forms = await memo('agents', '#token forms', () => loadForms(parts))

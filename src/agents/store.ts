@@ -203,6 +203,12 @@ export async function update(db: Database, agent: Agent): Promise<void> {
   await announce(db, 'agents', agent.id)
 }
 
+/** Gives the agent to another project. */
+export async function move(db: Database, id: string, project_id: string): Promise<void> {
+  await db.updateTable('agents').set({ project_id }).where('id', '=', id).execute()
+  for (const change of ['agents', 'keys', 'webhooks'] as const) await announce(db, change, id)
+}
+
 /** The database removes its deployments, webhooks and scoped keys by their foreign keys. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('agents').where('id', '=', id).execute()

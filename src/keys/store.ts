@@ -119,6 +119,11 @@ export async function insert(db: Database, key: Key): Promise<void> {
   await announce(db, 'keys', key.id)
 }
 
+/** The keys of an agent go to another project with it. */
+export async function moveOfAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
+  await db.updateTable('keys').set({ project_id }).where('agent_id', '=', agent_id).execute()
+}
+
 export async function update(
   db: Database,
   id: string,

@@ -3,9 +3,11 @@ import { AgentParams } from '../agents/agent.ts'
 import { checkDefinition } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
+import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import * as webhooks from '../webhooks/store.ts'
 import * as projects from './store.ts'
 
 export const moveAgent = operation({
@@ -34,7 +36,9 @@ export const moveAgent = operation({
     const holder = await agents.findIn(db, project_id, agent.name)
     if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
     await checkDefinition(agent, { db, config, project_id })
-    await projects.moveAgent(db, id, project_id)
+    await keys.moveOfAgent(db, id, project_id)
+    await webhooks.moveOfAgent(db, id, project_id)
+    await agents.move(db, id, project_id)
     return { id, project_id }
   },
 })

@@ -58,25 +58,12 @@ export async function update(db: Database, project: Project): Promise<void> {
   await announce(db, 'projects', project.id)
 }
 
-/** Removes the project and all that belongs to it, except for the entries of the audit log. */
+/** The database removes all that belongs to the project by its foreign keys. The audit log keeps its entries. */
 export async function remove(db: Database, id: string): Promise<void> {
-  // The database removes what hangs on agents and keys by their foreign keys.
-  for (const table of ['agents', 'keys', 'webhooks', 'listeners', 'secrets', 'providers'] as const) {
-    await db.deleteFrom(table).where('project_id', '=', id).execute()
-  }
   await db.deleteFrom('projects').where('id', '=', id).execute()
   for (const change of ['projects', 'secrets', 'providers'] as const) await announce(db, change, id)
   // The ids of what it had are not known here, so every node forgets all of that kind.
   for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change)
-}
-
-/** Gives an agent to another project, with its keys and webhooks. */
-export async function moveAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
-  await db.updateTable('agents').set({ project_id }).where('id', '=', agent_id).execute()
-  for (const table of ['keys', 'webhooks', 'listeners'] as const) {
-    await db.updateTable(table).set({ project_id }).where('agent_id', '=', agent_id).execute()
-  }
-  for (const change of ['agents', 'keys', 'webhooks'] as const) await announce(db, change, agent_id)
 }
 
 function nameTaken(name: string) {

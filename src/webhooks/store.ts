@@ -96,6 +96,13 @@ export async function insert(db: Database, webhook: Webhook): Promise<void> {
   await announce(db, 'webhooks', webhook.id)
 }
 
+/** The webhooks and listeners of an agent go to another project with it. */
+export async function moveOfAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
+  for (const table of ['webhooks', 'listeners'] as const) {
+    await db.updateTable(table).set({ project_id }).where('agent_id', '=', agent_id).execute()
+  }
+}
+
 export async function update(
   db: Database,
   id: string,

@@ -4,6 +4,7 @@ import type { Gate } from '../../security/gate.ts'
 import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { VerifyKey } from './guards/authenticate.ts'
+import type { FindProject } from './guards/choose-project.ts'
 import type { ConsoleSessions } from './guards/console-cookie.ts'
 import type { ConsoleDoor } from './guards/console-door.ts'
 import type { SpendCode } from './guards/require-code.ts'
@@ -23,8 +24,8 @@ export type Edge = {
   verifyToken: VerifyToken | undefined
   /** An agent of a project, by id or name. */
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
-  /** The id of a project, by id or name. */
-  findProject(ref: string): Promise<string | undefined>
+  /** A project by id or name. */
+  findProject: FindProject
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   /** The agents that have a gate of their own. */

@@ -10,7 +10,7 @@ import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
 import { failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
-import { countRequest, takeFromGate } from './guards/rate-limit.ts'
+import { countRequest, takeFromGate, takeFromProject } from './guards/rate-limit.ts'
 import type { Arrived, Authorised, Known, PathParams } from './request.ts'
 import { runAuthorised } from './run-authorised.ts'
 
@@ -71,6 +71,7 @@ export function pipeline(edge: Edge): Pipeline {
     countFailure: (bucket) => failures.count(bucket),
     async count(known) {
       await countRequest(known, limiter, config.limits)
+      await takeFromProject(known, findProject, limiter)
       await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
     },
     authorise: (known, operation, params) => authorise(edge, known, operation, params),

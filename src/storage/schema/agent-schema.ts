@@ -16,7 +16,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
     `create table agents (
       seq ${sequence},
       id ${text} not null unique,
-      project_id ${text} not null references projects (id),
+      project_id ${text} not null references projects (id) on delete cascade,
       name ${text} not null,
       status ${text} not null,
       definition ${text} not null,

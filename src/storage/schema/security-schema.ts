@@ -12,7 +12,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
     `create table keys (
       id ${text} primary key,
       name ${text} not null,
-      project_id ${text} references projects (id),
+      project_id ${text} references projects (id) on delete cascade,
       agent_id ${text} references agents (id) on delete cascade,
       permissions ${text} not null,
       role ${text},
@@ -45,7 +45,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
     )`,
 
     `create table secrets (
-      project_id ${text} not null references projects (id),
+      project_id ${text} not null references projects (id) on delete cascade,
       name ${text} not null,
       value ${text} not null,
       hosts ${text} not null,
@@ -55,7 +55,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
     )`,
 
     `create table providers (
-      project_id ${text} not null references projects (id),
+      project_id ${text} not null references projects (id) on delete cascade,
       name ${text} not null,
       type ${text} not null,
       base_url ${text},

@@ -4,7 +4,7 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
   return [
     `create table webhooks (
       id ${text} primary key,
-      project_id ${text} not null references projects (id),
+      project_id ${text} not null references projects (id) on delete cascade,
       agent_id ${text} references agents (id) on delete cascade,
       url ${text} not null,
       events ${text} not null,
@@ -29,7 +29,7 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
 
     `create table listeners (
       id ${text} primary key,
-      project_id ${text} not null references projects (id),
+      project_id ${text} not null references projects (id) on delete cascade,
       agent_id ${text} references agents (id) on delete cascade,
       events ${text} not null,
       created_by ${text} not null,

@@ -5,7 +5,8 @@ import type { Service } from '../service/service.ts'
 
 /** One operation as whoever sits at the host, on the store itself. */
 export async function asHost(service: Service, method: string, path: string, body?: unknown) {
-  const init = { method, ...(body !== undefined && { body: JSON.stringify(body) }) }
+  const headers = service.project === undefined ? {} : { 'Moorage-Project': service.project }
+  const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
   const response = await localFetch(service.app.parts)(`http://local${path}`, init)
   // The shape is the test's to assert.
   // oxlint-disable-next-line typescript/no-explicit-any

@@ -7,7 +7,9 @@ import { asHost, authenticator } from './mfa.ts'
 
 export type Params = Record<string, string>
 
-type Story = (service: Service, name: string) => Promise<{ params: Params; body?: Record<string, unknown> }>
+type Told = { params: Params; query?: string; body?: Record<string, unknown> }
+
+type Story = (service: Service, name: string) => Promise<Told>
 
 /** Operations that succeed only after something has happened: what leads to it, and with what they succeed then. */
 export const STORIES: Record<string, Story> = {
@@ -48,6 +50,11 @@ export const STORIES: Record<string, Story> = {
     })
     const delivery_id = await delivered.finally(() => receiver.close())
     return { params: { webhook_id: webhook_id as string, delivery_id } }
+  },
+
+  async deleteProject(service, name) {
+    const { id } = await post(service, '/v1/projects', { name }, 201)
+    return { params: { project_id: id as string }, query: `?name=${name}` }
   },
 
   setProvider: provided,

@@ -47,11 +47,14 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   setProvider: { base_url: 'http://127.0.0.1:59999/v1' },
   createSchedule: { every: '1h' },
   updateSchedule: { overlap: 'queue' },
+  updateProject: { description: 'changed' },
+  moveAgent: { project: 'default' },
 }
 
 /** How to come by what a path names; each may use what stands before it in the path. */
 const MAKERS: Record<string, (service: Service, params: Params) => Promise<string>> = {
   agent_id: (service) => createAgent(service, `sample-${++made}`),
+  project_id: async (service) => (await create(service, '/v1/projects', 'createProject')).id as string,
   key_id: async (service) => (await createKey(service, { role: 'viewer' })).id,
   webhook_id: async (service) => (await create(service, '/v1/webhooks', 'createWebhook')).id as string,
   deployment_id: async (service, { agent_id = '' }) => {
@@ -99,7 +102,7 @@ export async function sampleRequest(service: Service, operation: Operation): Pro
   const params = told?.params ?? (await makeParams(service, operation.path))
   return {
     method: operation.method,
-    path: pathOf(operation, params) + sampleQuery(operation),
+    path: pathOf(operation, params) + (told?.query ?? sampleQuery(operation)),
     body: told?.body ?? sampleBody(operation),
     headers: operation.mfa === 'always' ? { 'X-Service-OTP': await adminCode(service) } : {},
   }

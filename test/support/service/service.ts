@@ -48,6 +48,8 @@ export type Service = {
   admin: string
   app: App
   data: string
+  /** The project that its requests name, if they name one. */
+  project?: string
   /** One request, its reply checked against the OpenAPI document. */
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
   /** Everything it has logged. */
@@ -151,6 +153,16 @@ async function startNode(
     },
   }
   return service
+}
+
+/** The same service, with a project named in every request. */
+export function inProject(service: Service, project: string): Service {
+  return {
+    ...service,
+    project,
+    call: (method, path, options = {}) =>
+      service.call(method, path, { ...options, headers: { 'Moorage-Project': project, ...options.headers } }),
+  }
 }
 
 /** A test of what happens between two nodes: a SQLite store has one service at a time, so there is none there. */

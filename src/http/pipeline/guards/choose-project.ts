@@ -1,10 +1,13 @@
-import { forbidden, notFound } from '../../../errors.ts'
+import { forbidden, invalid } from '../../../errors.ts'
 import type { Actor } from '../../../operation/actor.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Arrived } from '../request.ts'
 
-/** The id of a project, by id or name. Undefined if there is none. */
-export type FindProject = (ref: string) => Promise<string | undefined>
+/** What the pipeline needs to know of a project. */
+export type FoundProject = { id: string; limits: { requests_per_minute: number | null } }
+
+/** A project by id or name. Undefined if there is none. */
+export type FindProject = (ref: string) => Promise<FoundProject | undefined>
 
 const HEADER = 'moorage-project'
 
@@ -15,17 +18,17 @@ const HEADER = 'moorage-project'
 export async function inProject({ message }: Arrived, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[HEADER]
   if (ref === undefined) return actor
-  const project_id = await findProject(String(ref))
+  const project_id = (await findProject(String(ref)))?.id
   if (actor.reach === 'project') {
     if (project_id !== actor.scope.project_id) throw forbidden('This key belongs to another project')
     return actor
   }
-  if (project_id === undefined) throw notFound('Project', String(ref))
+  if (project_id === undefined) throw invalid({ field: 'Moorage-Project', error: 'no such project' })
   return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
 }
 
 /** The project that a request means of which it is not known yet who asks. */
 export async function projectMeant({ message }: Arrived, findProject: FindProject): Promise<string | undefined> {
   const ref = message.headers[HEADER]
-  return ref === undefined ? DEFAULT_PROJECT : findProject(String(ref))
+  return ref === undefined ? DEFAULT_PROJECT : (await findProject(String(ref)))?.id
 }

@@ -3,6 +3,7 @@ import { ApiError } from '../../../errors.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { Decision, RateLimiter } from '../../../security/limits/rate-limiter.ts'
 import type { Arrived, Known } from '../request.ts'
+import type { FindProject } from './choose-project.ts'
 
 /** Counts an authenticated request against the tier of its actor, and says in headers what is left. */
 export async function countRequest(
@@ -17,6 +18,19 @@ export async function countRequest(
   const decision = await limiter.take(`key:${actor.id}`, { perMinute: requestsPerMinute, burst })
   const reason = () => `tier ${name} has ${requestsPerMinute} requests a minute (limits.tiers.${name})`
   apply(arrived, decision, requestsPerMinute, reason)
+}
+
+/** Counts a request against the limit of its project, which all callers of the project share. */
+export async function takeFromProject(
+  { arrived, actor }: Known,
+  findProject: FindProject,
+  limiter: RateLimiter,
+): Promise<void> {
+  const project = await findProject(actor.scope.project_id)
+  const limit = project?.limits.requests_per_minute ?? null
+  if (!project || limit === null) return
+  const decision = await limiter.take(`project:${project.id}`, { perMinute: limit, burst: limit })
+  apply(arrived, decision, limit, () => `the project has ${limit} requests a minute (limits of the project)`)
 }
 
 /** Counts a request against the limit that the service or an agent sets for all its callers together. */

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { operations } from '../../src/operations.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
+import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+const ID = /\b(?:agt|prj|key|whk|dep|req|mem|evt|dlv|lsn|sch|apr|aud|cns)_[0-9A-HJKMNP-TV-Z]{26}\b/g
+const NAME = /\b(?:sample-\d+|SAMPLE_\d+|wall-one)\b/g
+
+// Two projects, filled alike. Whatever the one has, no key of the other hears of it: a new operation is in this test by itself.
+onBothEngines(
+  'the walls between projects',
+  (service) => {
+    /** Every id and name that belongs to the first project. */
+    const marks = new Set<string>()
+    /** Those that the other project has named itself or may know: its own id, and who gave it its key. */
+    const said = new Set<string>()
+    let one: Service
+    let stranger: string
+
+    before(async () => {
+      for (const name of ['wall-one', 'wall-two']) {
+        const reply = await service().call('POST', '/v1/projects', { body: { name } })
+        assert.equal(reply.status, 201, reply.text)
+        if (name === 'wall-two') said.add(reply.body.data.id)
+        await createAgent(inProject(service(), name), 'hello')
+      }
+      const named = inProject(service(), 'wall-one')
+      one = {
+        ...named,
+        async call(...asked) {
+          const reply = await named.call(...asked)
+          for (const mark of marksIn(reply.text)) marks.add(mark)
+          return reply
+        },
+      }
+      const { secret } = await createKey(inProject(service(), 'wall-two'), { role: 'admin', tier: 'enterprise' })
+      stranger = secret
+      said.add((await service().call('GET', '/v1/keys/self')).body.data.id)
+    })
+
+    for (const operation of operations) {
+      const { id, method, path } = operation
+      describe(`${method} ${path} (${id})`, () => {
+        test('tells a key of another project nothing, changes nothing for it, and succeeds afterwards', async () => {
+          const { path: target, body, headers } = await sampleRequest(one, operation)
+          for (const mark of marksIn(JSON.stringify([target, body ?? null]))) said.add(mark)
+          const reply = await service().call(method, target, { key: stranger, body, headers })
+          const told = marksIn(reply.text).filter((mark) => marks.has(mark) && !said.has(mark))
+          assert.deepEqual(told, [], reply.text)
+          if (/\{(?!name|user_id)\w+\}/.test(path)) {
+            assert.ok([401, 403, 404].includes(reply.status), `${reply.status} ${reply.text}`)
+          }
+          const own = await one.call(method, target, { body, headers })
+          assert.equal(own.status, operation.success ?? 200, own.text)
+        })
+
+        if (path.includes('{agent_id}') || bodyNames(operation, 'agent_id')) {
+          test('finds no agent of another project, by id or by name', async () => {
+            const name = `only-${id.toLowerCase()}`
+            const agent = await createAgent(one, name)
+            for (const ref of [agent, name]) {
+              const target = pathOf(operation, { agent_id: ref })
+              const body = sampleBody(operation)
+              const named = bodyNames(operation, 'agent_id') ? { ...body, agent_id: ref } : body
+              const reply = await service().call(method, target, { key: stranger, body: named })
+              assert.ok([400, 403, 404].includes(reply.status), `${reply.status} ${reply.text}`)
+              assert.ok(!reply.text.includes(ref === name ? agent : name), reply.text)
+            }
+          })
+        }
+      })
+    }
+
+    test('a key of a project is refused in another, whether or not that exists', async () => {
+      const replies = ['wall-one', 'default', 'no-such-project'].map((project) =>
+        service().call('GET', '/v1/agents', { key: stranger, headers: { 'Moorage-Project': project } }),
+      )
+      for (const { status, body } of await Promise.all(replies)) {
+        assert.deepEqual([status, body.error.message], [403, 'This key belongs to another project'])
+      }
+    })
+
+    test('the doors of OpenAI, MCP and A2A clients have the same walls', async () => {
+      await createAgent(one, 'door-keeper')
+      const call = (method: string, path: string, body?: unknown) =>
+        fetch(service().url + path, {
+          method,
+          headers: { Authorization: `Bearer ${stranger}`, 'Content-Type': 'application/json', Accept: ACCEPTED },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        })
+      const messages = [{ role: 'user', content: 'hello' }]
+      const rpc = { jsonrpc: '2.0', id: 1 }
+      const tool = { name: 'door-keeper', arguments: { message: 'hello' } }
+      const replies = await Promise.all([
+        call('GET', '/v1/models'),
+        call('GET', '/v1/models/door-keeper'),
+        call('POST', '/v1/chat/completions', { model: 'door-keeper', messages }),
+        call('POST', '/v1/responses', { model: 'door-keeper', input: 'hello' }),
+        call('GET', '/v1/agents/door-keeper/.well-known/agent-card.json'),
+        call('POST', '/v1/agents/door-keeper/a2a', { ...rpc, method: 'GetTask', params: { id: 'x' } }),
+        call('POST', '/v1/agents/door-keeper/mcp', { ...rpc, method: 'tools/list', params: {} }),
+        call('POST', '/v1/mcp', { ...rpc, method: 'tools/list', params: {} }),
+        call('POST', '/v1/mcp', { ...rpc, method: 'tools/call', params: tool }),
+      ])
+      const texts = await Promise.all(replies.map((reply) => reply.text()))
+      for (const [i, reply] of replies.entries()) {
+        if (i === 0 || i >= 7) continue
+        assert.ok([400, 404].includes(reply.status), `${i}: ${reply.status} ${texts[i]}`)
+      }
+      for (const i of [0, 7]) assert.doesNotMatch(texts[i] ?? '', /door-keeper/)
+      const receipts = await one.call('GET', '/v1/agents/door-keeper/invocations')
+      assert.equal(receipts.body.pagination.total, 0)
+    })
+  },
+  SAMPLE_SETTINGS,
+)
+
+const ACCEPTED = 'application/json, text/event-stream'
+
+function marksIn(text: string): string[] {
+  return [...(text.match(ID) ?? []), ...(text.match(NAME) ?? [])]
+}
+
+function bodyNames(operation: (typeof operations)[number], field: string): boolean {
+  return operation.method === 'POST' && /^create(Key|Webhook|Listener)$/.test(operation.id) && field === 'agent_id'
+}
