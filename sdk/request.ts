@@ -8,6 +8,8 @@ export type ClientOptions = {
   url: string
   /** An API key or an access token. */
   key?: string | undefined
+  /** The project, by id or name, for a key of all projects. */
+  project?: string | undefined
   fetch?: Fetch | undefined
   /** How often a request is sent again if it failed and was not at fault. */
   retries?: number | undefined
@@ -67,7 +69,7 @@ export function sender(client: ClientOptions): Sender {
     const url = base + call.path + queryText(call.query)
     const request: RequestInit = {
       method: call.method,
-      headers: headersOf(call, client.key, options),
+      headers: headersOf(call, client, options),
       redirect: 'error',
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
     }
@@ -127,11 +129,12 @@ async function attempt<T>(
   }
 }
 
-function headersOf(call: Call, key: string | undefined, options: RequestOptions): Record<string, string> {
+function headersOf(call: Call, { key, project }: ClientOptions, options: RequestOptions): Record<string, string> {
   const repeatable = call.method === 'POST' || call.method === 'PATCH'
   return {
     Accept: 'application/json',
     ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+    ...(project !== undefined && { 'Moorage-Project': project }),
     ...(call.body !== undefined && { 'Content-Type': 'application/json' }),
     ...(repeatable && { 'Idempotency-Key': options.idempotencyKey ?? randomKey() }),
     ...(options.otp !== undefined && { 'X-Service-OTP': options.otp }),

@@ -10,6 +10,7 @@ export function takesService(command: Command): Command {
     .optionsGroup('Service:')
     .option('--url <url>', 'where the service is (MOORAGE_URL)')
     .option('--profile <name>', 'which login to use (MOORAGE_PROFILE)')
+    .option('--project <project>', 'which project, for a key of all projects (MOORAGE_PROJECT)')
     .option('--otp <code>', 'one-time code, for operations that ask for one')
     .optionsGroup('Options:')
 }

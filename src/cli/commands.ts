@@ -127,6 +127,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Access',
+    name: 'projects',
+    summary: 'Projects: create, list, change, delete; move agents between them',
+    load: async () => (await import('./commands/access/projects.ts')).projects,
+  },
+  {
+    group: 'Access',
     name: 'secrets',
     summary: 'Secrets that tools use: set, list, remove',
     load: async () => (await import('./commands/access/secrets.ts')).secrets,

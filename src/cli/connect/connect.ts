@@ -10,6 +10,7 @@ export type Common = {
   json?: boolean
   url?: string
   profile?: string
+  project?: string
   otp?: string
   /** For commands that can work on the store itself. */
   local?: boolean
@@ -22,7 +23,7 @@ export async function withClient<T>(world: World, options: Common, work: (client
   const address = addressOf(world, options)
   const { url, key } = address
   if (key === undefined) throw noKey(world, address)
-  return suggesting(clientOf(world, { url, key, otp: options.otp }), work)
+  return suggesting(clientOf(world, { url, key, project: projectOf(world, options), otp: options.otp }), work)
 }
 
 /** The same, but if neither a service nor a key is named, `work` uses the store of this machine. */
@@ -39,10 +40,16 @@ export async function withClientOrStore<T>(
   try {
     const reason = options.local ? '' : 'no key: '
     note(world, `${reason}working on the store itself (${store.name})`, 'dim')
-    return await suggesting(createClient({ url: 'http://local', fetch: store.fetch, retries: 0 }), work)
+    const project = projectOf(world, options)
+    return await suggesting(createClient({ url: 'http://local', project, fetch: store.fetch, retries: 0 }), work)
   } finally {
     await store.close()
   }
+}
+
+/** The project that a flag or the environment names. */
+function projectOf({ env }: World, { project }: Common): string | undefined {
+  return project ?? (env['MOORAGE_PROJECT'] || undefined)
 }
 
 async function suggesting<T>(client: Client, work: (client: Client) => Promise<T>): Promise<T> {

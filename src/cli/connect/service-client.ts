@@ -7,12 +7,12 @@ import { ask } from '../terminal/prompts.ts'
 import { isInteractive, type World } from '../world.ts'
 import { proxiedFetch } from './proxied-fetch.ts'
 
-type Target = { url: string; key: string; otp?: string | undefined }
+type Target = { url: string; key: string; project?: string | undefined; otp?: string | undefined }
 
 /** A client of the service at `url`. Only that service gets the key. */
-export function clientOf(world: World, { url, key, otp }: Target): Client {
+export function clientOf(world: World, { url, key, project, otp }: Target): Client {
   const fetch = bringingCodes(world, otp, ourRepliesOnly(proxiedFetch(world)))
-  return createClient({ url, key, signal: world.signal, fetch, onRetry: sayWaits(world) })
+  return createClient({ url, key, project, signal: world.signal, fetch, onRetry: sayWaits(world) })
 }
 
 /** Every reply of the service has a request id. A success without one came from something else. */

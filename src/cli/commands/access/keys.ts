@@ -13,7 +13,7 @@ import type { World } from '../../world.ts'
 const columns = (nameOf: NameOf): Column<Key>[] => [
   { title: 'ID', of: (key) => key.id },
   { title: 'NAME', of: (key) => key.name },
-  { title: 'SCOPE', of: (key) => (key.agent_id === null ? 'whole service' : nameOf(key.agent_id)) },
+  { title: 'SCOPE', of: (key) => scopeOf(key, nameOf) },
   { title: 'PERMISSIONS', of: (key) => key.role ?? key.permissions },
   { title: 'TIER', of: (key) => key.tier },
   { title: 'STATUS', of: (key) => key.status },
@@ -21,7 +21,13 @@ const columns = (nameOf: NameOf): Column<Key>[] => [
   { title: 'LAST USED', of: (key) => key.last_used_at },
 ]
 
+function scopeOf({ project_id, agent_id }: Key, nameOf: NameOf): string {
+  if (agent_id !== null) return nameOf(agent_id)
+  return project_id === null ? 'all projects' : 'its project'
+}
+
 type CreateOptions = Common & {
+  allProjects?: boolean
   name?: string
   role?: string
   permissions?: string[]
@@ -38,6 +44,7 @@ export function keys(command: Command, world: World): void {
     .option('--role <role>', 'a role: admin, developer, viewer, caller or one of the configuration')
     .option('--permissions <list...>', 'read, invoke, write (includes invoke), delete, manage', list)
     .option('--agent <agent>', 'limit the key to one agent')
+    .option('--all-projects', 'let it work in every project')
     .option('--tier <tier>', 'how many requests a minute: free, pro, enterprise or one of the configuration')
     .option('--expires <when>', 'when it ends: a duration such as 30d, or a time')
     .action(async (given: string | undefined, options: CreateOptions) => {
@@ -47,6 +54,7 @@ export function keys(command: Command, world: World): void {
       const body = {
         name,
         agent_id: options.agent,
+        all_projects: options.allProjects,
         role: options.role,
         permissions: options.permissions as Operations['createKey']['body']['permissions'],
         tier: options.tier,

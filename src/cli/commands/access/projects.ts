@@ -1,0 +1,103 @@
+import type { Command } from 'commander'
+import type { Project } from '../../../../sdk/client.ts'
+import { count, takesStore } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { ask } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+
+const COLUMNS: Column<Project>[] = [
+  { title: 'NAME', of: ({ name }) => name },
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'DESCRIPTION', of: ({ description }) => description },
+  { title: 'REQUESTS A MINUTE', of: ({ limits }) => limits.requests_per_minute ?? 'no limit' },
+  { title: 'CREATED', of: ({ created_at }) => created_at },
+]
+
+type Changes = Common & { name?: string; description?: string; requestsPerMinute?: number }
+
+export function projects(command: Command, world: World): void {
+  takesStore(command.command('create'))
+    .description('Create a project; further commands name it with --project')
+    .argument('<name>', 'a-z, 0-9 and -')
+    .option('--description <text>', 'what it is for')
+    .option('--requests-per-minute <number>', 'for all its callers together', count)
+    .action(async (name: string, options: Changes) => {
+      const body = { name, description: options.description, ...limitsOf(options) }
+      const project = await withClientOrStore(world, options, (client) => client.projects.create(body, options))
+      if (options.json) return printJson(world, project)
+      success(world, `Created ${project.name} (${project.id})`)
+    })
+
+  takesStore(command.command('list'))
+    .alias('ls')
+    .description('List the projects that this key may see')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit) => {
+      const found = await withClientOrStore(world, options, (client) =>
+        gather(world, options, (limit) => client.projects.list({ limit, sort: 'name' })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesStore(command.command('get'))
+    .description('Show a project')
+    .argument('<project>', 'id or name')
+    .action(async (project: string, options: Common) => {
+      printRecord(world, await withClientOrStore(world, options, (client) => client.projects.get(project)), options)
+    })
+
+  takesStore(command.command('update'))
+    .description('Change a project')
+    .argument('<project>', 'id or name')
+    .option('--name <name>', 'its new name')
+    .option('--description <text>', 'what it is for')
+    .option('--requests-per-minute <number>', 'for all its callers together', count)
+    .option('--no-limit', 'take the limit away')
+    .action(async (project: string, options: Changes & { limit?: boolean }) => {
+      const { name, description } = options
+      const limits = options.limit === false ? { limits: { requests_per_minute: null } } : limitsOf(options)
+      const body = { name, description, ...limits }
+      if (Object.values(body).every((value) => value === undefined)) throw usage('Say what to change: see --help')
+      const changed = await withClientOrStore(world, options, (client) =>
+        client.projects.update(project, body, options),
+      )
+      if (options.json) return printJson(world, changed)
+      success(world, `Changed ${changed.name}`)
+    })
+
+  takesStore(command.command('delete'))
+    .alias('rm')
+    .description('Delete a project with all its agents, keys, webhooks, secrets and providers')
+    .argument('<project>', 'id or name')
+    .option('--confirm <name>', 'its name, instead of being asked for it')
+    .action(async (project: string, options: Common & { confirm?: string }) => {
+      const name = options.confirm ?? (await askForName(world, project))
+      const deleted = await withClientOrStore(world, options, (client) =>
+        client.projects.delete(project, { name }, options),
+      )
+      if (options.json) return printJson(world, deleted)
+      success(world, `Deleted ${name}`)
+    })
+
+  takesStore(command.command('move'))
+    .description('Move an agent of --project, with its history, to another project')
+    .argument('<agent>', 'id or name')
+    .argument('<project>', 'where it goes: id or name')
+    .action(async (agent: string, project: string, options: Common) => {
+      const moved = await withClientOrStore(world, options, (client) => client.agents.move(agent, { project }, options))
+      if (options.json) return printJson(world, moved)
+      success(world, `Moved ${agent} to ${project}`)
+    })
+}
+
+function limitsOf({ requestsPerMinute }: Changes) {
+  return requestsPerMinute === undefined ? {} : { limits: { requests_per_minute: requestsPerMinute } }
+}
+
+function askForName(world: World, project: string): Promise<string> {
+  const message = `Everything in ${project} goes. Type its name to delete it`
+  return ask(world, { message, missing: 'Say its name with --confirm' })
+}
