@@ -7,6 +7,7 @@ import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import { Label } from '../shapes.ts'
 import * as webhooks from '../webhooks/store.ts'
 import * as projects from './store.ts'
 
@@ -23,7 +24,7 @@ export const moveAgent = operation({
   idempotent: true,
   errors: ['conflict'],
   params: AgentParams,
-  body: z.strictObject({ project: z.string().describe('Id or name') }).meta({ id: 'MoveAgent' }),
+  body: z.strictObject({ project: Label(100).describe('Id or name') }).meta({ id: 'MoveAgent' }),
   data: z.object({ id: z.string(), project_id: z.string() }).meta({ id: 'MovedAgent' }),
 
   async run({ params: { agent_id: id }, body }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {

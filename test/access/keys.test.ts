@@ -30,6 +30,7 @@ onBothEngines('keys', (service) => {
       assert.equal(created_by, (await self(service().admin)).body.data.id)
       assert.deepEqual(rest, {
         name: 'reporting',
+        project_id: 'prj_default',
         agent_id: null,
         permissions: ['read', 'write'],
         role: null,
@@ -315,6 +316,8 @@ onBothEngines('keys', (service) => {
         id,
         kind: 'key',
         name: 'me',
+        project_id: 'prj_default',
+        reach: 'project',
         agent_id,
         permissions: ['delete'],
         tier: 'pro',

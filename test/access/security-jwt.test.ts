@@ -37,6 +37,8 @@ onOneEngine(
         id: 'token:https://app.example.com#ada',
         kind: 'token',
         name: null,
+        project_id: 'prj_default',
+        reach: 'project',
         agent_id: null,
         permissions: ['read'],
         tier: 'free',

@@ -111,6 +111,6 @@ async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Pro
 function repeatScope({ kind, id, scope, reach, console_session }: Actor): string {
   const { project_id, user_id } = scope
   if (console_session !== undefined) return JSON.stringify([id, project_id, user_id, console_session])
-  if (kind === 'token') return sha256(JSON.stringify([id, user_id]))
+  if (kind === 'token') return sha256(JSON.stringify([id, project_id, user_id]))
   return reach === 'service' ? JSON.stringify([id, project_id]) : id
 }

@@ -38,7 +38,8 @@ export function openApiDocument(operations: readonly Operation[]): OpenApi {
       title: 'Moorage',
       version: DOCUMENT_VERSION,
       summary: 'Named AI agents behind one REST API',
-      description: 'Every path but this one needs `Authorization: Bearer <key>`.',
+      description:
+        'Every path but this one needs `Authorization: Bearer <key>`. A key of all projects says with the header `Moorage-Project` in which one it asks, by id or name.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

@@ -6,6 +6,7 @@ import type { Scope } from '../../../operation/scope.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
+import { covers } from '../../../security/permissions.ts'
 import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
@@ -143,7 +144,10 @@ function tokenActor(
   const ofAgent = agent_id === null ? '' : `${agent_id}:`
   const id = `token:${ofAgent}${plainIssuer(issuer)}#${subject}`
   const scope = { project_id, agent_id, user_id }
-  return { kind: 'token', id, scope, reach: 'project', permissions, tier, expires_at }
+  // The operator has chosen the provider of the service: whom it lets manage may manage every project.
+  const isOperator = agent_id === null && user_id === null && covers(permissions, 'manage')
+  const reach = isOperator ? 'service' : 'project'
+  return { kind: 'token', id, scope, reach, permissions, tier, expires_at }
 }
 
 /** Escapes `#`, and a beginning that looks like an agent's id, so that two different actors never get the same id. */
