@@ -130,6 +130,12 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   createConsoleLink: { sdk: (c) => c.console.createLink(), cli: 'open' },
   listConsoleSessions: { sdk: (c) => c.console.sessions(), cli: 'console sessions' },
   endConsoleSession: { sdk: (c) => c.console.endSession('s'), cli: 'console sign-out s --yes' },
+  createProject: { sdk: (c) => c.projects.create({ name: 'p' }), cli: 'projects create p' },
+  listProjects: { sdk: (c) => c.projects.list(), cli: 'projects list' },
+  getProject: { sdk: (c) => c.projects.get('p'), cli: 'projects get p' },
+  updateProject: { sdk: (c) => c.projects.update('p', { description: 'x' }), cli: 'projects update p --description x' },
+  deleteProject: { sdk: (c) => c.projects.delete('p', { name: 'p' }), cli: 'projects delete p --confirm p' },
+  moveAgent: { sdk: (c) => c.agents.move('hello', { project: 'p' }), cli: 'projects move hello p' },
   setSecret: {
     sdk: (c) => c.secrets.set('S', { value: 'v', hosts: ['example.com'] }),
     cli: 'secrets set S --hosts example.com',
