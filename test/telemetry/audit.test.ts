@@ -65,6 +65,7 @@ onBothEngines('audit log', (service) => {
         actor: await adminId(),
         actor_name: 'first admin key',
         action: 'createAgent',
+        project_id: 'prj_default',
         agent_id: body.data.id,
         target: body.data.id,
         outcome: 'success',
@@ -197,6 +198,7 @@ onBothEngines('audit log', (service) => {
         actor: null,
         actor_name: null,
         action: 'listAgents',
+        project_id: 'prj_default',
         agent_id: null,
         target: null,
         outcome: 'refused',
@@ -311,10 +313,10 @@ onBothEngines('audit log', (service) => {
       })
       let last = GENESIS
       for (const [index, entry] of chain.entries()) {
-        const { seq, prev_hash, id, created_at, actor_kind, actor, action, agent_id, target } = entry
+        const { seq, prev_hash, id, created_at, actor_kind, actor, action, project_id, agent_id, target } = entry
         const { outcome, code, fields, times, request_id, address } = entry
         const time = Date.parse(String(created_at))
-        const who = [actor_kind, actor, action, agent_id, target, outcome, code]
+        const who = [actor_kind, actor, action, project_id, agent_id, target, outcome, code]
         const text = JSON.stringify([seq, prev_hash, id, time, ...who, fields, times, request_id, address])
         assert.equal(seq, index + 1)
         assert.equal(prev_hash, last)
