@@ -13,7 +13,7 @@ export const revokeKey = operation({
   path: '/v1/keys/{key_id}',
   summary: 'Revoke an API key',
   description:
-    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage the whole service cannot be revoked: 409.',
+    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked: 409.',
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',
@@ -26,9 +26,9 @@ export const revokeKey = operation({
     const key = await getInScope(db, actor, params.key_id)
     const revoked_at = key.revoked_at ?? now()
     if (key.revoked_at === null) {
-      const isAdmin = key.agent_id === null && key.permissions.includes('manage')
+      const isAdmin = key.project_id === null && key.permissions.includes('manage')
       if (isAdmin && (await keys.countOtherAdmins(db, key.id, now())) === 0) {
-        throw conflict('This is the last key that may manage the whole service: create another first')
+        throw conflict('This is the last key that may manage all projects: create another first')
       }
       await keys.update(db, key.id, { revoked_at })
     }

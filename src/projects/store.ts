@@ -42,6 +42,14 @@ export async function list(db: Database, query: PageQuery, only: string | undefi
   return { items: items.map((row) => fromRow(row as ProjectsTable)), total }
 }
 
+export async function count(db: Database): Promise<number> {
+  const { total } = await db
+    .selectFrom('projects')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return Number(total)
+}
+
 export async function insert(db: Database, project: Project): Promise<void> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('projects')

@@ -7,6 +7,7 @@ import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
+import * as projects from '../projects/store.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
@@ -55,7 +56,8 @@ export const eraseUser = operation({
   ) {
     const reach = await shownAgents()
     const shown = await agents.listShown(db, reach)
-    const isEverything = reach.only === null && reach.except.length === 0
+    const isWholeProject = reach.only === null && reach.except.length === 0
+    const isEverything = isWholeProject && (await projects.count(db)) === 1
     // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
     const agent_seqs = new Set(shown.map(({ seq }) => seq))
     const agent_ids = new Set(shown.map(({ id }) => id))

@@ -191,7 +191,7 @@ for (const engine of MANY_NODES) {
         assert.equal(status, 409)
         assert.deepEqual(body.error, {
           code: 'conflict',
-          message: 'This is the last key that may manage the whole service: create another first',
+          message: 'This is the last key that may manage all projects: create another first',
         })
         const { secret } = await createKey(service, { permissions: ['manage'] })
         assert.equal((await service.call('DELETE', `/v1/keys/${admin}`, { key: secret })).status, 200)

@@ -83,6 +83,22 @@ onBothEngines(
       assert.notEqual(replies[0]?.body.data.id, replies[1]?.body.data.id)
     })
 
+    test('a user who is erased in one stays in the other, with the replies that are kept for retries', async () => {
+      const [one, two] = [await newProject(service(), 'user-one'), await newProject(service(), 'user-two')]
+      const body = { message: 'my name is Ada', context: { user_id: 'ada' } }
+      const request = { body, headers: { 'Idempotency-Key': 'ada-asks' } }
+      for (const project of [one, two]) {
+        await createAgent(project, 'friend')
+        const reply = await project.call('POST', '/v1/agents/friend/invoke', request)
+        assert.equal(reply.status, 200, reply.text)
+      }
+      const erased = await one.call('DELETE', '/v1/users/ada')
+      assert.partialDeepStrictEqual(erased.body.data, { memories: 2, invocations: 1, replies: 1 })
+      const again = await two.call('POST', '/v1/agents/friend/invoke', request)
+      assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true'], again.text)
+      assert.equal((await two.call('GET', '/v1/agents/friend/memory')).body.pagination.total, 2)
+    })
+
     test('a key that is made in a project works in that one only, and needs no header', async () => {
       const shop = await newProject(service(), 'keyed')
       await createAgent(shop, 'clerk')

@@ -53,7 +53,7 @@ const MAY_REACH: Record<string, string[]> = {
 
 /** From the top: a slice may use only those that stand lower, and of them only what is named here. */
 const SLICES: { level: number; name: string; face: string[] }[] = [
-  { level: 6, name: 'users', face: [] },
+  { level: 7, name: 'users', face: [] },
   { level: 6, name: 'projects', face: ['store.ts'] },
   { level: 6, name: 'service', face: [] },
   { level: 5, name: 'schedules', face: ['schedule.ts', 'store.ts'] },
