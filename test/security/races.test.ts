@@ -16,8 +16,9 @@ describe('what another node does at the same moment', () => {
   after(() => service.stop())
 
   const copyAgent = (name: string) =>
-    `insert into agents (id, name, status, definition, created_at, updated_at)
-     select 'agt_copy_${name}', '${name}', status, definition, created_at, updated_at from agents where name = 'hello'`
+    `insert into agents (id, project_id, name, status, definition, created_at, updated_at)
+     select 'agt_copy_${name}', project_id, '${name}', status, definition, created_at, updated_at
+     from agents where name = 'hello'`
 
   test('takes the name of a new agent: 409', async () => {
     const create = () => service.call('POST', '/v1/agents', { body: { name: 'just-taken' } })

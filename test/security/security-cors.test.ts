@@ -29,7 +29,7 @@ onOneEngine(
           assert.equal(headers.get('access-control-allow-methods'), 'GET, POST, PUT, PATCH, DELETE')
           assert.equal(
             headers.get('access-control-allow-headers')?.replaceAll(/, X-Stainless-[\w-]+/g, ''),
-            'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer, X-Service-OTP, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions',
+            'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Moorage-Project, Prefer, X-Service-OTP, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions',
           )
           assert.equal(headers.get('access-control-max-age'), '120')
           assert.equal(headers.get('access-control-allow-credentials'), null)
