@@ -105,7 +105,8 @@ async function listGuarded(db: Database): Promise<GuardedRow[]> {
     .execute()
   return rows.map((row) => {
     const [security] = readable(db, [row], readSecurity)
-    return { id: row.id, name: row.name, security: security ?? CLOSED }
+    const { id, project_id, name } = row
+    return { id, project_id, name, security: security ?? CLOSED }
   })
 }
 

@@ -1,4 +1,5 @@
 import { conflict, notFound } from '../errors.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
@@ -39,7 +40,7 @@ export async function list(db: Database, query: PageQuery, only: string | undefi
     .selectAll()
     .$if(only !== undefined, (all) => all.where('id', '=', only ?? ''))
   const { items, total } = await page(db, select, query)
-  return { items: items.map((row) => fromRow(row as ProjectsTable)), total }
+  return { items: readable(db, items as ProjectsTable[], fromRow), total }
 }
 
 export async function count(db: Database): Promise<number> {
@@ -78,8 +79,8 @@ function nameTaken(name: string) {
   return conflict(`A project named "${name}" exists already`)
 }
 
-function fromRow({ limits, ...row }: ProjectsTable): Project {
-  return { ...row, limits: JSON.parse(limits) }
+function fromRow(row: ProjectsTable): Project {
+  return { ...row, limits: jsonOf('project', row)('limits') }
 }
 
 function toRow({ limits, ...project }: Project): ProjectsTable {

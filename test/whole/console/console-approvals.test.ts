@@ -8,7 +8,7 @@ import { until } from '../../support/running/until.ts'
 import { approver } from '../../support/slices/approvals.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
 
-const EVERY_AGENT = { only: null, except: [] }
+const EVERY_AGENT = { project_id: 'prj_default', only: null, except: [] }
 
 inConsole(
   'approvals and the system in the console',
