@@ -1,5 +1,6 @@
 import { render } from 'preact'
 import { watchLocation } from './lib/location.ts'
+import { watchProject } from './lib/project.ts'
 import { loadSession } from './lib/session.ts'
 import { restoreTheme } from './lib/theme.ts'
 import { matchRoute } from './routes.ts'
@@ -9,6 +10,7 @@ import { watchPaletteKey } from './shell/palette-state.ts'
 // Browsers load the icon again when the path changes. A relative address would then be wrong, so it is made absolute.
 for (const link of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) link.setAttribute('href', link.href)
 watchLocation((path) => matchRoute(path) !== undefined)
+watchProject()
 watchPaletteKey()
 restoreTheme()
 // Known before a dialog gives it away: css/base.css.

@@ -1,5 +1,7 @@
 import type { ComponentType } from 'preact'
 import type { OperationId } from '../sdk/call.ts'
+import { projects } from './lib/project.ts'
+import { may } from './lib/session-state.ts'
 import type { IconName } from './ui/icon.tsx'
 
 export type Params = Record<string, string>
@@ -48,21 +50,30 @@ const ROUTES: Route[] = [
     load: async () => (await import('./pages/service-pages.ts')).FoundDeliveryPage,
   },
   { path: '/keys', load: async () => (await import('./pages/service-pages.ts')).KeysPage },
+  { path: '/projects', load: async () => (await import('./pages/service-pages.ts')).ProjectsPage },
   { path: '/keys/:key', load: async () => (await import('./pages/service-pages.ts')).KeyPage },
 ]
 
 type Entry = { label: string; icon: IconName; to: string; needs: OperationId }
 
+const PROJECTS = '/projects'
+
 /** The sidebar. An entry whose operation the key may not call is not shown. */
-export const ENTRIES: Entry[] = [
+const ENTRIES: Entry[] = [
   { label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' },
   { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations' },
   { label: 'Approvals', icon: 'approvals', to: '/approvals', needs: 'listApprovals' },
   { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
   { label: 'Connections', icon: 'connections', to: '/connections', needs: 'listProviders' },
   { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
-  { label: 'System', icon: 'system', to: '/system', needs: 'getSystem' },
+  { label: 'Projects', icon: 'projects', to: PROJECTS, needs: 'createProject' },
+  { label: 'System', icon: 'system', to: '/system', needs: 'listAuditLog' },
 ]
+
+/** A service that uses no projects does not speak of them. */
+export function shownEntries(): Entry[] {
+  return ENTRIES.filter(({ needs, to }) => may(needs) && (to !== PROJECTS || projects.value.length > 0))
+}
 
 export type Match = { route: Route; params: Params }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { BASE } from './base.ts'
+import { BASE, inSameProject } from './base.ts'
 
 /** Where the reader is: the path below the service's address, and what the query says. */
 export type Place = { path: string; query: URLSearchParams }
@@ -53,7 +53,7 @@ export function go(to: string, { replace = false } = {}): void {
   const before = here.value.path
   if (isHeld(to.replace(/\?.*/, ''), to)) return
   left.set(before, searchWithoutDialog())
-  const url = new URL(to.slice(1), BASE)
+  const url = new URL(inSameProject(to).slice(1), BASE)
   if (replace) window.history.replaceState(null, '', url)
   else window.history.pushState(null, '', url)
   here.value = read()
@@ -77,6 +77,20 @@ function searchWithoutDialog(): string {
 /** The path with the query that it had when the reader left it. */
 export function asLeft(path: string): string {
   return path + (left.get(path) ?? '')
+}
+
+/** After the project has changed: the queries of before name things of another one. */
+export function forgetQueries(): void {
+  left.clear()
+}
+
+/** Writes another project into the address, or removes it. It is no step that the reader goes back to. */
+export function writeProject(name: string | undefined): void {
+  const url = new URL(window.location.href)
+  if (name === undefined) url.searchParams.delete('project')
+  else url.searchParams.set('project', name)
+  window.history.replaceState(null, '', url)
+  here.value = read()
 }
 
 /** What the query says: a filter, a tab, a range, a page. A component that reads it is rendered again when it changes. */

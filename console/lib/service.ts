@@ -1,33 +1,56 @@
-import { createClient } from '../../sdk/client.ts'
+import { type Client, createClient } from '../../sdk/client.ts'
 import { BASE } from './base.ts'
 import { askForCode } from './one-time-code.ts'
+import { chosenProject, leaveProject } from './project.ts'
 import { endSession } from './session-state.ts'
 
 /** The service takes a browser's session only with this header, which no other site can send. */
 const HEADERS = { 'X-Moorage-Console': '1' }
 
-/** Every operation of the API. The browser's session says who asks. */
-export const service = createClient({ url: BASE.href, fetch: send, retries: 1 })
+const OPTIONS = { url: BASE.href, fetch: send, retries: 1 }
+
+/** Every operation of the API. The browser's session says who asks, and the address in which project. */
+export const service = createClient({
+  ...OPTIONS,
+  // Read once for each call: what began in one project is not sent again to another.
+  get project() {
+    return chosenProject.peek()?.id
+  },
+})
+
+/** The same in another project than the one that is open. */
+export function serviceIn(project: string): Client {
+  return createClient({ ...OPTIONS, project })
+}
 
 /** A request to the service. A one-time code is asked for when the service wants one, and the request is sent again. */
 async function send(url: string, init: RequestInit = {}): Promise<Response> {
-  const request = { ...init, headers: { ...(init.headers as Record<string, string>), ...HEADERS } }
-  const response = await fetch(url, request)
+  const headers: Record<string, string> = { ...(init.headers as Record<string, string>), ...HEADERS }
+  const response = await fetch(url, { ...init, headers })
+  if (response.status === 400) await noteLostProject(response, headers['Moorage-Project'])
   if (response.status !== 401) return response
   const { code, message } = await errorOf(response)
   if (code === 'mfa_required') {
-    const otp = await askForCode('X-Service-OTP' in request.headers ? message : undefined)
+    const otp = await askForCode('X-Service-OTP' in headers ? message : undefined)
     if (otp === undefined) return response
-    return send(url, { ...init, headers: { ...request.headers, 'X-Service-OTP': otp } })
+    return send(url, { ...init, headers: { ...headers, 'X-Service-OTP': otp } })
   }
   endSession('Your session has ended: sign in again to go on where you are.')
   return response
 }
 
-async function errorOf(response: Response): Promise<{ code?: string; message?: string }> {
+async function noteLostProject(response: Response, project: string | undefined): Promise<void> {
+  if (project === undefined) return
+  const { details } = await errorOf(response)
+  if (details?.some(({ field }) => field === 'Moorage-Project')) leaveProject(project)
+}
+
+type Refusal = { code?: string; message?: string; details?: { field: string }[] }
+
+async function errorOf(response: Response): Promise<Refusal> {
   const body = await response
     .clone()
     .json()
     .catch(() => undefined)
-  return (body as { error?: { code?: string; message?: string } } | undefined)?.error ?? {}
+  return (body as { error?: Refusal } | undefined)?.error ?? {}
 }

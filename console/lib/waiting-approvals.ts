@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
+import { chosenProject } from './project.ts'
 import { useResource } from './resource.ts'
 import { service } from './service.ts'
 import { may } from './session-state.ts'
@@ -18,8 +19,12 @@ export function useWaitingApprovals(): number | undefined {
     const timer = setTimeout(() => setDue(true), FIRST_MS)
     return () => clearTimeout(timer)
   }, [])
+  const project = chosenProject.value?.id
+  useEffect(() => {
+    waitingApprovals.value = undefined
+  }, [project])
   const found = useResource(
-    isDue && may('listApprovals') ? 'waiting approvals' : undefined,
+    isDue && may('listApprovals') ? `waiting approvals ${project}` : undefined,
     (life) => service.approvals.list({ status: 'pending', limit: 1 }, { signal: life }),
     { everyMs: EVERY_MS },
   )

@@ -1,3 +1,4 @@
+import { chosenProject } from '../lib/project.ts'
 import { state } from '../lib/session-state.ts'
 import { CodeDialog } from '../ui/dialogs/code-dialog.tsx'
 import { Toasts } from '../ui/dialogs/toasts.tsx'
@@ -21,7 +22,7 @@ export function App() {
       </a>
       <Sidebar />
       <main id="main">
-        <Outlet />
+        <Outlet key={chosenProject.value?.id} />
       </main>
       <Toasts />
       <CodeDialog />

@@ -1,15 +1,16 @@
-import { href } from '../lib/base.ts'
+import { BASE, href } from '../lib/base.ts'
 import { asLeft, here } from '../lib/location.ts'
 import { signOut } from '../lib/session.ts'
-import { may, session } from '../lib/session-state.ts'
+import { session } from '../lib/session-state.ts'
 import { shortText } from '../lib/text/format.ts'
 import { chooseTheme, theme } from '../lib/theme.ts'
 import { useWaitingApprovals } from '../lib/waiting-approvals.ts'
-import { ENTRIES } from '../routes.ts'
+import { shownEntries } from '../routes.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Anchor } from './anchor.tsx'
 import { isMac, isPaletteOpen } from './palette-state.ts'
+import { ProjectSwitch } from './project-switch.tsx'
 
 export function Sidebar() {
   const { path } = here.value
@@ -23,20 +24,21 @@ export function Sidebar() {
         <Anchor />
         Moorage
       </a>
+      <ProjectSwitch />
       <button type="button" class="find" onClick={() => (isPaletteOpen.value = true)}>
         <Icon name="search" />
         <span>Find</span>
         <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       <nav aria-label="Console">
-        {ENTRIES.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => (
+        {shownEntries().map(({ label, icon, to }) => (
           <a key={to} href={href(asLeft(to))} aria-current={isHere(to) ? 'page' : undefined}>
             <Icon name={icon} />
             <span>{label}</span>
             {to === '/approvals' && waiting > 0 && <Badge count={waiting} />}
           </a>
         ))}
-        <a href={href('/docs')}>
+        <a href={`${BASE.pathname}docs`}>
           <Icon name="docs" />
           <span>API docs</span>
         </a>

@@ -1,6 +1,7 @@
 import { useId, useState } from 'preact/hooks'
 import { routes } from '../../sdk/api.ts'
 import { BASE } from '../lib/base.ts'
+import { namedProject } from '../lib/project.ts'
 import { Snippet } from './copy.tsx'
 import { Segments } from './forms/field.tsx'
 import { Icon } from './icon.tsx'
@@ -56,6 +57,7 @@ export function asCurl({ operation, params, query, body }: ApiRequest): string {
   return [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
     `-H "Authorization: Bearer $MOORAGE_API_KEY"`,
+    ...(namedProject.value ? [`-H 'Moorage-Project: ${namedProject.value}'`] : []),
     ...(body ? [`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`] : []),
   ].join(' \\\n  ')
 }
@@ -64,9 +66,10 @@ export function asTypeScript({ method, params, query, body }: ApiRequest): strin
   const known = query && Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined))
   const last = body ?? (known && Object.keys(known).length > 0 ? known : undefined)
   const args = [...Object.values(params ?? {}), ...(last ? [last] : [])]
+  const project = namedProject.value ? `, project: ${literal(namedProject.value)}` : ''
   return `import { createClient } from 'moorage-sdk'
 
-const moorage = createClient({ url: ${literal(BASE.href)}, key: process.env.MOORAGE_API_KEY })
+const moorage = createClient({ url: ${literal(BASE.href)}, key: process.env.MOORAGE_API_KEY${project} })
 await moorage.${method}(${args.map((arg) => literal(arg)).join(', ')})`
 }
 

@@ -4,6 +4,7 @@ import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { sha256 } from '../security/digest.ts'
+import { covers } from '../security/permissions.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
 import * as sessions from './store.ts'
@@ -63,12 +64,14 @@ export class OpenConsole {
   }
 
   /** What the console shows of the session that it runs in. */
-  async describe({ id, console_session = '' }: Actor) {
+  async describe({ id, reach, permissions, console_session = '' }: Actor) {
     const { storage, now } = this.#parts
-    const [key, session, factor] = await Promise.all([
+    const maySeeProjects = reach === 'service' && covers(permissions, 'read')
+    const [key, session, factor, projects] = await Promise.all([
       keys.get(storage.db, id),
       sessions.find(storage.db, console_session),
       factors.find(storage.db, id, 'active'),
+      maySeeProjects ? sessions.projectsToChoose(storage.db) : [],
     ])
     return {
       session_id: console_session,
@@ -76,6 +79,7 @@ export class OpenConsole {
       expires_at: session?.expires_at ?? now(),
       idle_seconds: this.#idleTimeout / 1000,
       has_factor: factor !== undefined,
+      projects,
     }
   }
 

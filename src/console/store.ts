@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { ConsoleSession } from './console-session.ts'
 
 /** Finds a session by the hash of its present or previous secret. */
@@ -121,4 +122,18 @@ export async function takeLink(
 ): Promise<Pick<ConsoleSession, 'key_id' | 'key_hash'> | undefined> {
   const link = await db.deleteFrom('console_links').where('hash', '=', hash).returningAll().executeTakeFirst()
   return link && link.expires_at > now ? link : undefined
+}
+
+/** A list that is longer cannot be chosen from. The page of projects has all of them. */
+const MOST_PROJECTS = 1_000
+
+/** The projects that a key of all projects may work in: first the default one, then by name. */
+export async function projectsToChoose(db: Database): Promise<{ id: string; name: string }[]> {
+  return db
+    .selectFrom('projects')
+    .select(['id', 'name'])
+    .orderBy((project) => project.case().when('id', '=', DEFAULT_PROJECT).then(0).else(1).end())
+    .orderBy('name')
+    .limit(MOST_PROJECTS)
+    .execute()
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret, Self } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
+import { chosenProject, projects } from '../../lib/project.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { countText } from '../../lib/text/format.ts'
@@ -30,21 +31,25 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
   const [name, setName] = useState('')
   const [permissions, setPermissions] = useState<Permission[]>(['invoke'])
   const [agent, setAgent] = useState('')
+  const [isForAll, setForAll] = useState(false)
   const [tier, setTier] = useState<string>()
   const [expires, setExpires] = useState('')
   const names = useAgentNames().data
   const self = useResource('self', (signal) => service.keys.self({ signal })).data
+  const hasChoice = projects.value.length > 0
   const action = useAction(async () => {
     onCreated(
       await service.keys.create({
         name: name.trim(),
         permissions,
         agent_id: agent.trim() || null,
+        ...(hasChoice && { all_projects: isForAll }),
         tier,
         expires_at: expires ? new Date(expires).toISOString() : null,
       }),
     )
   })
+  const allError = reasonOf(action.error, 'all_projects')
   return (
     <Dialog title="New key" onClose={onClose}>
       <Form onSubmit={() => action.run()}>
@@ -84,6 +89,22 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
           hint="The name or id of the only agent it may see. Without one, it sees every agent."
           error={reasonOf(action.error, 'agent_id')}
         />
+        {hasChoice && (
+          <div class="field">
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={isForAll}
+                onChange={({ currentTarget }) => setForAll(currentTarget.checked)}
+              />
+              All projects
+            </label>
+            <p class={allError ? 'wrong' : 'hint'}>
+              {allError ??
+                `It works in every project, those that come later too. Without this it works in ${chosenProject.value?.name} only.`}
+            </p>
+          </div>
+        )}
         {self && (
           <Select
             label="Tier"

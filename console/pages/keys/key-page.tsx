@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
+import { projects } from '../../lib/project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
@@ -106,6 +107,7 @@ function KeyFacts({ of: key }: { of: Key }) {
       of={{
         May: permissions.join(', '),
         Role: role ?? undefined,
+        Project: projectText(key.project_id),
         Agent: <AgentLink id={agent_id} />,
         Tier: tier,
         Secret: <code>{hint}</code>,
@@ -124,4 +126,10 @@ function KeyFacts({ of: key }: { of: Key }) {
       }}
     />
   )
+}
+
+/** Where there is one project only, it is not spoken of. */
+function projectText(project_id: string | null): string | undefined {
+  if (projects.value.length === 0) return undefined
+  return project_id === null ? 'all projects' : projects.value.find(({ id }) => id === project_id)?.name
 }

@@ -5,6 +5,7 @@ import { href } from '../../lib/base.ts'
 import { go, param } from '../../lib/location.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
+import { projects } from '../../lib/project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
@@ -21,6 +22,9 @@ import { CreateKeyDialog } from './create-key-dialog.tsx'
 
 const LIMIT = 25
 
+/** It is said only where there are others. */
+const isOfAllProjects = (project_id: string | null) => project_id === null && projects.value.length > 0
+
 const columnsOf = (nameOf: (agent_id: string) => string): Column<Key>[] => [
   {
     title: 'Key',
@@ -34,7 +38,12 @@ const columnsOf = (nameOf: (agent_id: string) => string): Column<Key>[] => [
   },
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
   { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
-  { title: 'Agent', isExtra: true, cell: ({ agent_id }) => (agent_id ? nameOf(agent_id) : 'every agent') },
+  {
+    title: 'Agent',
+    isExtra: true,
+    cell: ({ agent_id, project_id }) =>
+      agent_id ? nameOf(agent_id) : isOfAllProjects(project_id) ? 'all projects' : 'every agent',
+  },
   { title: 'Tier', isExtra: true, cell: ({ tier }) => tier },
   { title: 'Hint', isExtra: true, cell: ({ hint }) => <code class="soft">{hint}</code> },
   {

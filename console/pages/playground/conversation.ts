@@ -1,5 +1,6 @@
 import { type Signal, signal } from '@preact/signals'
 import { type Invocation, type InvocationEvent, type InvocationResult, MoorageError } from '../../../sdk/client.ts'
+import { chosenProject } from '../../lib/project.ts'
 import { service } from '../../lib/service.ts'
 
 type ToolCall = { id: string; name: string; arguments: unknown; result?: string; error?: string }
@@ -37,7 +38,7 @@ const known = new Map<string, Conversation>()
 
 /** The conversation of a session: what the service has of it, and what still comes. */
 export function openConversation(agent: string, session: string, { isNew = false } = {}): Conversation {
-  const key = `${agent} ${session}`
+  const key = `${chosenProject.peek()?.id} ${agent} ${session}`
   const found = known.get(key)
   if (found) return found
   const conversation = { agent, session, invocations: signal<ShownInvocation[]>([]), error: signal(undefined) }

@@ -1,5 +1,6 @@
 import type { Invoke } from '../../../sdk/client.ts'
 import { BASE } from '../../lib/base.ts'
+import { namedProject } from '../../lib/project.ts'
 import { asCurl, asTypeScript, literal } from '../../ui/api-call.tsx'
 
 /** The same call from elsewhere. */
@@ -10,11 +11,12 @@ export function asCode(language: string, agent: string, body: Invoke): string {
 }
 
 function asPython(agent: string, body: Invoke): string {
+  const project = namedProject.value ? `, 'Moorage-Project': ${literal(namedProject.value)}` : ''
   return `import os, requests
 
 reply = requests.post(
     ${literal(`${BASE.href}v1/agents/${encodeURIComponent(agent)}/invoke`)},
-    headers={'Authorization': 'Bearer ' + os.environ['MOORAGE_API_KEY']},
+    headers={'Authorization': 'Bearer ' + os.environ['MOORAGE_API_KEY']${project}},
     json=${JSON.stringify(body, null, 4).replaceAll('\n', '\n    ')},
 )
 print(reply.json()['data']['response'])`

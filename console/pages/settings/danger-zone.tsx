@@ -2,6 +2,7 @@ import type { Agent } from '../../../sdk/client.ts'
 import { resume } from '../../lib/agents/pause.ts'
 import { go } from '../../lib/location.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
+import { projects } from '../../lib/project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -9,11 +10,13 @@ import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { MoveDialog } from './move-dialog.tsx'
 import { PauseDialog } from './pause-dialog.tsx'
 
-/** What stops the agent, for a while or for good. */
+/** What stops the agent, for a while or for good, or takes it elsewhere. */
 export function DangerZone({ agent }: { agent: Agent }) {
   const isPaused = agent.status === 'paused'
+  const mayMove = may('moveAgent') && projects.value.length > 0
   const resuming = useAction(() => resume(agent))
   return (
     <>
@@ -39,6 +42,15 @@ export function DangerZone({ agent }: { agent: Agent }) {
             )}
           </div>
         )}
+        {mayMove && (
+          <div>
+            <p>
+              <b>Move to another project</b>
+              <span class="hint">With its versions, history, memory and schedules.</span>
+            </p>
+            <Button onClick={() => openDialog('move')}>Move …</Button>
+          </div>
+        )}
         {may('deleteAgent') && (
           <div>
             <p>
@@ -55,6 +67,7 @@ export function DangerZone({ agent }: { agent: Agent }) {
       {openedDialog() === 'pause' && may('updateAgent') && !isPaused && (
         <PauseDialog agent={agent} onClose={closeDialog} />
       )}
+      {openedDialog() === 'move' && mayMove && <MoveDialog agent={agent} onClose={closeDialog} />}
       {openedDialog() === 'delete' && may('deleteAgent') && (
         <Confirm
           title="Delete the agent"

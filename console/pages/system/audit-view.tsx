@@ -2,9 +2,10 @@ import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../sdk/client.ts'
 import { param } from '../../lib/location.ts'
 import { pageQuery } from '../../lib/page-query.ts'
+import { projects } from '../../lib/project.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { session } from '../../lib/session-state.ts'
+import { may, session } from '../../lib/session-state.ts'
 import { countText } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { List } from '../../ui/data/list.tsx'
@@ -62,7 +63,7 @@ export function AuditView() {
         <ChoiceFilter name="outcome" label="Outcome" all="Every outcome" choices={['success', 'started', 'refused']} />
         <TextFilter name="actor" label="Who (an id)" />
         <TextFilter name="action" label="What (an operation)" />
-        {session.value?.agent_id === null && <Verify />}
+        {session.value?.agent_id === null && may('getAuditHead') && projects.value.length === 0 && <Verify />}
       </div>
       <List of={entries} label="Audit log" columns={COLUMNS} keyOf={({ id }) => id} />
     </>

@@ -2,6 +2,7 @@ import type { OperationId } from '../../../sdk/call.ts'
 import type { Agent } from '../../../sdk/client.ts'
 import { resume } from '../../lib/agents/pause.ts'
 import { agentPath } from '../../lib/paths.ts'
+import { projects } from '../../lib/project.ts'
 import { recall } from '../../lib/resource-cache.ts'
 import { service } from '../../lib/service.ts'
 import { signOut } from '../../lib/session.ts'
@@ -28,6 +29,7 @@ const OF_AGENT: Opening[] = [
   { label: 'Deploy', icon: 'send', needs: 'createDeployment', to: 'deployments?open=deploy' },
   { label: 'Roll back', icon: 'undo', needs: 'rollbackDeployment', to: 'deployments?open=rollback' },
   { label: 'New schedule', icon: 'clock', needs: 'createSchedule', to: 'schedules?open=schedule' },
+  { label: 'Move to another project', icon: 'right', needs: 'moveAgent', to: 'settings?open=move' },
   { label: 'Delete agent', icon: 'close', needs: 'deleteAgent', to: 'settings?open=delete' },
 ]
 
@@ -41,9 +43,16 @@ export function serviceCommands(): Target[] {
   ]
 }
 
+/** A service that uses no projects does not speak of them, so this is offered to those who look for it only. */
+export function projectCommands(): Target[] {
+  if (!may('createProject')) return []
+  return [{ id: 'New project', label: 'New project', icon: 'plus', to: '/projects?open=project' }]
+}
+
 /** What can be done with one agent. */
 export function agentCommands(name: string): Target[] {
-  const opening = OF_AGENT.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => ({
+  const offered = OF_AGENT.filter(({ needs }) => may(needs) && (needs !== 'moveAgent' || projects.value.length > 0))
+  const opening = offered.map(({ label, icon, to }) => ({
     id: `${name} ${label}`,
     label: `${name} › ${label}`,
     icon,

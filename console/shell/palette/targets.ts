@@ -2,9 +2,9 @@ import { asLeft, here } from '../../lib/location.ts'
 import { agentPath, requestPath } from '../../lib/paths.ts'
 import { may } from '../../lib/session-state.ts'
 import { TABS } from '../../pages/agent/tabs.ts'
-import { ENTRIES } from '../../routes.ts'
+import { shownEntries } from '../../routes.ts'
 import type { IconName } from '../../ui/icon.tsx'
-import { agentCommands, serviceCommands, type Target } from './commands.ts'
+import { agentCommands, projectCommands, serviceCommands, type Target } from './commands.ts'
 
 const MOST = 12
 
@@ -27,7 +27,7 @@ export function findTargets(typed: string, agents: Iterable<string>): Target[] {
   const own = agentHere()
   if (!text) return [...(own ? agentCommands(own) : []), ...pages(), ...serviceCommands()].slice(0, MOST)
   const ofAgents = [...agents].flatMap((name) => [...pagesOfAgent(name), ...agentCommands(name)])
-  const all = [...pages(), ...ofAgents, ...serviceCommands()]
+  const all = [...pages(), ...ofAgents, ...serviceCommands(), ...projectCommands()]
   const matching = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
   // The agent that is open comes first. Then short labels, so that an agent stands before its tabs.
   const rank = ({ label }: Target) => label.length - (own && label.startsWith(`${own} ›`) ? 1_000 : 0)
@@ -41,7 +41,7 @@ function targetOfId(text: string): Target | undefined {
 }
 
 function pages(): Target[] {
-  return ENTRIES.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => ({
+  return shownEntries().map(({ label, icon, to }) => ({
     id: `page ${to}`,
     label,
     icon,

@@ -19,6 +19,8 @@ export type ConsoleSessions = {
     expires_at: number
     idle_seconds: number
     has_factor: boolean
+    /** What a key of all projects may choose from. */
+    projects: { id: string; name: string }[]
   }>
   /** When the actor's session ends if it is not used again. 0 if it has been ended. */
   validUntil(actor: Actor): Promise<number>

@@ -17,6 +17,7 @@ const PAGES = [
   'webhooks',
   'connections',
   'keys',
+  'projects',
   'system',
 ]
 const DEPTH = 4

@@ -112,6 +112,8 @@ class SessionPages {
       signed_in: true,
       ...described,
       permissions: actor.permissions,
+      reach: actor.reach,
+      project_id: actor.scope.project_id,
       agent_id: actor.scope.agent_id,
       user_id: actor.scope.user_id,
       mfa: { enrolled: has_factor, required_for: [...(this.#front.edge.gate().mfa ?? [])] },

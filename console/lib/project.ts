@@ -1,0 +1,83 @@
+import { batch, computed, effect } from '@preact/signals'
+import { forgetQueries, go, here, writeProject } from './location.ts'
+import { forgetAll } from './resource-cache.ts'
+import { beginSession, type NamedProject, session } from './session-state.ts'
+import { toast } from './toasts.ts'
+
+/** The project of the last visit, for an address that names none. */
+const STORED = 'project'
+
+/** What the reader may choose from. Empty where there is no choice: for keys of one project, or if there is one only. */
+export const projects = computed(() => {
+  const all = session.value?.projects ?? []
+  return all.length > 1 ? all : []
+})
+
+/** The project that the address names, else the default one. Undefined where there is no choice. */
+export const chosenProject = computed(() => found(projects.value) ?? projects.value[0])
+
+/** The project that requests have to name. Those without a name are for the default one. */
+export const namedProject = computed(() =>
+  chosenProject.value === projects.value[0] ? undefined : chosenProject.value?.name,
+)
+
+function found(among: NamedProject[], named = here.value.query.get('project')): NamedProject | undefined {
+  return among.find(({ id, name }) => id === named || name === named)
+}
+
+/** The address is the state: whatever changes it, the project follows, and the address always names it. */
+export function watchProject(): void {
+  let entered: string | undefined
+  effect(() => {
+    const now = session.value
+    if (!now) return
+    const named = here.value.query.get('project')
+    const chosen = chosenProject.value
+    if (entered !== chosen?.id) {
+      entered = chosen?.id
+      forgetAll()
+      forgetQueries()
+    }
+    if (named !== null && now.reach === 'service' && !found(now.projects)) sayGone(named)
+    const wanted = named === null ? (found(projects.value, localStorage.getItem(STORED)) ?? chosen) : chosen
+    if ((named ?? undefined) !== wanted?.name) writeProject(wanted?.name)
+    else if (chosen) localStorage.setItem(STORED, chosen.id)
+  })
+}
+
+function sayGone(name: string): void {
+  const { projects: left } = session.peek() ?? {}
+  toast(`The project ${name} is not there any more: you are in ${left?.[0]?.name} now`)
+  go('/', { replace: true })
+}
+
+/** The service says that the project of a request is not there any more. Requests that were sent together say it once. */
+export function leaveProject(id: string): void {
+  const gone = chosenProject.peek()
+  if (gone?.id !== id) return
+  dropProject(id)
+  sayGone(gone.name)
+}
+
+/** Takes a project out of the choice. A reader who is in it is in the default one then. */
+export function dropProject(id: string): void {
+  const now = session.peek()
+  if (!now) return
+  batch(() => {
+    if (chosenProject.peek()?.id === id) writeProject(now.projects[0]?.name)
+    beginSession({ ...now, projects: now.projects.filter((one) => one.id !== id) })
+  })
+}
+
+/** Puts a project into the choice, or gives it its new name. */
+export function keepProject({ id, name }: NamedProject): void {
+  const now = session.peek()
+  if (!now) return
+  const [first, ...others] = now.projects
+  const rest = [...others.filter((one) => one.id !== id), { id, name }]
+  batch(() => {
+    if (chosenProject.peek()?.id === id) writeProject(name)
+    if (!first || first.id === id) return
+    beginSession({ ...now, projects: [first, ...rest.toSorted((a, b) => (a.name < b.name ? -1 : 1))] })
+  })
+}

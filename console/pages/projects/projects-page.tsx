@@ -1,0 +1,144 @@
+import { useState } from 'preact/hooks'
+import type { Project } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
+import { pageQuery } from '../../lib/page-query.ts'
+import { chosenProject, dropProject } from '../../lib/project.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { countText } from '../../lib/text/format.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
+import { Confirm } from '../../ui/dialogs/confirm.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Page } from '../../ui/page.tsx'
+import { ProjectDialog } from './project-dialog.tsx'
+
+type Doing = { what: 'edit' | 'delete'; project: Project }
+
+/** All projects: made, changed, deleted, and opened by a click on their row. */
+export function ProjectsPage() {
+  const [doing, setDoing] = useState<Doing>()
+  const query = pageQuery(25, 'name')
+  const projects = useResource(`projects ${JSON.stringify(query)}`, (signal) =>
+    service.projects.list(query as { sort: 'name' }, { signal }),
+  )
+  const close = () => {
+    setDoing(undefined)
+    closeDialog()
+  }
+  if (!may('createProject')) return <Empty title="Projects are managed with a key of all projects" />
+  return (
+    <Page
+      title="Projects"
+      api={{ operation: 'listProjects', method: 'projects.list', query }}
+      actions={
+        <Button look="main" icon="plus" onClick={() => openDialog('project')}>
+          New project
+        </Button>
+      }
+    >
+      <p class="hint">
+        Agents, keys, webhooks, secrets and providers belong to one project, and nothing of it is seen from another.
+      </p>
+      <List
+        of={projects}
+        label="Projects"
+        columns={columnsOf(setDoing)}
+        keyOf={({ id }) => id}
+        sort={query.sort}
+        empty={<Empty title="No project on this page" />}
+      />
+      {(openedDialog() === 'project' || doing?.what === 'edit') && (
+        <ProjectDialog
+          key={doing?.project.id}
+          project={doing?.project}
+          onClose={close}
+          onSaved={(text) => {
+            toast(text)
+            projects.reload()
+          }}
+        />
+      )}
+      {doing?.what === 'delete' && <DeleteProject project={doing.project} onClose={close} onDone={projects.reload} />}
+    </Page>
+  )
+}
+
+const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
+  {
+    title: 'Project',
+    sort: 'name',
+    cell: ({ id, name }) => (
+      <>
+        <a href={href(`/?project=${encodeURIComponent(name)}`)}>{name}</a>
+        {id === chosenProject.value?.id && <span class="soft"> you are here</span>}
+      </>
+    ),
+  },
+  { title: 'Description', isWide: true, isExtra: true, cell: ({ description }) => description },
+  {
+    title: 'Requests a minute',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ limits: { requests_per_minute: most } }) => (most === null ? 'no limit' : countText(most)),
+  },
+  {
+    title: 'Created',
+    sort: 'created_at',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ created_at }) => <Ago time={created_at} />,
+  },
+  {
+    title: '',
+    isNumber: true,
+    cell: (project) => (
+      <span class="cell-actions">
+        <Button
+          look="quiet"
+          icon="edit"
+          label={`Change ${project.name}`}
+          onClick={() => setDoing({ what: 'edit', project })}
+        />
+        {!project.is_default && (
+          <Button
+            look="quiet"
+            icon="close"
+            label={`Delete ${project.name}`}
+            onClick={() => setDoing({ what: 'delete', project })}
+          />
+        )}
+      </span>
+    ),
+  },
+]
+
+type Deleting = { project: Project; onClose(): void; onDone(): void }
+
+function DeleteProject({ project: { id, name }, onClose, onDone }: Deleting) {
+  return (
+    <Confirm
+      title="Delete the project"
+      action="Delete project"
+      typed={name}
+      isDanger
+      onClose={onClose}
+      work={async () => {
+        await service.projects.delete(id, { name })
+        toast(`The project ${name} is deleted`)
+        dropProject(id)
+        onDone()
+      }}
+    >
+      <p>
+        What runs in <b>{name}</b> is cancelled. Its agents, keys, webhooks, secrets and providers are deleted with it,
+        and so are their logs, metrics and memory. This cannot be undone.
+      </p>
+    </Confirm>
+  )
+}

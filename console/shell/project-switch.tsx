@@ -1,0 +1,45 @@
+import { go, here } from '../lib/location.ts'
+import { chosenProject, projects } from '../lib/project.ts'
+import { serviceIn } from '../lib/service.ts'
+import type { NamedProject } from '../lib/session-state.ts'
+
+/** Chooses the project that the whole console shows. It is there only if there is a choice. */
+export function ProjectSwitch() {
+  const chosen = chosenProject.value
+  if (!chosen) return null
+  const choose = async (select: HTMLSelectElement) => {
+    const project = projects.value.find(({ id }) => id === select.value) ?? chosen
+    go(`${await placeIn(project)}?project=${encodeURIComponent(project.name)}`)
+    // The reader may have stayed, because of changes that are not saved.
+    select.value = chosenProject.peek()?.id ?? ''
+  }
+  return (
+    <select
+      class="project-switch"
+      aria-label="Project"
+      value={chosen.id}
+      onChange={({ currentTarget }) => void choose(currentTarget)}
+    >
+      {projects.value.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** The page that is open, if the project has it: lists, and an agent of the same name. Else the overview. */
+async function placeIn({ id }: NamedProject): Promise<string> {
+  const { path } = here.peek()
+  const [, first, thing] = path.split('/')
+  if (!thing) return path
+  if (first !== 'agents') return '/'
+  const isThere = await serviceIn(id)
+    .agents.get(decodeURIComponent(thing))
+    .then(
+      () => true,
+      () => false,
+    )
+  return isThere ? path : '/'
+}

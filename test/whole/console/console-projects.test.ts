@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { untilHolds } from '../../support/running/until.ts'
+import { inProject, type Service } from '../../support/service/service.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
+
+inConsole('projects in the console', (visit, service) => {
+  const shop = () => inProject(service(), 'shop')
+  const asked = async (project: Service, agent: string, message: string) => {
+    const { status, text } = await project.call('POST', `/v1/agents/${agent}/invoke`, { body: { message } })
+    assert.equal(status, 200, text)
+  }
+  before(async () => {
+    await newProject(service(), 'shop', { description: 'Sells rope', limits: { requests_per_minute: 6_000 } })
+    await createAgent(service(), 'twin', { description: 'of the harbour' })
+    await createAgent(shop(), 'twin', { description: 'of the shop' })
+    await createAgent(service(), 'pilot')
+    await createAgent(shop(), 'clerk')
+    await asked(service(), 'twin', 'said in the harbour')
+    await asked(shop(), 'twin', 'said in the shop')
+  })
+
+  test('one is chosen: every page shows its own, and goes on with it after a reload and in a link', async () => {
+    const { page, context, expect, leave } = await visit('/')
+    const sent = headersOf(page)
+    await page.getByRole('link', { name: 'pilot' }).waitFor()
+    assert.equal(await switcher(page).inputValue(), 'prj_default')
+    await switcher(page).selectOption('shop')
+    await page.getByRole('link', { name: 'clerk' }).waitFor()
+    assert.equal(await page.getByRole('link', { name: 'pilot' }).count(), 0)
+    assert.equal(new URL(page.url()).search, '?project=shop')
+
+    await page.reload()
+    await page.getByRole('link', { name: 'clerk' }).waitFor()
+    await page.getByRole('link', { name: 'Activity' }).click()
+    await page.getByText('said in the shop').waitFor()
+    assert.equal(await page.getByText('said in the harbour').count(), 0)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: /any id/ }).fill('clerk')
+    await page.getByRole('option', { name: 'clerk agent' }).click()
+    await page.getByRole('heading', { name: 'clerk' }).waitFor()
+    await page.getByLabel('Message').fill('Ahoy, clerk')
+    await page.keyboard.press('Enter')
+    await page.getByText('Ahoy, clerk').nth(1).waitFor()
+    assert.equal(sent.at(-1), await idOf(service(), 'shop'))
+
+    // What a colleague opens, who was never here.
+    const other = await visit(new URL(page.url()).pathname + new URL(page.url()).search)
+    await other.page.getByRole('heading', { name: 'clerk' }).waitFor()
+    assert.equal(await switcher(other.page).inputValue(), await idOf(service(), 'shop'))
+    await other.leave()
+
+    // Without a name in the address, it is the one of the last visit.
+    const tab = await context.newPage()
+    await tab.goto(service().url)
+    await tab.getByRole('link', { name: 'clerk' }).waitFor()
+    await tab.close()
+
+    // The agent is not in the other one.
+    expect(/404/)
+    await switcher(page).selectOption('default')
+    await page.getByRole('link', { name: 'pilot' }).waitFor()
+    assert.equal(new URL(page.url()).search, '?project=default')
+    await page.goBack()
+    await page.getByRole('heading', { name: 'clerk' }).waitFor()
+    assert.equal(await switcher(page).inputValue(), await idOf(service(), 'shop'))
+    await leave()
+  })
+
+  test('an agent of the same name is shown in its place, and snippets name the project', async () => {
+    const { page, leave } = await visit('/agents/twin/settings')
+    const description = page.getByLabel('Description', { exact: true })
+    await untilSays(description, 'of the harbour')
+    await switcher(page).selectOption('shop')
+    await untilSays(description, 'of the shop')
+    await page.getByRole('button', { name: 'API', exact: true }).click()
+    await page.getByText("-H 'Moorage-Project: shop'").waitFor()
+    await page.getByRole('button', { name: 'TypeScript' }).click()
+    await page.getByText("project: 'shop'").waitFor()
+    await leave()
+  })
+
+  test('changes that are not saved are asked about before another project is shown', async () => {
+    const { page, expect, leave } = await visit('/agents/pilot/settings?project=default')
+    await page.getByLabel('Description', { exact: true }).fill('typed')
+    expect(/404/)
+    await switcher(page).selectOption('shop')
+    await page.getByRole('button', { name: 'Stay' }).click()
+    assert.equal(await switcher(page).inputValue(), 'prj_default')
+    await switcher(page).selectOption('shop')
+    await page.getByRole('button', { name: 'Discard them' }).click()
+    await page.getByRole('link', { name: 'clerk' }).waitFor()
+    assert.equal(await switcher(page).inputValue(), await idOf(service(), 'shop'))
+    await leave()
+  })
+
+  test('one is made, changed and deleted, with its name typed', async () => {
+    const { page, expect, leave } = await visit('/')
+    await page.getByRole('link', { name: 'Projects' }).click()
+    await page.getByRole('cell', { name: 'Sells rope' }).waitFor()
+    await page.getByRole('cell', { name: '6,000' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Delete default' }).count(), 0)
+    await checkAccess(page)
+
+    await page.getByRole('button', { name: 'New project' }).click()
+    const made = page.getByRole('dialog', { name: 'New project' })
+    await made.getByLabel('Name').fill('Not A Name')
+    await made.getByRole('button', { name: 'Create project' }).click()
+    await made.getByText('Name does not fit.').waitFor()
+    expect(/409/)
+    await made.getByLabel('Name').fill('shop')
+    await made.getByRole('button', { name: 'Create project' }).click()
+    await made.getByText('A project named "shop" exists already').waitFor()
+    await made.getByLabel('Name').fill('trial')
+    await made.getByLabel('Description').fill('For a week')
+    await made.getByLabel('Requests a minute').fill('60')
+    await made.getByRole('button', { name: 'Create project' }).click()
+    await page.getByText('The project trial is there').waitFor()
+    const stored = (await service().call('GET', '/v1/projects/trial')).body.data
+    assert.deepEqual([stored.description, stored.limits], ['For a week', { requests_per_minute: 60 }])
+
+    await page.getByRole('link', { name: 'trial' }).click()
+    await page.getByText('No agent yet').waitFor()
+    await page.getByRole('link', { name: 'Projects' }).click()
+    await page.getByText('you are here').waitFor()
+    await page.getByRole('button', { name: 'Change trial' }).click()
+    const changed = page.getByRole('dialog', { name: 'Change trial' })
+    await changed.getByLabel('Name').fill('test')
+    await changed.getByLabel('Requests a minute').fill('')
+    await changed.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The project test is changed').waitFor()
+    assert.deepEqual(await offered(page), ['default', 'shop', 'test'])
+    assert.equal(new URL(page.url()).searchParams.get('project'), 'test')
+
+    await page.getByRole('button', { name: 'Delete test' }).click()
+    const asking = page.getByRole('dialog', { name: 'Delete the project' })
+    assert.ok(await asking.getByRole('button', { name: 'Delete project' }).isDisabled())
+    await asking.getByLabel('Type test to go on').fill('test')
+    await asking.getByRole('button', { name: 'Delete project' }).click()
+    await page.getByText('The project test is deleted').waitFor()
+    assert.deepEqual(await offered(page), ['default', 'shop'])
+    assert.equal(await switcher(page).inputValue(), 'prj_default')
+    await leave()
+  })
+
+  test('one that is gone is told once, and the console goes on in the default one', async () => {
+    await newProject(service(), 'brief')
+    const { page, expect, leave } = await visit('/activity?project=brief')
+    await page.getByRole('heading', { name: 'Activity' }).waitFor()
+    await service().call('DELETE', '/v1/projects/brief?name=brief')
+    expect(/400/)
+    await page.getByRole('link', { name: 'Agents' }).click()
+    await page.getByText('The project brief is not there any more: you are in default now').waitFor()
+    await page.getByRole('link', { name: 'pilot' }).waitFor()
+    assert.deepEqual(await offered(page), ['default', 'shop'])
+    await page.goto(`${service().url}/agents/nowhere?project=brief`)
+    await page.getByText('The project brief is not there any more').waitFor()
+    await page.getByRole('link', { name: 'pilot' }).waitFor()
+    await page.reload()
+    await page.getByRole('link', { name: 'pilot' }).waitFor()
+    assert.equal(await page.getByText('is not there any more').count(), 0)
+    await leave()
+  })
+
+  test('an agent moves, unless its name is taken there', async () => {
+    const { page, expect, leave } = await visit('/agents/twin/settings?project=default&open=move')
+    const dialog = page.getByRole('dialog', { name: 'Move to another project' })
+    expect(/409/)
+    await dialog.getByRole('button', { name: 'Move agent' }).click()
+    await dialog.getByText('The project has an agent named "twin" already').waitFor()
+    await page.goto(`${service().url}/agents/pilot/settings?project=default`)
+    await page.getByRole('button', { name: 'Move …' }).click()
+    await dialog.getByLabel('Project').selectOption('shop')
+    await dialog.getByRole('button', { name: 'Move agent' }).click()
+    await page.getByText('pilot is in shop now').waitFor()
+    await page.getByRole('heading', { name: 'pilot' }).waitFor()
+    assert.equal(await switcher(page).inputValue(), await idOf(service(), 'shop'))
+    assert.equal((await shop().call('GET', '/v1/agents/pilot')).status, 200)
+    assert.equal((await service().call('GET', '/v1/agents/pilot')).status, 404)
+    await leave()
+  })
+
+  test('a key is for the project that is open, or for all of them', async () => {
+    const { page, leave } = await visit('/keys?project=shop')
+    const create = async (name: string, isForAll: boolean) => {
+      await page.getByRole('button', { name: 'New key' }).click()
+      await page.getByLabel('Name').fill(name)
+      await page.getByText('Without this it works in shop only').waitFor()
+      await page.getByLabel('All projects').setChecked(isForAll)
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByLabel('I have stored it').check()
+      await page.getByRole('button', { name: 'Done' }).click()
+      await page.getByRole('heading', { name, exact: true }).waitFor()
+      await page.getByText(isForAll ? 'all projects' : 'shop', { exact: true }).waitFor()
+      await page.getByRole('link', { name: 'Keys' }).first().click()
+    }
+    await create('of the shop', false)
+    await create('of all', true)
+    const row = (name: string) => page.getByRole('row', { name })
+    await row('of all').getByRole('cell', { name: 'all projects' }).waitFor()
+    await row('of the shop').getByRole('cell', { name: 'every agent' }).waitFor()
+    await leave()
+  })
+
+  test('a key of one project sees no switcher, no projects and nothing that is refused', async () => {
+    const { secret } = await createKey(shop(), { role: 'admin' })
+    const { page, go, settled, leave } = await visit('/?project=default', { key: secret })
+    await page.getByRole('link', { name: 'clerk' }).waitFor()
+    for (const path of ['/', '/agents/clerk/settings', '/keys?open=key', '/system', '/system?view=sessions']) {
+      await go(path)
+      await settled()
+      assert.equal(await page.locator('.failure').count(), 0, path)
+      assert.doesNotMatch(await page.locator('body').innerText(), /project/i, path)
+      assert.equal(new URL(page.url()).searchParams.get('project'), null)
+    }
+    await go('/projects')
+    await page.getByText('Projects are managed with a key of all projects').waitFor()
+    await leave()
+  })
+})
+
+inConsole('the console of a service without projects', (visit, service) => {
+  test('has no word of them, until one is made', async () => {
+    await createAgent(service(), 'alone')
+    const { page, go, settled, leave } = await visit('/')
+    const sent = headersOf(page)
+    for (const path of ['/', '/agents/alone/settings', '/keys?open=key', '/keys', '/system', '/activity']) {
+      await go(path)
+      await settled()
+      assert.doesNotMatch(await page.locator('body').innerText(), /projects?\b/i, path)
+      assert.equal(new URL(page.url()).searchParams.get('project'), null)
+    }
+    assert.deepEqual([...new Set(sent)], [undefined])
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: /any id/ }).fill('new project')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Name').fill('second')
+    await page.getByRole('button', { name: 'Create project' }).click()
+    await page.getByText('The project second is there').waitFor()
+    assert.deepEqual(await offered(page), ['default', 'second'])
+    await page.getByRole('row', { name: 'second' }).waitFor()
+    await leave()
+  })
+})
+
+const switcher = (page: Page) => page.getByRole('combobox', { name: 'Project', exact: true })
+
+const offered = (page: Page) => switcher(page).locator('option').allTextContents()
+
+/** Which project each request to the API names, from now on. */
+function headersOf(page: Page): (string | undefined)[] {
+  const sent: (string | undefined)[] = []
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname.startsWith('/v1/')) sent.push(request.headers()['moorage-project'])
+  })
+  return sent
+}
+
+async function newProject(service: Service, name: string, more: object = {}): Promise<void> {
+  const { status, text } = await service.call('POST', '/v1/projects', { body: { name, ...more } })
+  assert.equal(status, 201, text)
+}
+
+async function idOf(service: Service, name: string): Promise<string> {
+  return (await service.call('GET', `/v1/projects/${name}`)).body.data.id
+}
+
+const untilSays = (field: Locator, value: string) =>
+  untilHolds(async () => assert.equal(await field.inputValue(), value))
