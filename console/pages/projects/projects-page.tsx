@@ -24,14 +24,21 @@ type Doing = { what: 'edit' | 'delete'; project: Project }
 export function ProjectsPage() {
   const [doing, setDoing] = useState<Doing>()
   const query = pageQuery(25, 'name')
-  const projects = useResource(`projects ${JSON.stringify(query)}`, (signal) =>
+  const isAllowed = may('createProject')
+  const projects = useResource(isAllowed ? `projects ${JSON.stringify(query)}` : undefined, (signal) =>
     service.projects.list(query as { sort: 'name' }, { signal }),
   )
   const close = () => {
     setDoing(undefined)
     closeDialog()
   }
-  if (!may('createProject')) return <Empty title="Projects are managed with a key of all projects" />
+  if (!isAllowed) {
+    return (
+      <Page title="Projects">
+        <Empty title="Projects are managed with a key of all projects" />
+      </Page>
+    )
+  }
   return (
     <Page
       title="Projects"
