@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { watchLocation } from './lib/location.ts'
-import { watchProject } from './lib/project.ts'
+import { watchProject } from './lib/projects/change-project.ts'
 import { loadSession } from './lib/session.ts'
 import { restoreTheme } from './lib/theme.ts'
 import { matchRoute } from './routes.ts'

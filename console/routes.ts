@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact'
 import type { OperationId } from '../sdk/call.ts'
-import { projects } from './lib/project.ts'
+import { projects } from './lib/projects/chosen-project.ts'
 import { may } from './lib/session-state.ts'
 import type { IconName } from './ui/icon.tsx'
 

@@ -1,7 +1,8 @@
 import { type Client, createClient } from '../../sdk/client.ts'
 import { BASE } from './base.ts'
 import { askForCode } from './one-time-code.ts'
-import { chosenProject, leaveProject } from './project.ts'
+import { leaveProject } from './projects/change-project.ts'
+import { chosenProject } from './projects/chosen-project.ts'
 import { endSession } from './session-state.ts'
 
 /** The service takes a browser's session only with this header, which no other site can send. */

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
-import { chosenProject } from './project.ts'
+import { chosenProject } from './projects/chosen-project.ts'
 import { useResource } from './resource.ts'
 import { service } from './service.ts'
 import { may } from './session-state.ts'

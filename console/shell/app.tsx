@@ -1,4 +1,4 @@
-import { chosenProject } from '../lib/project.ts'
+import { chosenProject } from '../lib/projects/chosen-project.ts'
 import { state } from '../lib/session-state.ts'
 import { CodeDialog } from '../ui/dialogs/code-dialog.tsx'
 import { Toasts } from '../ui/dialogs/toasts.tsx'

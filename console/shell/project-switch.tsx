@@ -1,7 +1,8 @@
 import { go, here } from '../lib/location.ts'
-import { chosenProject, projects } from '../lib/project.ts'
+import { chosenProject, projects } from '../lib/projects/chosen-project.ts'
 import { serviceIn } from '../lib/service.ts'
 import type { NamedProject } from '../lib/session-state.ts'
+import { matchRoute } from '../routes.ts'
 
 /** Chooses the project that the whole console shows. It is there only if there is a choice. */
 export function ProjectSwitch() {
@@ -32,11 +33,11 @@ export function ProjectSwitch() {
 /** The page that is open, if the project has it: lists, and an agent of the same name. Else the overview. */
 async function placeIn({ id }: NamedProject): Promise<string> {
   const { path } = here.peek()
-  const [, first, thing] = path.split('/')
-  if (!thing) return path
-  if (first !== 'agents') return '/'
+  const { params = {} } = matchRoute(path) ?? {}
+  if (Object.keys(params).length === 0) return path
+  if (!params['agent']) return '/'
   const isThere = await serviceIn(id)
-    .agents.get(decodeURIComponent(thing))
+    .agents.get(params['agent'])
     .then(
       () => true,
       () => false,

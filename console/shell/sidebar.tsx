@@ -1,4 +1,4 @@
-import { BASE, href } from '../lib/base.ts'
+import { href } from '../lib/base.ts'
 import { asLeft, here } from '../lib/location.ts'
 import { signOut } from '../lib/session.ts'
 import { session } from '../lib/session-state.ts'
@@ -38,7 +38,7 @@ export function Sidebar() {
             {to === '/approvals' && waiting > 0 && <Badge count={waiting} />}
           </a>
         ))}
-        <a href={`${BASE.pathname}docs`}>
+        <a href={href('/docs')}>
           <Icon name="docs" />
           <span>API docs</span>
         </a>

@@ -1,7 +1,7 @@
 import { useId, useState } from 'preact/hooks'
 import { routes } from '../../sdk/api.ts'
-import { BASE } from '../lib/base.ts'
-import { namedProject } from '../lib/project.ts'
+import { BASE, href } from '../lib/base.ts'
+import { namedProject } from '../lib/projects/chosen-project.ts'
 import { Snippet } from './copy.tsx'
 import { Segments } from './forms/field.tsx'
 import { Icon } from './icon.tsx'
@@ -40,7 +40,7 @@ export function ApiCall({ request }: { request: ApiRequest }) {
         />
         <Snippet label="request" text={language === 'curl' ? asCurl(request) : asTypeScript(request)} />
         <p class="hint">
-          <a href={`${BASE.pathname}docs#${request.operation}`}>{request.operation}</a> in the API reference
+          <a href={`${href('/docs')}#${request.operation}`}>{request.operation}</a> in the API reference
         </p>
       </div>
     </>

@@ -3,6 +3,7 @@ import { BASE, href } from '../../lib/base.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { agentPath } from '../../lib/paths.ts'
+import { namedProject } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -85,7 +86,7 @@ function NoAgents() {
       <p>An agent answers messages under a name. Make one with the button above, or in a terminal:</p>
       <Snippet
         label="commands"
-        text={`moorage init hello\nmoorage deploy v1\nmoorage invoke hello "Ahoy!" --url ${BASE.href.replace(/\/$/, '')}`}
+        text={`${namedProject.value ? `export MOORAGE_PROJECT=${namedProject.value}\n` : ''}moorage init hello\nmoorage deploy v1\nmoorage invoke hello "Ahoy!" --url ${BASE.href.replace(/\/$/, '')}`}
       />
     </Empty>
   )

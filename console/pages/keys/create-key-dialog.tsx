@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret, Self } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
-import { chosenProject, projects } from '../../lib/project.ts'
+import { chosenProject, projects } from '../../lib/projects/chosen-project.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { countText } from '../../lib/text/format.ts'
@@ -101,7 +101,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
             </label>
             <p class={allError ? 'wrong' : 'hint'}>
               {allError ??
-                `It works in every project, those that come later too. Without this it works in ${chosenProject.value?.name} only.`}
+                `It works in every project, also in those that are made later. Without this, it works in ${chosenProject.value?.name} only.`}
             </p>
           </div>
         )}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
-import { projects } from '../../lib/project.ts'
+import { projects } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'

@@ -1,6 +1,6 @@
 import { type Signal, signal } from '@preact/signals'
 import { type Invocation, type InvocationEvent, type InvocationResult, MoorageError } from '../../../sdk/client.ts'
-import { chosenProject } from '../../lib/project.ts'
+import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { service } from '../../lib/service.ts'
 
 type ToolCall = { id: string; name: string; arguments: unknown; result?: string; error?: string }

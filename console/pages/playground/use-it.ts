@@ -1,6 +1,6 @@
 import type { Invoke } from '../../../sdk/client.ts'
 import { BASE } from '../../lib/base.ts'
-import { namedProject } from '../../lib/project.ts'
+import { namedProject } from '../../lib/projects/chosen-project.ts'
 import { asCurl, asTypeScript, literal } from '../../ui/api-call.tsx'
 
 /** The same call from elsewhere. */

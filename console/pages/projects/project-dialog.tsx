@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Project } from '../../../sdk/client.ts'
-import { keepProject } from '../../lib/project.ts'
+import { keepProject } from '../../lib/projects/change-project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { Button } from '../../ui/button.tsx'

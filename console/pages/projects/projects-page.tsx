@@ -3,7 +3,8 @@ import type { Project } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
-import { chosenProject, dropProject } from '../../lib/project.ts'
+import { dropProject } from '../../lib/projects/change-project.ts'
+import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -49,9 +50,11 @@ export function ProjectsPage() {
         </Button>
       }
     >
-      <p class="hint">
-        Agents, keys, webhooks, secrets and providers belong to one project, and nothing of it is seen from another.
-      </p>
+      <div class="filters">
+        <span class="hint">
+          Agents, keys, webhooks, secrets and providers belong to one project, and nothing of it is seen from another.
+        </span>
+      </div>
       <List
         of={projects}
         label="Projects"
@@ -99,7 +102,7 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
     sort: 'created_at',
     isNumber: true,
     isExtra: true,
-    cell: ({ created_at }) => <Ago time={created_at} />,
+    cell: ({ created_at, is_default }) => (is_default ? 'with the service' : <Ago time={created_at} />),
   },
   {
     title: '',

@@ -1,6 +1,12 @@
 // For whoever is signed in to the console: each operation that the key may call gets a form that sends it.
 const base = new URL('.', location.href)
-const HEADERS = { 'X-Moorage-Console': '1', Accept: 'application/json' }
+// The console leads here from the project that is open.
+const project = new URLSearchParams(location.search).get('project')
+const HEADERS = {
+  'X-Moorage-Console': '1',
+  Accept: 'application/json',
+  ...(project && { 'Moorage-Project': project }),
+}
 
 const { data: session } = await (await fetch(new URL('console/session', base), { headers: HEADERS })).json()
 if (session?.signed_in) for (const id of session.features) addForm(document.getElementById(id))

@@ -38,6 +38,7 @@ export const PAGES = [
   'secrets',
   'keys',
   'key',
+  'projects',
 ] as const
 
 const HOUR_MS = 3_600_000
@@ -155,6 +156,7 @@ export async function fillForConsole(
     connections: '/connections',
     secrets: '/connections?view=secrets',
     keys: '/keys',
+    projects: '/projects',
     key: `/keys/${key}`,
   }
 }

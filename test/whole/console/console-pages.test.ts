@@ -42,6 +42,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   secrets: 'SHOP_TOKEN',
   keys: 'shop backend',
   key: 'reports',
+  projects: 'with the service',
 }
 
 inConsole(

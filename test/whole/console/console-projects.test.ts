@@ -51,6 +51,13 @@ inConsole('projects in the console', (visit, service) => {
     // Streams too: each request names it.
     assert.deepEqual([...new Set(sent)], [await idOf(service(), 'shop')])
 
+    // In the API reference too.
+    await page.getByRole('link', { name: 'API docs' }).click()
+    await page.locator('#listAgents').getByRole('button', { name: 'Send' }).click()
+    await page.locator('#listAgents .answer', { hasText: '"of the shop"' }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'clerk' }).waitFor()
+
     // What a colleague opens, who was never here.
     const other = await visit(new URL(page.url()).pathname + new URL(page.url()).search)
     await other.page.getByRole('heading', { name: 'clerk' }).waitFor()
@@ -192,7 +199,7 @@ inConsole('projects in the console', (visit, service) => {
     const create = async (name: string, isForAll: boolean) => {
       await page.getByRole('button', { name: 'New key' }).click()
       await page.getByLabel('Name').fill(name)
-      await page.getByText('Without this it works in shop only').waitFor()
+      await page.getByText('Without this, it works in shop only').waitFor()
       await page.getByLabel('All projects').setChecked(isForAll)
       await page.getByRole('button', { name: 'Create key' }).click()
       await page.getByLabel('I have stored it').check()

@@ -1,29 +1,12 @@
-import { batch, computed, effect } from '@preact/signals'
-import { forgetQueries, go, here, writeProject } from './location.ts'
-import { forgetAll } from './resource-cache.ts'
-import { beginSession, type NamedProject, session } from './session-state.ts'
-import { toast } from './toasts.ts'
+import { batch, effect } from '@preact/signals'
+import { forgetQueries, go, here, writeProject } from '../location.ts'
+import { forgetAll } from '../resource-cache.ts'
+import { beginSession, type NamedProject, session } from '../session-state.ts'
+import { toast } from '../toasts.ts'
+import { chosenProject, findProject, projects } from './chosen-project.ts'
 
 /** The project of the last visit, for an address that names none. */
 const STORED = 'project'
-
-/** What the reader may choose from. Empty where there is no choice: for keys of one project, or if there is one only. */
-export const projects = computed(() => {
-  const all = session.value?.projects ?? []
-  return all.length > 1 ? all : []
-})
-
-/** The project that the address names, else the default one. Undefined where there is no choice. */
-export const chosenProject = computed(() => found(projects.value) ?? projects.value[0])
-
-/** The project that requests have to name. Those without a name are for the default one. */
-export const namedProject = computed(() =>
-  chosenProject.value === projects.value[0] ? undefined : chosenProject.value?.name,
-)
-
-function found(among: NamedProject[], named = here.value.query.get('project')): NamedProject | undefined {
-  return among.find(({ id, name }) => id === named || name === named)
-}
 
 /** The address is the state: whatever changes it, the project follows, and the address always names it. */
 export function watchProject(): void {
@@ -38,8 +21,8 @@ export function watchProject(): void {
       forgetAll()
       forgetQueries()
     }
-    if (named !== null && now.reach === 'service' && !found(now.projects)) sayGone(named)
-    const wanted = named === null ? (found(projects.value, localStorage.getItem(STORED)) ?? chosen) : chosen
+    if (named !== null && now.projects.length > 0 && !findProject(now.projects)) sayGone(named)
+    const wanted = named === null ? (findProject(projects.value, localStorage.getItem(STORED)) ?? chosen) : chosen
     if ((named ?? undefined) !== wanted?.name) writeProject(wanted?.name)
     else if (chosen) localStorage.setItem(STORED, chosen.id)
   })

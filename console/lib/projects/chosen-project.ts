@@ -1,0 +1,22 @@
+import { computed } from '@preact/signals'
+import { here } from '../location.ts'
+import { type NamedProject, session } from '../session-state.ts'
+
+/** What the reader may choose from. Empty where there is no choice: for keys of one project, or if there is one only. */
+export const projects = computed(() => {
+  const all = session.value?.projects ?? []
+  return all.length > 1 ? all : []
+})
+
+/** The project that the address names, else the default one. Undefined where there is no choice. */
+export const chosenProject = computed(() => findProject(projects.value) ?? projects.value[0])
+
+/** The project that requests have to name. Those without a name are for the default one. */
+export const namedProject = computed(() =>
+  chosenProject.value === projects.value[0] ? undefined : chosenProject.value?.name,
+)
+
+/** The one of this name or id. */
+export function findProject(among: NamedProject[], named = here.value.query.get('project')): NamedProject | undefined {
+  return among.find(({ id, name }) => id === named || name === named)
+}
