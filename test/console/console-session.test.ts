@@ -48,6 +48,21 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.deepEqual(again.body.data, body.data)
   })
 
+  test('a key of all projects is told which there are, the default one first, if it may read', async () => {
+    const { body } = await service().call('POST', '/v1/projects', { body: { name: 'annex' } })
+    const sessionOf = async (permissions: string[]) => {
+      const { tab } = await signedIn({ permissions, all_projects: true })
+      return (await tab.ask('GET', '/console/session')).body.data
+    }
+    const offered = [
+      { id: 'prj_default', name: 'default' },
+      { id: body.data.id, name: 'annex' },
+    ]
+    assert.partialDeepStrictEqual(await sessionOf(['read']), { reach: 'service', projects: offered })
+    assert.deepEqual((await sessionOf(['invoke'])).projects, [])
+    await service().call('DELETE', '/v1/projects/annex?name=annex')
+  })
+
   test('nobody is signed in: 200 that says so', async () => {
     const { status, body } = await newTab().ask('GET', '/console/session')
     assert.equal(status, 200)

@@ -54,7 +54,7 @@ inConsole('projects in the console', (visit, service) => {
     // In the API reference too.
     await page.getByRole('link', { name: 'API docs' }).click()
     await page.locator('#listAgents').getByRole('button', { name: 'Send' }).click()
-    await page.locator('#listAgents .answer', { hasText: '"of the shop"' }).waitFor()
+    await page.locator('#listAgents .send .answer', { hasText: '"clerk"' }).waitFor()
     await page.goBack()
     await page.getByRole('heading', { name: 'clerk' }).waitFor()
 
