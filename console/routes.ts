@@ -10,48 +10,32 @@ export type PageComponent = ComponentType<{ params: Params }>
 
 type Route = { path: string; load(): Promise<PageComponent> }
 
-/** Every page. Pages are loaded when one of their group is opened for the first time. */
+const pages = () => import('./pages/all-pages.ts')
+
+/** Every page. Most are loaded together, when one of them is opened for the first time. */
 const ROUTES: Route[] = [
   { path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
   { path: '/agents', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
-  { path: '/agents/:agent', load: async () => (await import('./pages/agent-pages.ts')).PlaygroundPage },
-  {
-    path: '/agents/:agent/deployments',
-    load: async () => (await import('./pages/agent-pages.ts')).DeploymentsPage,
-  },
-  { path: '/agents/:agent/logs', load: async () => (await import('./pages/agent-pages.ts')).LogsPage },
+  { path: '/agents/:agent', load: async () => (await pages()).PlaygroundPage },
+  { path: '/agents/:agent/deployments', load: async () => (await pages()).DeploymentsPage },
+  { path: '/agents/:agent/logs', load: async () => (await pages()).LogsPage },
   { path: '/agents/:agent/metrics', load: async () => (await import('./pages/metrics/metrics-page.tsx')).MetricsPage },
-  { path: '/agents/:agent/memory', load: async () => (await import('./pages/agent-pages.ts')).MemoryPage },
-  {
-    path: '/agents/:agent/settings',
-    load: async () => (await import('./pages/agent-pages.ts')).SettingsPage,
-  },
-  {
-    path: '/agents/:agent/schedules',
-    load: async () => (await import('./pages/agent-pages.ts')).SchedulesPage,
-  },
-  {
-    path: '/deployments/:deployment',
-    load: async () => (await import('./pages/agent-pages.ts')).DeploymentPage,
-  },
-  { path: '/activity', load: async () => (await import('./pages/service-pages.ts')).ActivityPage },
-  { path: '/activity/:request', load: async () => (await import('./pages/service-pages.ts')).RequestPage },
-  { path: '/approvals', load: async () => (await import('./pages/service-pages.ts')).ApprovalsPage },
-  { path: '/connections', load: async () => (await import('./pages/service-pages.ts')).ConnectionsPage },
-  { path: '/system', load: async () => (await import('./pages/service-pages.ts')).SystemPage },
-  { path: '/webhooks', load: async () => (await import('./pages/service-pages.ts')).WebhooksPage },
-  { path: '/webhooks/:webhook', load: async () => (await import('./pages/service-pages.ts')).WebhookPage },
-  {
-    path: '/webhooks/:webhook/:delivery',
-    load: async () => (await import('./pages/service-pages.ts')).DeliveryPage,
-  },
-  {
-    path: '/deliveries/:delivery',
-    load: async () => (await import('./pages/service-pages.ts')).FoundDeliveryPage,
-  },
-  { path: '/keys', load: async () => (await import('./pages/service-pages.ts')).KeysPage },
-  { path: '/projects', load: async () => (await import('./pages/service-pages.ts')).ProjectsPage },
-  { path: '/keys/:key', load: async () => (await import('./pages/service-pages.ts')).KeyPage },
+  { path: '/agents/:agent/memory', load: async () => (await pages()).MemoryPage },
+  { path: '/agents/:agent/settings', load: async () => (await pages()).SettingsPage },
+  { path: '/agents/:agent/schedules', load: async () => (await pages()).SchedulesPage },
+  { path: '/deployments/:deployment', load: async () => (await pages()).DeploymentPage },
+  { path: '/activity', load: async () => (await pages()).ActivityPage },
+  { path: '/activity/:request', load: async () => (await pages()).RequestPage },
+  { path: '/approvals', load: async () => (await pages()).ApprovalsPage },
+  { path: '/connections', load: async () => (await pages()).ConnectionsPage },
+  { path: '/system', load: async () => (await pages()).SystemPage },
+  { path: '/webhooks', load: async () => (await pages()).WebhooksPage },
+  { path: '/webhooks/:webhook', load: async () => (await pages()).WebhookPage },
+  { path: '/webhooks/:webhook/:delivery', load: async () => (await pages()).DeliveryPage },
+  { path: '/deliveries/:delivery', load: async () => (await pages()).FoundDeliveryPage },
+  { path: '/keys', load: async () => (await pages()).KeysPage },
+  { path: '/projects', load: async () => (await pages()).ProjectsPage },
+  { path: '/keys/:key', load: async () => (await pages()).KeyPage },
 ]
 
 type Entry = { label: string; icon: IconName; to: string; needs: OperationId }

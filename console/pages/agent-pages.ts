@@ -1,5 +1,4 @@
-// The tabs of an agent are loaded together: apart, what they share would be cut into many small files, a tenth
-// larger in all. Metrics are not among them, because they bring the charts.
+// The tabs of an agent.
 export { DeploymentPage } from './deployments/deployment-page.tsx'
 export { DeploymentsPage } from './deployments/deployments-page.tsx'
 export { LogsPage } from './logs/logs-page.tsx'

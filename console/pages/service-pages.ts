@@ -1,4 +1,4 @@
-// The pages of the service as a whole are loaded together, as the tabs of an agent are.
+// The pages of the service as a whole.
 export { ActivityPage } from './activity/activity-page.tsx'
 export { RequestPage } from './activity/request-page.tsx'
 export { ApprovalsPage } from './approvals/approvals-page.tsx'

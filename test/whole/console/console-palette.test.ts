@@ -95,7 +95,7 @@ inConsole('finding things in the console', (visit, service) => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    await page.route(/agent-pages/, async (route) => {
+    await page.route(/all-pages/, async (route) => {
       await held
       await route.continue()
     })
