@@ -52,7 +52,7 @@ export function watchLocation(isPage: (path: string) => boolean): void {
 export function go(to: string, { replace = false } = {}): void {
   const before = here.value.path
   if (isHeld(to.replace(/\?.*/, ''), to)) return
-  left.set(before, searchWithoutDialog())
+  left.set(before, searchToKeep())
   const url = new URL(inSameProject(to).slice(1), BASE)
   if (replace) window.history.replaceState(null, '', url)
   else window.history.pushState(null, '', url)
@@ -67,10 +67,13 @@ function isHeld(path: string, to: string): boolean {
   return true
 }
 
-/** A dialog is done with when its page is left: a tab that is found again does not open it again. */
-function searchWithoutDialog(): string {
+/**
+ * A dialog is done with when its page is left: a tab that is found again does not open it again. The project may have
+ * another name then.
+ */
+function searchToKeep(): string {
   const query = new URLSearchParams(here.value.query)
-  query.delete('open')
+  for (const name of ['open', 'project']) query.delete(name)
   return query.size ? `?${query}` : ''
 }
 

@@ -2,7 +2,7 @@ import { batch, effect } from '@preact/signals'
 import { forgetQueries, go, here, writeProject } from '../location.ts'
 import { forgetAll } from '../resource-cache.ts'
 import { beginSession, type NamedProject, session } from '../session-state.ts'
-import { toast } from '../toasts.ts'
+import { dismissToast, lastToast, toast } from '../toasts.ts'
 import { chosenProject, findProject, projects } from './chosen-project.ts'
 
 /** The project of the last visit, for an address that names none. */
@@ -20,6 +20,8 @@ export function watchProject(): void {
       entered = chosen?.id
       forgetAll()
       forgetQueries()
+      // It would be sent to the other project.
+      if (lastToast.peek()?.undo) dismissToast()
     }
     if (named !== null && now.projects.length > 0 && !findProject(now.projects)) sayGone(named)
     const wanted = named === null ? (findProject(projects.value, localStorage.getItem(STORED)) ?? chosen) : chosen
@@ -52,15 +54,14 @@ export function dropProject(id: string): void {
   })
 }
 
-/** Puts a project into the choice, or gives it its new name. */
+/** Puts a project into the choice, or gives it its new name. The default one is always there and keeps its name. */
 export function keepProject({ id, name }: NamedProject): void {
   const now = session.peek()
-  if (!now) return
-  const [first, ...others] = now.projects
+  const [first, ...others] = now?.projects ?? []
+  if (!now || !first || now.projects.some((one) => one.id === id && one.name === name)) return
   const rest = [...others.filter((one) => one.id !== id), { id, name }]
   batch(() => {
     if (chosenProject.peek()?.id === id) writeProject(name)
-    if (!first || first.id === id) return
     beginSession({ ...now, projects: [first, ...rest.toSorted((a, b) => (a.name < b.name ? -1 : 1))] })
   })
 }

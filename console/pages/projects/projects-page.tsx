@@ -1,9 +1,9 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Project } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
-import { dropProject } from '../../lib/projects/change-project.ts'
+import { dropProject, keepProject } from '../../lib/projects/change-project.ts'
 import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -29,6 +29,8 @@ export function ProjectsPage() {
   const projects = useResource(isAllowed ? `projects ${JSON.stringify(query)}` : undefined, (signal) =>
     service.projects.list(query as { sort: 'name' }, { signal }),
   )
+  // Others may have made or renamed some since this reader has signed in.
+  useEffect(() => projects.data?.data.forEach(keepProject), [projects.data])
   const close = () => {
     setDoing(undefined)
     closeDialog()

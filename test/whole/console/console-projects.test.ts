@@ -145,6 +145,10 @@ inConsole('projects in the console', (visit, service) => {
     await page.getByText('The project test is changed').waitFor()
     assert.deepEqual(await offered(page), ['default', 'shop', 'test'])
     assert.equal(new URL(page.url()).searchParams.get('project'), 'test')
+    await page.getByRole('link', { name: 'Agents' }).click()
+    await page.getByText('No agent yet').waitFor()
+    await page.getByRole('link', { name: 'Projects' }).click()
+    await page.getByText('you are here').waitFor()
 
     await page.getByRole('button', { name: 'Delete test' }).click()
     const asking = page.getByRole('dialog', { name: 'Delete the project' })
@@ -158,8 +162,14 @@ inConsole('projects in the console', (visit, service) => {
   })
 
   test('one that is gone is told once, and the console goes on in the default one', async () => {
+    const { page, expect, leave } = await visit('/activity')
+    await page.getByRole('heading', { name: 'Activity' }).waitFor()
+    // Made by another person: the list of projects shows it, and it can be opened.
     await newProject(service(), 'brief')
-    const { page, expect, leave } = await visit('/activity?project=brief')
+    await page.getByRole('link', { name: 'Projects' }).click()
+    await page.getByRole('link', { name: 'brief' }).click()
+    await page.getByText('No agent yet').waitFor()
+    await page.getByRole('link', { name: 'Activity' }).click()
     await page.getByRole('heading', { name: 'Activity' }).waitFor()
     await service().call('DELETE', '/v1/projects/brief?name=brief')
     expect(/400/)
