@@ -18,6 +18,7 @@ export function ProjectSwitch() {
     <select
       class="project-switch"
       aria-label="Project"
+      title={chosen.name}
       value={chosen.id}
       onChange={({ currentTarget }) => void choose(currentTarget)}
     >
