@@ -4,6 +4,7 @@ import * as agents from './agents/store.ts'
 import { hintOf } from './keys/key.ts'
 import * as keys from './keys/store.ts'
 import type { Parts } from './operation/parts.ts'
+import * as projects from './projects/store.ts'
 import { sha256 } from './security/digest.ts'
 import { newKey } from './security/key-format.ts'
 import { defaultRoles } from './security/permissions.ts'
@@ -23,6 +24,7 @@ export async function firstStart(parts: FirstParts): Promise<FirstStart> {
   return parts.storage.transaction(async (db) => {
     const { first } = await writeOnce(db, 'first_start', String(parts.now()))
     if (!first) return { adminKey: undefined }
+    await projects.begin(db, parts.now())
     await insertDemoAgent(db, parts)
     if ((await keys.count(db)) > 0) return { adminKey: undefined }
     const given = parts.config.bootstrapKey

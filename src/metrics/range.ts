@@ -2,7 +2,7 @@ import { invalid } from '../errors.ts'
 import { GRANULARITIES, type Granularity } from './metric.ts'
 
 export const MINUTE_MS = 60_000
-export const HOUR_MS = 60 * MINUTE_MS
+const HOUR_MS = 60 * MINUTE_MS
 const MAX_VALUES = 3000
 
 /** Minutes since the epoch, with `to` excluded. Both are multiples of `step`. */

@@ -39,7 +39,7 @@ export function requireFound<T extends Owned>(
   return found
 }
 
-export function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned, 'project_id'>): boolean {
+function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned, 'project_id'>): boolean {
   return project_id === null ? reach === 'service' : project_id === scope.project_id
 }
 

@@ -4,7 +4,7 @@ import { announce, type Database } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
-import type { ProjectsTable } from '../storage/tables/project-tables.ts'
+import { DEFAULT_PROJECT, type ProjectsTable } from '../storage/tables/project-tables.ts'
 import type { Project } from './project.ts'
 
 /** Finds a project by id or name. */
@@ -49,6 +49,12 @@ export async function count(db: Database): Promise<number> {
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
   return Number(total)
+}
+
+/** The tables were made with the default project, at a time that they do not know. */
+export async function begin(db: Database, time: number): Promise<void> {
+  const times = { created_at: time, updated_at: time }
+  await db.updateTable('projects').set(times).where('id', '=', DEFAULT_PROJECT).execute()
 }
 
 export async function insert(db: Database, project: Project): Promise<void> {

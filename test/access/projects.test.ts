@@ -10,18 +10,15 @@ onBothEngines(
   (service) => {
     test('a service that uses none has one, which nobody need name', async () => {
       const { body } = await service().call('GET', '/v1/projects')
-      assert.deepEqual(
-        body.data.map(({ created_at: _, updated_at: __, ...project }: Record<string, unknown>) => project),
-        [
-          {
-            id: 'prj_default',
-            name: 'default',
-            description: null,
-            limits: { requests_per_minute: null },
-            is_default: true,
-          },
-        ],
-      )
+      assert.equal(body.pagination.total, 1)
+      assert.ok(Math.abs(Date.parse(body.data[0].created_at) - Date.now()) < 3_600_000, body.data[0].created_at)
+      assert.partialDeepStrictEqual(body.data[0], {
+        id: 'prj_default',
+        name: 'default',
+        description: null,
+        limits: { requests_per_minute: null },
+        is_default: true,
+      })
       const named = await inProject(service(), 'default').call('GET', '/v1/agents')
       assert.deepEqual(namesOf(named), namesOf(await service().call('GET', '/v1/agents')))
     })
