@@ -134,6 +134,7 @@ const DOCS = [
   'docs/runs.md',
   'docs/approvals.md',
   'docs/team.md',
+  'docs/projects.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/schedules.md',
