@@ -18,6 +18,7 @@ export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  projectOf(agent_id: string): Promise<string | undefined>
   findProject: FindProject
   mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
@@ -47,6 +48,9 @@ export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): 
     async findAgent(project_id, ref) {
       const agent = await agents.findKnownIn(project_id, ref, parts)
       return agent && gates.foundOf(agent)
+    },
+    async projectOf(agent_id) {
+      return (await agents.findKnown(agent_id, parts))?.project_id
     },
     findProject: (ref) => projects.findKnown(ref, parts),
     // Answered from memory, because a client that has shown no valid token must not cause a query.

@@ -6,17 +6,17 @@ type Named<Field extends string> = { [F in Field as `${F}_name`]: string | null 
 
 /**
  * Adds the names of keys to items that have their ids: `created_by` gets `created_by_name` beside it. The name is null if
- * it was no key, or if the key is gone. A token that speaks for one user is told no names.
+ * it was no key, if the key is gone, or if it is one of another project. A token that speaks for one user is told no names.
  */
 export async function withKeyNames<Field extends string, Item extends { [F in Field]: string | null }>(
   db: Database,
-  { scope }: Pick<Actor, 'scope'>,
+  { scope, reach }: Pick<Actor, 'scope' | 'reach'>,
   items: readonly Item[],
   fields: readonly Field[],
 ): Promise<(Item & Named<Field>)[]> {
   const ids = new Set(scope.user_id === null ? items.flatMap((item) => fields.map((field) => item[field])) : [])
   ids.delete(null as never)
-  const names = await listNames(db, [...ids] as string[])
+  const names = await listNames(db, [...ids] as string[], { project_id: scope.project_id, reach })
   return items.map((item) => {
     const named = fields.map((field) => [`${field}_name`, names.get(item[field] ?? '') ?? null])
     return { ...item, ...(Object.fromEntries(named) as Named<Field>) }
@@ -26,7 +26,7 @@ export async function withKeyNames<Field extends string, Item extends { [F in Fi
 /** The same for one item. */
 export async function withKeyName<Field extends string, Item extends { [F in Field]: string | null }>(
   db: Database,
-  actor: Pick<Actor, 'scope'>,
+  actor: Pick<Actor, 'scope' | 'reach'>,
   item: Item,
   fields: readonly Field[],
 ): Promise<Item & Named<Field>> {

@@ -5,6 +5,7 @@ import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { Key } from './key.ts'
 
 type KeyRow = Omit<Key, 'permissions'> & { permissions: string }
@@ -38,11 +39,17 @@ export async function get(db: Database, id: string): Promise<Key> {
   return key
 }
 
-/** The names of those of the ids that are keys. */
-export async function listNames(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+/** The names of those of the ids that are keys of the project. Keys of all projects are named in the default one. */
+export async function listNames(
+  db: Database,
+  ids: readonly string[],
+  { project_id, reach }: { project_id: string; reach: KeyFilter['reach'] },
+): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
-  const rows = await db.selectFrom('keys').select(['id', 'name']).where('id', 'in', ids).execute()
-  return new Map(rows.map(({ id, name }) => [id, name]))
+  const rows = await db.selectFrom('keys').select(['id', 'name', 'project_id']).where('id', 'in', ids).execute()
+  const knowsFree = reach === 'service' || project_id === DEFAULT_PROJECT
+  const known = rows.filter((key) => (key.project_id === null ? knowsFree : key.project_id === project_id))
+  return new Map(known.map(({ id, name }) => [id, name]))
 }
 
 /** Locks the key, if it exists, until the transaction ends, so that its secret is replaced once at a time. */

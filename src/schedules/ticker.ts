@@ -1,3 +1,4 @@
+import type { Agent } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { isBusy } from '../invocations/find-invocations.ts'
 import { enqueueRun } from '../invocations/queue/enqueue.ts'
@@ -97,7 +98,7 @@ export class Ticker {
     const { after, runs_for, told } = await decideTick(due, {
       now: now(),
       times: await timesOf(due),
-      key: await this.#keyOf(due),
+      key: await this.#keyOf(due, agent),
       isAgentPaused: agent.status === 'paused',
       isBusy: due.overlap === 'skip' && (await isBusy(storage.db, agent.seq, due.id)),
     })
@@ -112,12 +113,16 @@ export class Ticker {
     return { after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, run, entries }
   }
 
-  /** A schedule runs with the rights of the key that changed it last, and stops when that key does. */
-  async #keyOf({ updated_by }: Due): Promise<'active' | 'revoked' | 'expired'> {
+  /**
+   * A schedule runs with the rights of the key that changed it last, and stops when that key does, or when its agent
+   * moves to a project where that key may do nothing.
+   */
+  async #keyOf({ updated_by }: Due, { project_id }: Agent): Promise<'active' | 'revoked' | 'expired'> {
     if (updated_by === LOCAL) return 'active'
     const { now, storage } = this.#parts
     const key = await keys.find(storage.db, updated_by)
-    return key ? statusOf(key, now()) : 'revoked'
+    const isElsewhere = (key?.project_id ?? project_id) !== project_id
+    return key && !isElsewhere ? statusOf(key, now()) : 'revoked'
   }
 }
 

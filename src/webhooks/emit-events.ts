@@ -1,3 +1,4 @@
+import * as agents from '../agents/store.ts'
 import type { Events, EventType, NewEvent } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import { formatTime } from '../lib/time.ts'
@@ -42,6 +43,9 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
     }
   }
 
+  /** The agent of a long run may have moved since it began. */
+  const projectNow = async ({ agent_id, project_id }: NewEvent) =>
+    (agent_id !== null && (await agents.findKnown(agent_id, { memo, storage }))?.project_id) || project_id
   const rows = (event: NewEvent, webhook_ids: readonly string[]): Write[] =>
     webhook_ids.length === 0 ? [] : rowsOf(event, webhook_ids, newId)
   const insert = async (db: Database, writes: Write[]) => {
@@ -55,7 +59,10 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
       const subscribers = storage.hears()
         ? (known ?? (await (loading ?? load())))
         : byOwner(await webhooks.listSubscribers(storage.db))
-      const wanting = await listWanting(event, subscribers, (agent_id) => isKnownWithheld(agent_id, { memo, storage }))
+      const present = subscribers.size === 0 ? event : { ...event, project_id: await projectNow(event) }
+      const wanting = await listWanting(present, subscribers, (agent_id) =>
+        isKnownWithheld(agent_id, { memo, storage }),
+      )
       return rows(event, [...wanting, ...(await runsWithCallbacks.callbacksOf(event))])
     },
     wake(written) {
@@ -86,6 +93,7 @@ async function listWanting(
 ): Promise<string[]> {
   const wantingOf = (owner: string) =>
     (subscribers.get(owner) ?? [])
+      .filter((subscriber) => subscriber.project_id === project_id)
       .filter(({ events }) => events.includes(type) || events.includes('*'))
       .filter(({ until }) => until === null || until > time)
       .map(({ id }) => id)

@@ -24,6 +24,8 @@ export type Edge = {
   verifyToken: VerifyToken | undefined
   /** An agent of a project, by id or name. */
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  /** The project in which an agent is now. */
+  projectOf(agent_id: string): Promise<string | undefined>
   /** A project by id or name. */
   findProject: FindProject
   /** Whether some agent accepts tokens of this form. */

@@ -1,17 +1,18 @@
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
-import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
+import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
 import type { CallRequest, NamedCall, Rendered } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
 import { authenticator, validUntil } from './guards/authenticate.ts'
 import { authorise, authoriseNamed } from './guards/authorise.ts'
+import { hasMoved, inProject } from './guards/choose-project.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
 import { failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
 import { countRequest, takeFromGate, takeFromProject } from './guards/rate-limit.ts'
-import type { Arrived, Authorised, Known, PathParams } from './request.ts'
+import type { Arrived, Authorised, GuardedAgent, Known, PathParams } from './request.ts'
 import { runAuthorised } from './run-authorised.ts'
 
 /**
@@ -49,39 +50,71 @@ export function pipeline(edge: Edge): Pipeline {
     agentGates: async () => (await edge.guardedAgents()).map((agent) => agent.gate),
     now,
   })
+  const count = async (known: Known) => {
+    await countRequest(known, limiter, config.limits)
+    await takeFromProject(known, findProject, limiter)
+    await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
+  }
   return {
     async enter(arrived) {
       takeAddress(arrived)
       passGate(arrived, edge.gate(), now())
       await grantOrigin(arrived)
     },
-    authenticate: authenticator({
-      verifyKey,
-      verifyToken,
-      findAgent,
-      findProject,
-      mayBeOfAgent,
-      failures,
-      console: edge.console,
-      tier: config.limits.defaultTier,
-      bodyLimit: config.limits.body,
-      log,
-    }),
-    validUntil: (known) => validUntil(edge, known),
-    countFailure: (bucket) => failures.count(bucket),
-    async count(known) {
-      await countRequest(known, limiter, config.limits)
-      await takeFromProject(known, findProject, limiter)
-      await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
+    authenticate: inNamedProject(
+      edge,
+      count,
+      authenticator({
+        verifyKey,
+        verifyToken,
+        findAgent,
+        findProject,
+        mayBeOfAgent,
+        failures,
+        console: edge.console,
+        tier: config.limits.defaultTier,
+        bodyLimit: config.limits.body,
+        log,
+      }),
+    ),
+    async validUntil(known) {
+      const { agent_id } = known.arrived.trace
+      const isMoved = agent_id !== null && (await hasMoved(edge, known.actor, agent_id))
+      return isMoved ? 0 : validUntil(edge, known)
     },
+    countFailure: (bucket) => failures.count(bucket),
+    count,
     authorise: (known, operation, params) => authorise(edge, known, operation, params),
     authoriseNamed: (authorised, call) => authoriseNamed(edge, authorised, call),
     run: (authorised, wanted, channel) => runAuthorised(edge, authorised, wanted, channel),
   }
 }
 
+/** Works in the project that the request names. A request that names another than it may is counted like any other. */
+function inNamedProject(
+  { findProject }: Edge,
+  count: (known: Known) => Promise<void>,
+  identify: (arrived: Arrived) => Promise<Known>,
+) {
+  return async (arrived: Arrived): Promise<Known> => {
+    const known = await identify(arrived)
+    try {
+      const actor = await inProject(arrived, known.actor, findProject)
+      arrived.trace.actor = actor
+      return { arrived, actor }
+    } catch (error) {
+      await count(known)
+      throw error
+    }
+  }
+}
+
 /** Answered from memory, because a client that has shown no key yet must not cause a query. */
-async function findGates({ guardedAgents }: Edge, ref: string): Promise<Gate[]> {
+async function findGates({ guardedAgents }: Edge, ref: string) {
   const found = (await guardedAgents()).filter(({ id, name }) => id === ref || name === ref)
-  return found.map(({ gate }) => gate)
+  const isOwn = ({ id, project_id }: GuardedAgent) => id === ref || project_id === DEFAULT_PROJECT
+  return {
+    own: found.find(isOwn)?.gate,
+    namesakes: found.filter((agent) => !isOwn(agent)).map(({ gate }) => gate),
+  }
 }

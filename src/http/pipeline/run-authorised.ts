@@ -1,3 +1,4 @@
+import { notFound } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
@@ -8,6 +9,7 @@ import type { CallRequest, Rendered } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
 import type { Edge } from './edge.ts'
 import { enterAgent } from './guards/authorise.ts'
+import { hasMoved } from './guards/choose-project.ts'
 import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
 import { fingerprint } from './idempotency/repeatable.ts'
@@ -21,7 +23,9 @@ export async function runAuthorised(
   wanted: CallRequest,
   channel: ReplyChannel,
 ): Promise<Rendered> {
-  const { arrived, actor, operation, params } = authorised
+  const { arrived, actor, operation, params, agent: entered } = authorised
+  // The body may have taken long to come.
+  if (entered && (await hasMoved(edge, actor, entered.id))) throw notFound('Agent', entered.id)
   const { body, sent, idempotencyKey: key, writer } = wanted
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
   const early = operation.concerns && readInput(authorised, wanted)

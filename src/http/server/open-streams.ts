@@ -7,7 +7,7 @@ type OpenStream = Known & { response: ServerResponse; until: number }
 const LOOK_MS = 1_000
 
 /**
- * Ends the streams of keys, tokens and console sessions that are not valid any more. A stream may last for hours, and
+ * Ends the streams of keys, tokens and console sessions that are not valid any more, or whose agent has moved. A stream may last for hours, and
  * its key was checked before its body arrived.
  */
 export class OpenStreams {
@@ -20,11 +20,11 @@ export class OpenStreams {
     this.#validUntil = validUntil
     this.#parts = parts
     parts.storage.onChange((change, id) => {
-      if (change !== 'keys') return
+      if (change !== 'keys' && change !== 'agents') return
       for (const stream of this.#open) {
         const { id: key_id, scope, console_session } = stream.actor
-        // The keys of an agent end with the agent, which is announced under the agent's id.
-        const subjects = [undefined, key_id, console_session, scope.agent_id]
+        // The keys of an agent end with the agent, which is announced under the agent's id, as is its move.
+        const subjects = [undefined, key_id, console_session, scope.agent_id, stream.arrived.trace.agent_id]
         if (subjects.includes(id)) void this.#check(stream)
       }
     })

@@ -45,7 +45,8 @@ export const getListener = operation({
     { db, storage, memo, actor, now }: Needs<'db' | 'storage' | 'memo' | 'actor' | 'now'>,
   ) {
     const listener = await listeners.find(db, listener_id)
-    if (listener?.created_by !== actor.id || listener.expires_at <= now()) throw notFound('Listener', listener_id)
+    const isOwn = listener?.created_by === actor.id && listener.project_id === actor.scope.project_id
+    if (!isOwn || listener.expires_at <= now()) throw notFound('Listener', listener_id)
     await listeners.markReceived(db, listener_id, query.received ?? [], now())
     const { expires_at, ...rest } = { ...listener, ...(await prolonged()) }
 

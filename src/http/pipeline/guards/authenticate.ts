@@ -12,7 +12,7 @@ import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-ver
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Arrived, FoundAgent, Known } from '../request.ts'
 import { NamedAgents } from './agent-named.ts'
-import { type FindProject, inProject, projectMeant } from './choose-project.ts'
+import { type FindProject, projectMeant } from './choose-project.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
@@ -71,13 +71,11 @@ export function authenticator(credentials: Credentials) {
   }
 
   return async (arrived: Arrived): Promise<Known> => {
-    const found = await findActor(arrived)
-    if (!found) {
+    const actor = await findActor(arrived)
+    if (!actor) {
       await failures.count(addressBucket(arrived.address))
       throw unauthorized()
     }
-    arrived.trace.actor = found
-    const actor = await inProject(arrived, found, credentials.findProject)
     arrived.trace.actor = actor
     return { arrived, actor }
   }

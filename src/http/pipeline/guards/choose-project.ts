@@ -4,7 +4,7 @@ import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Arrived } from '../request.ts'
 
 /** What the pipeline needs to know of a project. */
-export type FoundProject = { id: string; limits: { requests_per_minute: number | null } }
+export type FoundProject = { id: string; name: string; limits: { requests_per_minute: number | null } }
 
 /** A project by id or name. Undefined if there is none. */
 export type FindProject = (ref: string) => Promise<FoundProject | undefined>
@@ -18,13 +18,23 @@ const HEADER = 'moorage-project'
 export async function inProject({ message }: Arrived, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[HEADER]
   if (ref === undefined) return actor
-  const project_id = (await findProject(String(ref)))?.id
   if (actor.reach === 'project') {
-    if (project_id !== actor.scope.project_id) throw forbidden('This key belongs to another project')
+    const own = await findProject(actor.scope.project_id)
+    if (ref !== own?.id && ref !== own?.name) throw forbidden('This key belongs to another project')
     return actor
   }
+  const project_id = (await findProject(String(ref)))?.id
   if (project_id === undefined) throw invalid({ field: 'Moorage-Project', error: 'no such project' })
   return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
+}
+
+/** Whether the agent that a request is about has moved to another project since it was let in. */
+export async function hasMoved(
+  { projectOf }: { projectOf(agent_id: string): Promise<string | undefined> },
+  { scope }: Actor,
+  agent_id: string,
+): Promise<boolean> {
+  return ((await projectOf(agent_id)) ?? scope.project_id) !== scope.project_id
 }
 
 /** The project that a request means of which it is not known yet who asks. */

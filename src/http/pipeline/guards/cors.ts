@@ -49,8 +49,11 @@ const BELOW_AGENT = /^\/v1\/agents\/([^/]+)/
 
 type Policies = {
   gate(): Gate
-  /** The own gates of the agents with this id or name: each project may have one. */
-  findGates(ref: string): Promise<readonly Gate[]>
+  /**
+   * The own gate of the agent with this id or, in the default project, this name; and those of agents with this name in
+   * other projects.
+   */
+  findGates(ref: string): Promise<{ own: Gate | undefined; namesakes: readonly Gate[] }>
   /** The gates of all agents that have one of their own. */
   agentGates(): Promise<readonly Gate[]>
   now(): number
@@ -63,9 +66,12 @@ type Policies = {
  */
 export function allowOrigin({ gate, findGates, agentGates, now }: Policies) {
   const grantBelow = async (arrived: Arrived, ref: string) => {
-    const own = (await findGates(ref)).filter(({ cors }) => cors !== undefined)
-    if (own.length === 0) return grant(arrived, gate().cors)
-    for (const each of own) if (!arrived.cors && passesGate(arrived, each, now())) grant(arrived, each.cors)
+    const { own, namesakes } = await findGates(ref)
+    if (!own?.cors) grant(arrived, gate().cors)
+    // It is not known yet in which project the client is, and no project may shut out the pages of another.
+    for (const each of own ? [own, ...namesakes] : namesakes) {
+      if (!arrived.cors && passesGate(arrived, each, now())) grant(arrived, each.cors)
+    }
   }
   // The agent is not known yet. A page that any of them lists may ask, and read a refusal; see `settleOrigin`.
   const grantAny = async (arrived: Arrived) => {
