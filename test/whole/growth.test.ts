@@ -139,6 +139,7 @@ const OTHERS = [
   'listKeys',
   'listWebhooks',
   'listCallbacks',
+  'listProjects',
   'listSecrets',
   'listProviders',
   'searchMemory',
@@ -382,9 +383,9 @@ async function fill(
     `insert into memories (id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at)
       select 'mem_' || (1000000 + i), ${seq}, case when i % 100 = 7 then 'fact' else 'turn' end, 'user', 'user-' || (i % 100),
       'session-' || (i / 20), 'm', '{}', 'm', 1, ${time} from ${rows}`,
-    `insert into audit_log (id, created_at, actor_kind, actor, action, agent_id, outcome, fields, times, request_id, seq)
+    `insert into audit_log (id, created_at, actor_kind, actor, action, project_id, agent_id, outcome, fields, times, request_id, seq)
       select ${idInSql(time, 'aud')}, ${time}, 'key', case i % 5 when 3 then 'busy' else 'key_' || (i % 100) end, case when i % 20 = 0 then 'createKey' else 'updateAgent' end,
-      'agt_' || (i % 100), case when i % 50 = 7 then 'refused' else 'success' end, '[]', 1, 'req_1', 1000000 + i from ${rows}`,
+      'prj_default', 'agt_' || (i % 100), case when i % 50 = 7 then 'refused' else 'success' end, '[]', 1, 'req_1', 1000000 + i from ${rows}`,
   ]
   await storage.transaction(async (db) => {
     for (const insert of inserts) await sql.raw(insert).execute(db)
