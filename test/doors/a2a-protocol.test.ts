@@ -105,7 +105,8 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     const tag = card.headers.get('etag') ?? ''
     assert.match(tag, /^"[0-9a-f]{64}"$/)
     assert.equal(card.headers.get('cache-control'), 'public, max-age=60')
-    assert.equal((await ask({}, service().admin)).headers.get('etag'), tag)
+    const { headers } = await ask({}, service().admin)
+    assert.deepEqual([headers.get('etag'), headers.get('cache-control')], [tag, 'private, max-age=60'])
     for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
       const kept = await ask({ 'If-None-Match': known })
       assert.deepEqual([kept.status, kept.text, kept.headers.get('etag')], [304, '', tag], known)

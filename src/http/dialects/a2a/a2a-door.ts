@@ -57,11 +57,11 @@ export async function serveA2a(
 /** A card that everybody may see may also be kept for a while, by every proxy on the way. */
 export function renderCard({ message }: Received, runner: CallRunner): Rendered {
   const body = JSON.stringify(AgentCard.toJSON(agentCard(runner)))
-  // With a key the same address may mean the agent of another project.
-  const isForEverybody = runner.agent?.isCardPublic && message.headers.authorization === undefined
-  if (!isForEverybody) return { status: 200, headers: {}, body }
+  if (!runner.agent?.isCardPublic) return { status: 200, headers: {}, body }
   const ETag = `"${sha256(body)}"`
-  const headers = { ETag, 'Cache-Control': `public, max-age=${CARD_SECONDS}` }
+  // With a key the same address may mean the agent of another project.
+  const who = message.headers.authorization === undefined ? 'public' : 'private'
+  const headers = { ETag, 'Cache-Control': `${who}, max-age=${CARD_SECONDS}` }
   return isUnchanged(message.headers['if-none-match'], ETag)
     ? { status: 304, headers, body: '' }
     : { status: 200, headers, body }
