@@ -96,7 +96,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('listitem').nth(4).waitFor()
     await dialog.getByRole('button', { name: 'Pause' }).click()
-    await dialog.getByText('None: it is paused').waitFor()
+    await dialog.getByText('None: the schedule is paused').waitFor()
     await dialog.getByRole('button', { name: 'Run now' }).click()
     await page.waitForURL(/\/activity\/req_/)
     await page.getByRole('heading', { name: /^req_/ }).waitFor()
