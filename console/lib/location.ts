@@ -87,7 +87,7 @@ export function forgetQueries(): void {
   left.clear()
 }
 
-/** Writes another project into the address, or removes it. It is no step that the reader goes back to. */
+/** Writes another project into the address, or removes it. The browser's Back button does not return to the old one. */
 export function writeProject(name: string | undefined): void {
   const url = new URL(window.location.href)
   if (name === undefined) url.searchParams.delete('project')

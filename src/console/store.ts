@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
-import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { ConsoleSession } from './console-session.ts'
 
@@ -47,10 +47,7 @@ export async function list(db: Database, query: PageQuery, filter: SessionFilter
         .as('sessions'),
     )
     .selectAll()
-    .where((session) => {
-      const inProject = session('project_id', '=', shown.project_id)
-      return reach === 'service' ? session.or([inProject, session('project_id', 'is', null)]) : inProject
-    })
+    .where(isKeyOf(sql.ref('project_id'), shown, reach))
     .where(isShown(db, sql.ref('agent_id'), shown))
   if (key_id !== undefined) select = select.where('key_id', '=', key_id)
   return page(db, select as never, query) as Promise<Page<ShownSession>>

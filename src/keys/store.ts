@@ -4,7 +4,7 @@ import { coversAll, defaultRoles } from '../security/permissions.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
-import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { Key } from './key.ts'
 
@@ -62,10 +62,7 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
   let select = db
     .selectFrom('keys')
     .selectAll()
-    .where((key) => {
-      const inProject = key('project_id', '=', filter.shown.project_id)
-      return filter.reach === 'service' ? key.or([inProject, key('project_id', 'is', null)]) : inProject
-    })
+    .where(isKeyOf(sql.ref('project_id'), filter.shown, filter.reach))
     .where(isShown(db, sql.ref('agent_id'), filter.shown))
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status === 'revoked') select = select.where('revoked_at', 'is not', null)

@@ -21,6 +21,11 @@ export type Actor = {
   by_previous_secret_until?: number
 }
 
+/** The same actor of the service, in the project that its request names. */
+export function workingIn(actor: Actor, project_id: string): Actor {
+  return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
+}
+
 export function requirePermission({ permissions }: Actor, permission: Permission): void {
   if (!covers(permissions, permission)) throw forbidden(`This key lacks the permission "${permission}"`)
 }

@@ -2,13 +2,13 @@ import { computed } from '@preact/signals'
 import { here } from '../location.ts'
 import { type NamedProject, session } from '../session-state.ts'
 
-/** What the reader may choose from. Empty where there is no choice: for keys of one project, or if there is one only. */
+/** The projects that the switcher offers. There are none for a key of one project, or if the service has only one. */
 export const projects = computed(() => {
   const all = session.value?.projects ?? []
   return all.length > 1 ? all : []
 })
 
-/** The project that the address names, else the default one. Undefined where there is no choice. */
+/** The project that the address names, else the default one. Undefined if the switcher offers none. */
 export const chosenProject = computed(() => findProject(projects.value) ?? projects.value[0])
 
 /** The project that requests have to name. Those without a name are for the default one. */

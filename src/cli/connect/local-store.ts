@@ -12,7 +12,7 @@ import { runOperation } from '../../http/pipeline/run-operation.ts'
 import { toApiError } from '../../http/pipeline/to-api-error.ts'
 import { Router } from '../../http/server/router.ts'
 import { createLog } from '../../lib/log.ts'
-import type { Actor } from '../../operation/actor.ts'
+import { type Actor, workingIn } from '../../operation/actor.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { PLAIN_REPLY } from '../../operation/reply-channel.ts'
 import { operations } from '../../operations.ts'
@@ -91,7 +91,7 @@ export function localFetch(parts: Parts): Fetch {
       if (!found) throw new ApiError('not_found', 'No such path')
       const { value: route, params } = found
       const named = new Headers(headers).get('moorage-project')
-      const actor = named === null ? local : await inProject(parts, local, named)
+      const actor = named === null ? local : workingIn(local, (await projects.get(parts.storage.db, named)).id)
       reply = await run(parts, route, { actor, request_id, path: pathname, params, query: search.slice(1), body })
     } catch (error) {
       reply = moorage.error(toApiError(error, parts.log, request_id), request_id)
@@ -144,11 +144,6 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
     closedAgents: async () => [],
   }
   return runOperation(parts, call, PLAIN_REPLY)
-}
-
-async function inProject({ storage }: Parts, actor: Actor, ref: string): Promise<Actor> {
-  const { id: project_id } = await projects.get(storage.db, ref)
-  return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
 }
 
 /** A person who may open the store may do everything. */

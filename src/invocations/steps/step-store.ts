@@ -57,18 +57,15 @@ export async function listKeptRows(db: Database, request_ids: readonly string[])
 }
 
 export function readKept(rows: readonly StepRow[]): KeptSteps {
-  return rows.reduce(withStep, NOTHING_KEPT)
-}
-
-function withStep({ steps, definition }: KeptSteps, row: StepRow): KeptSteps {
-  const { request_id: id, position, kind, attempt, started_at, finished_at } = row
-  const json = jsonOf('step of', { ...row, id })
-  const step = { kind, attempt, started_at, finished_at, ...json<object>('content') } as Step
-  return {
-    steps: [...steps, step],
-    definition: row.definition === null ? definition : readDefinition(json('definition')),
-    nextPosition: position + 1,
+  const kept: KeptSteps = { ...NOTHING_KEPT, steps: [] }
+  for (const row of rows) {
+    const { request_id: id, position, kind, attempt, started_at, finished_at } = row
+    const json = jsonOf('step of', { ...row, id })
+    kept.steps.push({ kind, attempt, started_at, finished_at, ...json<object>('content') } as Step)
+    kept.nextPosition = position + 1
+    if (row.definition !== null) kept.definition = readDefinition(json('definition'))
   }
+  return kept
 }
 
 /** Adds a step to a run that waits. The caller's transaction has locked the run. */

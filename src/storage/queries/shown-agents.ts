@@ -14,6 +14,16 @@ export function isShown(
   return except.length === 0 ? inScope : sql<SqlBool>`${inScope} and ${isNotIn(db, agent, except)}`
 }
 
+/** Whether a key is of the project. Keys of all projects have none, and are shown to those who work in all. */
+export function isKeyOf(
+  project: Expression<unknown>,
+  { project_id }: Pick<ShownAgents, 'project_id'>,
+  reach: 'project' | 'service',
+): Expression<SqlBool> {
+  const isOfProject = sql<SqlBool>`${project} = ${project_id}`
+  return reach === 'service' ? sql<SqlBool>`(${isOfProject} or ${project} is null)` : isOfProject
+}
+
 function isNotIn(db: Database, agent: Expression<unknown>, ids: readonly string[]): Expression<SqlBool> {
   // The ids are one parameter, because both engines limit the number of parameters.
   const list =

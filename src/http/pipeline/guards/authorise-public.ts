@@ -10,8 +10,8 @@ import { countRequest } from './rate-limit.ts'
 const STRANGERS_TIER = 'free'
 
 /**
- * Authorises a request without a key where an agent shows itself to everybody: one of the default project by name, any
- * by its id. It may call nothing. Undefined
+ * Authorises a request without a key where an agent shows itself to everybody: an agent of the default project by its
+ * name, and any agent by its id. The request may call nothing. Undefined
  * otherwise: then the request needs a key, so a stranger does not learn whether the agent exists.
  */
 export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Authorised | undefined> {

@@ -1,5 +1,5 @@
 import { forbidden, invalid } from '../../../errors.ts'
-import type { Actor } from '../../../operation/actor.ts'
+import { type Actor, workingIn } from '../../../operation/actor.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Arrived } from '../request.ts'
 
@@ -25,7 +25,7 @@ export async function inProject({ message }: Arrived, actor: Actor, findProject:
   }
   const project_id = (await findProject(String(ref)))?.id
   if (project_id === undefined) throw invalid({ field: 'Moorage-Project', error: 'no such project' })
-  return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
+  return workingIn(actor, project_id)
 }
 
 /** Whether the agent that a request is about has moved to another project since it was let in. */
