@@ -6,24 +6,23 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { chromiumPath } from '../test/support/console/chromium.ts'
+import { writeFileList } from '../test/support/running/file-list.ts'
 import { PATIENCE } from '../test/support/running/patience.ts'
+import { TEST_LIMIT_MS } from '../test/support/running/time-limit.ts'
 import { pgbouncerPath } from '../test/support/stores/pgbouncer.ts'
 import { startPostgres } from '../test/support/stores/postgres.ts'
 import { redisEngine } from '../test/support/stores/redis.ts'
 
-/** For one test, and for a whole file: the runner knows one limit. The slowest file takes a quarter of it. */
-const TEST_LIMIT_MS = 300_000 * PATIENCE
-const RUN_LIMIT_MS = 20 * 60_000 * PATIENCE
+const RUN_LIMIT_MS = 40 * 60_000 * PATIENCE
 /** One more than there are processors: tests wait for other processes, for the disk and for time. */
 const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))
 
 /** The files that take longest begin first: one that begins last would be waited for alone. */
 const LONGEST = [
-  'approvals-survive',
   'console-pages',
   'chaos',
   'docs',
@@ -97,6 +96,7 @@ async function postgresVersion(url) {
 
 async function run() {
   const folder = mkdtempSync(join(tmpdir(), 'moorage-tests-'))
+  const list = writeFileList(folder, files)
   const entries = writeEntries(folder)
   const env = {
     ...process.env,
@@ -132,13 +132,13 @@ async function run() {
 
   const [code] = await once(child, 'exit')
   clearTimeout(deadline)
+  for (const line of list.cutShort()) console.error(line)
   rmSync(folder, { recursive: true, force: true })
   return code ?? 1
 }
 
 /** What each process runs. */
 function writeEntries(folder) {
-  writeFileSync(join(folder, 'files.json'), JSON.stringify(files.map((file) => resolve(root, file))))
   const takeFiles = pathToFileURL(join(root, 'test/support/running/take-files.ts')).href
   return Array.from({ length: Math.min(SIDE_BY_SIDE, files.length) }, (_, i) => {
     const entry = join(folder, `process-${i + 1}.mjs`)

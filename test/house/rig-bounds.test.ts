@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
+import { writeFileList } from '../support/running/file-list.ts'
 import { boundedShrinking, fc } from '../support/running/property.ts'
 import { until } from '../support/running/until.ts'
 import { childEnv, isAlive, startChild } from '../support/service/child.ts'
@@ -70,48 +71,72 @@ describe('a program that a test started', () => {
 })
 
 describe('a process that runs tests', () => {
-  const limited = (limits: object, rest: string) => `
-    import { watchFiles } from ${support('running/time-limit.ts')}
-    const watch = watchFiles(${JSON.stringify(limits)})
-    watch.begin('a file')
-    ${rest}
-  `
-  const stuck: Record<string, [program: string, said: RegExp]> = {
-    'in a loop': [limited({ standstillMs: 300 }, 'for (;;);'), /a file has stood still for 0.3 s/],
-    'in a wait': [
-      limited({ fileMs: 300, standstillMs: 20_000 }, 'setInterval(() => {}, 20)'),
-      /a file is not done after 0.3 s/,
-    ],
-  }
-  for (const [where, [program, said]] of Object.entries(stuck)) {
-    test(`is stopped when it is stuck ${where}`, async (t) => {
-      const child = runner(t, program)
-      const [stderr, [, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')])
-      assert.match(stderr, said)
-      assert.equal(signal, 'SIGKILL')
-    })
+  const FILES = {
+    'in-a-loop.test.mjs': "test('loops', () => { for (;;); })",
+    'in-a-wait.test.mjs': "test('waits', () => new Promise(() => setInterval(() => {}, 20)))",
+    'left-open.test.mjs': "test('leaves a timer', () => void setInterval(() => {}, 9_999))",
+    'killed.test.mjs': "test('dies', () => process.kill(process.pid, 'SIGKILL'))",
+    'good.test.mjs': "test('holds', () => {})",
+    'other.test.mjs': "test('holds', () => {})",
   }
 
-  test('ends and fails when a test has left something open', async (t) => {
+  /** Runs these files as one process of `npm test` does. */
+  async function run(t: TestContext, names: (keyof typeof FILES)[], limits: object) {
     const folder = mkdtempSync(join(tmpdir(), 'moorage-rig-'))
     t.after(() => rmSync(folder, { recursive: true }))
-    const file = join(folder, 'left-open.test.mjs')
-    writeFileSync(
-      file,
-      "import { test } from 'node:test'\ntest('leaves a timer', () => void setInterval(() => {}, 9_999))\n",
+    for (const name of names) {
+      writeFileSync(join(folder, name), `import { test } from 'node:test'\n${FILES[name]}\n`)
+    }
+    const list = writeFileList(
+      folder,
+      names.map((name) => join(folder, name)),
     )
-    writeFileSync(join(folder, 'files.json'), JSON.stringify([file]))
-    const program = `import { takeFiles } from ${support('running/take-files.ts')}\nawait takeFiles(${JSON.stringify(folder)}, 300)`
+    const program = `
+      import { takeFiles } from ${support('running/take-files.ts')}
+      await takeFiles(${JSON.stringify(folder)}, ${JSON.stringify(limits)})
+    `
     const child = runner(t, program)
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
-    assert.match(stderr, /left open after the last test: .*Timeout/)
-    assert.match(stdout, /leaves a timer/)
-    assert.equal(code, 1)
+    const [stdout, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    return { stdout, ended: code ?? signal, cutShort: list.cutShort().map((line) => line.replaceAll(`${folder}/`, '')) }
+  }
+
+  test('is stopped in a loop, and the last lines of the run say so', async (t) => {
+    const { ended, cutShort } = await run(t, ['in-a-loop.test.mjs'], { standstillMs: 300 })
+    assert.equal(ended, 'SIGKILL')
+    assert.deepEqual(cutShort, [
+      'in-a-loop.test.mjs was stopped: it has stood still for 0.3 s',
+      'in-a-loop.test.mjs did not come to its end',
+    ])
   })
 
-  test('is not held up by the limit when it is done', async (t) => {
-    const child = runner(t, limited({}, ''))
-    assert.deepEqual(await once(child, 'exit'), [0, null])
+  test('is stopped in a wait, and the last lines of the run name what was not begun too', async (t) => {
+    const files = ['good.test.mjs', 'in-a-wait.test.mjs', 'other.test.mjs'] as const
+    const { ended, cutShort } = await run(t, [...files], { fileMs: 300, standstillMs: 4_000 })
+    assert.equal(ended, 'SIGKILL')
+    assert.deepEqual(cutShort, [
+      'in-a-wait.test.mjs was stopped: it is not done after 0.3 s',
+      'in-a-wait.test.mjs did not come to its end',
+      'other.test.mjs was not begun',
+    ])
+  })
+
+  test('that dies is named at the end of the run', async (t) => {
+    const { ended, cutShort } = await run(t, ['killed.test.mjs'], {})
+    assert.equal(ended, 'SIGKILL')
+    assert.deepEqual(cutShort, ['killed.test.mjs did not come to its end'])
+  })
+
+  test('ends and fails when a test has left something open', async (t) => {
+    const { stdout, ended, cutShort } = await run(t, ['left-open.test.mjs'], { graceMs: 300 })
+    assert.match(stdout, /leaves a timer/)
+    assert.equal(ended, 1)
+    assert.equal(cutShort.length, 1)
+    assert.match(String(cutShort[0]), /^left open after the last test of a process: .*Timeout/)
+  })
+
+  test('is not held up by the limits when it is done', async (t) => {
+    const { ended, cutShort } = await run(t, ['good.test.mjs', 'other.test.mjs'], {})
+    assert.deepEqual({ ended, cutShort }, { ended: 0, cutShort: [] })
   })
 })
 
