@@ -45,6 +45,6 @@ export type Events = {
   emit(db: Database, event: NewEvent): Promise<void>
   /** Writes the event for these webhooks only. */
   emitTo(db: Database, event: NewEvent, webhook_ids: readonly string[]): Promise<void>
-  /** The listener hears which webhooks have something to send. Undefined means that any of them may have. */
-  onWake(listener: (webhook_ids: ReadonlySet<string> | undefined) => void): void
+  /** The listener hears the lanes of webhooks that have something to send. Undefined means that any may have. */
+  onWake(listener: (lanes: ReadonlySet<string> | undefined) => void): void
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import { ApiError } from '../errors.ts'
+import { laneKey } from '../lib/work/lane-key.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
@@ -38,7 +39,7 @@ export async function admit(
   else {
     const hasRoom = sql<boolean>`${runsUnderWay(storage.db, agent.seq, time)} < ${max_concurrency}`
     if (!(await insertIf(storage.db, row, hasRoom))) return 'no_place'
-    run.limited_agent = agent.seq
+    run.limited_lane = laneKey(agent.project_id, agent.seq)
   }
   run.lease = lease
   return undefined

@@ -193,7 +193,7 @@ async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Pr
   const agent = await agents.get(db, agent_id)
   if (agent.status === 'paused') throw notAdmittedError('paused', agent, agent)
   const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
-  await enqueueRun(db, invocation)
+  await enqueueRun(db, invocation, agent)
   if (body.callback) {
     const run = { project_id: agent.project_id, agent_id: agent.id, request_id: invocation.id }
     await callbacks.insert(db, callbackOf(body.callback, run, context, 'callback.').callback)

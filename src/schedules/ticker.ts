@@ -69,11 +69,11 @@ export class Ticker {
   async #tick(due: Due): Promise<boolean> {
     const { log, storage } = this.#parts
     try {
-      const { after, run, entries } = await this.#prepare(due)
+      const { agent, after, run, entries } = await this.#prepare(due)
       const isTaken = await storage.transaction(async (db) => {
         if (!(await schedules.takeTick(db, due, after))) return false
         await writeRows(db, entries)
-        if (run) await enqueueRun(db, run)
+        if (run) await enqueueRun(db, run, agent)
         return true
       })
       if (isTaken) this.#count(due, after)
@@ -104,13 +104,13 @@ export class Ticker {
     })
     // These entries belong to no run, so they are found by the id of the schedule.
     const entries = told.map((entry) => ownLogWrite({ agent_seq: agent.seq, request_id: due.id }, entry))
-    if (runs_for === undefined) return { after, entries }
+    if (runs_for === undefined) return { agent, after, entries }
 
     const request_id = newId('req', now())
     const tick = { door: 'schedule', schedule_id: due.id, scheduled_at: runs_for } as const
     const by = { request_id, created_by: due.updated_by, authors: due.authors, ...tick }
     const run = await scheduledRun(due, agent, by, { db: storage.db, now })
-    return { after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, run, entries }
+    return { agent, after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, run, entries }
   }
 
   /**

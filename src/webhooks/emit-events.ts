@@ -2,6 +2,7 @@ import * as agents from '../agents/store.ts'
 import type { Events, EventType, NewEvent } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import { formatTime } from '../lib/time.ts'
+import { laneKey } from '../lib/work/lane-key.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
@@ -22,8 +23,8 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
   let known: Subscribers | undefined
   let loading: Promise<Subscribers> | undefined
 
-  const wake = (webhook_ids: ReadonlySet<string> | undefined) => {
-    for (const listener of listeners) listener(webhook_ids)
+  const wake = (lanes: ReadonlySet<string> | undefined) => {
+    for (const listener of listeners) listener(lanes)
   }
   storage.onChange((change) => {
     if (change === 'webhooks') known = loading = undefined
@@ -63,12 +64,12 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
       const wanting = await listWanting(present, subscribers, (agent_id) =>
         isKnownWithheld(agent_id, { memo, storage }),
       )
-      return rows(event, [...wanting, ...(await runsWithCallbacks.callbacksOf(event))])
+      return rows(present, [...wanting, ...(await runsWithCallbacks.callbacksOf(event))])
     },
     wake(written) {
       if (!written) return wake(undefined)
-      const deliveries = written.filter(({ into }) => into === DELIVERIES)
-      if (deliveries.length > 0) wake(new Set(deliveries.map(({ row }) => String(row.webhook_id))))
+      const lanes = new Set(written.flatMap(({ into, lane }) => (into === DELIVERIES && lane ? lane : [])))
+      if (lanes.size > 0) wake(lanes)
     },
     async emit(db, event) {
       const subscribers = byOwner(await webhooks.listSubscribers(db))
@@ -104,11 +105,12 @@ async function listWanting(
 }
 
 function rowsOf(event: NewEvent, webhook_ids: readonly string[], newId: NewId): Write[] {
-  const { type, agent_id, request_id, time } = event
+  const { type, project_id, agent_id, request_id, time } = event
   const event_id = newId('evt', time)
   const body = eventBody({ ...event, id: event_id })
   const deliveries = webhook_ids.map((webhook_id) => ({
     into: DELIVERIES,
+    lane: laneKey(project_id, webhook_id),
     row: {
       id: newId('dlv', time),
       webhook_id,

@@ -54,6 +54,56 @@ describe('fair lanes', () => {
     assert.deepEqual(begun.slice(4), ['short', 'short', 'long', 'long', 'long', 'long'], 'two of four are its share')
   })
 
+  test('projects share the places, however many agents each has', () => {
+    const lanes = new FairLanes({ total: 8, ofLane: () => 8 })
+    const many = Array.from({ length: 20 }, (_, n) => `noisy/${n}`)
+    assert.deepEqual(
+      begin(lanes, [...many, 'quiet/1']).map(({ key, places }) => [key, places]),
+      [...many.slice(0, 4).map((key) => [key, 1]), ['quiet/1', 4]],
+    )
+  })
+
+  test('a project that has nothing under way begins at once, although another has all places', () => {
+    const lanes = new FairLanes({ total: 8, ofLane: () => 8 })
+    const many = Array.from({ length: 20 }, (_, n) => `noisy/${n}`)
+    begin(lanes, many)
+    assert.deepEqual(begin(lanes, ['quiet/1', 'calm/1', 'late/1']), [
+      { key: 'quiet/1', places: 1 },
+      { key: 'calm/1', places: 1 },
+    ])
+    lanes.ended('noisy/0', false)
+    lanes.ended('noisy/1', false)
+    assert.deepEqual(begin(lanes, []), [{ key: 'late/1', places: 1 }], 'of the noisy one, none begins')
+  })
+
+  test('lanes that wait because their project is full get the next place in turn', () => {
+    const lanes = new FairLanes({ total: 8, ofLane: () => 8 })
+    const look = (...begins: string[]) => {
+      const turns = lanes.turns(0)
+      for (const turn of turns) {
+        const begun = begins.includes(turn.key) ? 1 : 0
+        lanes.served(turn, { begun, next: 'group full' }, FULL_UNTIL)
+      }
+      return turns.map(({ key }) => key)
+    }
+    for (const key of ['p/1', 'p/2', 'p/3']) lanes.wake(key, 0)
+    assert.deepEqual(look('p/1'), ['p/1', 'p/2', 'p/3'])
+    assert.deepEqual(look(), [])
+    lanes.ended('p/1', false)
+    assert.deepEqual(look('p/1'), ['p/1'])
+    lanes.ended('p/1', false)
+    assert.deepEqual(look('p/2'), ['p/2'], 'one after the other, although the place was of the first')
+    lanes.freed('p/9')
+    assert.deepEqual(look('p/3'), ['p/3'])
+    lanes.freed('q/1')
+    assert.deepEqual(look(), [], 'another project')
+    lanes.freed('p/9')
+    const [turn = assert.fail()] = lanes.turns(0)
+    lanes.freed('p/9')
+    lanes.served(turn, { begun: 0, next: 'group full' }, FULL_UNTIL)
+    assert.equal(look('p/1').length, 1, 'the turn may have counted what ended during it')
+  })
+
   test('one place while a lane fails, half of all for the lanes that fail, until twenty in a row went well', () => {
     const lanes = new FairLanes(share)
     const failing = ['a', 'b', 'c', 'd', 'e', 'f', 'g']

@@ -4,9 +4,9 @@ import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
-import { announce } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
+import { announceQueued } from '../queue/enqueue.ts'
 import { lock, queueWaiting } from '../queue/queue-store.ts'
 import { type Approval, ApprovalParams, ApprovalReply, DecideBody } from './approval.ts'
 import { findApproval, listPending, settleApproval } from './approval-store.ts'
@@ -49,7 +49,7 @@ export const decideApproval = operation({
     const decided = await settleApproval(db, approval, { status, at: now(), by: actor.id, ...how })
     if ((await listPending(db, [request_id])).length === 0) {
       await queueWaiting(db, request_id)
-      await announce(db, 'queue', String(agent.seq))
+      await announceQueued(db, agent)
     }
     const named = await withKeyName(db, actor, decided, ['started_by', 'decided_by'])
     return { ...named, agent_id: agent.id, not_for_you: null }

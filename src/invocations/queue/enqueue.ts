@@ -1,10 +1,16 @@
+import type { Agent } from '../../agents/agent.ts'
+import { laneKey } from '../../lib/work/lane-key.ts'
 import { announce, type Database } from '../../storage/database.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import type { Invocation } from '../invocation.ts'
 import { insertion } from '../rows/invocation-rows.ts'
 
 /** Queues a run in the caller's transaction. All nodes hear of it when that commits. */
-export async function enqueueRun(db: Database, invocation: Invocation): Promise<void> {
+export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
   await writeRows(db, [insertion(invocation)])
-  await announce(db, 'queue', String(invocation.agent_seq))
+  await announceQueued(db, agent)
+}
+
+export function announceQueued(db: Database, { project_id, seq }: Agent): Promise<void> {
+  return announce(db, 'queue', laneKey(project_id, seq))
 }

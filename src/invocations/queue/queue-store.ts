@@ -22,18 +22,18 @@ export type TakenRun = {
 const QUEUED = sql.lit('queued')
 
 /** The agents that have runs in the queue. It costs one look-up for each agent, however many runs wait. */
-export async function listWaitingAgents(db: Database): Promise<number[]> {
-  const { rows } = await sql<{ agent_seq: number }>`
-    select agent_seq from (
+export async function listWaitingAgents(db: Database): Promise<{ project_id: string; seq: number }[]> {
+  const { rows } = await sql<{ project_id: string; seq: number }>`
+    select project_id, seq from (
       with recursive waiting(agent_seq) as (
         select min(agent_seq) from invocations where status = 'queued'
         union all
         select (select min(i.agent_seq) from invocations i where i.status = 'queued' and i.agent_seq > waiting.agent_seq)
         from waiting where waiting.agent_seq is not null
       )
-      select agent_seq from waiting where agent_seq is not null
-    ) agents`.execute(db)
-  return rows.map(({ agent_seq }) => agent_seq)
+      select agents.project_id, agents.seq from waiting join agents on agents.seq = waiting.agent_seq
+    ) waiting_agents`.execute(db)
+  return rows
 }
 
 /**

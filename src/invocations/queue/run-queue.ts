@@ -1,3 +1,4 @@
+import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
 import { type TakenWork, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
@@ -25,8 +26,8 @@ const WAITING = 'waiting'
 type QueueParts = BackgroundParts & Pick<Parts, 'node'>
 
 /**
- * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that agents alternate; within it runs begin in
- * the order in which they came. A queued run wakes its lane, and so does the end of a run that counts against the
+ * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that projects alternate, and the agents of
+ * each; within a lane runs begin in the order in which they came. A queued run wakes its lane, and so does the end of a run that counts against the
  * agent's limit.
  */
 export class RunQueue {
@@ -42,11 +43,12 @@ export class RunQueue {
     const failed = (err: unknown) => log.warn({ err }, 'could not look for queued invocations')
     this.#worker = new Worker({
       share: SHARE,
-      serve: (agent_seq, places) => this.#take(Number(agent_seq), places),
+      serve: (lane, places) => this.#take(Number(ownerOf(lane)), places),
       run: (taken) => this.#runs.run(taken),
       async survey() {
         const due_at = now()
-        return (await listWaitingAgents(storage.db)).map((agent_seq) => ({ key: String(agent_seq), due_at }))
+        const waiting = await listWaitingAgents(storage.db)
+        return waiting.map(({ project_id, seq }) => ({ key: laneKey(project_id, seq), due_at }))
       },
       failed,
       now,
@@ -60,13 +62,13 @@ export class RunQueue {
     })
     // The wait of a run that has just begun to wait may be over already.
     this.#runs = new BackgroundRuns(parts, () => this.#waking.survey())
-    live.onEnded(({ limited_agent }) => {
-      if (limited_agent !== undefined) this.#worker.freed(String(limited_agent))
+    live.onEnded(({ limited_lane }) => {
+      if (limited_lane !== undefined) this.#worker.freed(limited_lane)
     })
-    storage.onChange((change, agent_seq) => {
+    storage.onChange((change, lane) => {
       if (change !== 'queue') return
-      if (agent_seq === undefined) this.#worker.survey()
-      else this.#worker.wake(agent_seq)
+      if (lane === undefined) this.#worker.survey()
+      else this.#worker.wake(lane)
     })
     this.survey()
   }

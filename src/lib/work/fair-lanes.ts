@@ -1,4 +1,9 @@
-/** How many pieces of work may be under way on this node: in all, and of one lane. */
+import { groupOf } from './lane-key.ts'
+
+/**
+ * How many pieces of work may be under way on this node: in all, and of one lane. A quarter more of all is kept for
+ * groups that have nothing under way.
+ */
 export type Share = { total: number; ofLane(key: string): number }
 
 /** A lane whose turn it is, and how many pieces of its work may begin. */
@@ -9,19 +14,24 @@ export type Outlook = {
   /** How many pieces of work have begun. */
   begun: number
   /**
-   * When more is due. `full` says that more is due now, but as much is under way on all nodes as may be. Undefined when
-   * nothing is left.
+   * When more is due. `full` says that more is due now, but as much is under way on all nodes as may be, of the lane or
+   * of its group. Undefined when nothing is left.
    */
-  next: number | 'full' | undefined
+  next: number | Full | undefined
 }
+
+export type Full = 'full' | 'group full'
 
 type Lane = {
   /** During its turn the store is asked about it. A lane has one turn at a time. */
   mode: 'resting' | 'served'
   /** When its turn comes. During a turn it is only moved forward, so that no wake-up is lost. */
   due_at: number
-  /** More is due, but it has to wait until something of the lane ends. */
-  isFull: boolean
+  /** More is due, but it has to wait until something of the lane, or of its group, ends. */
+  full: Full | undefined
+  /** Something of its group has ended during its turn, which may have counted it before. */
+  wasGroupFreed: boolean
+  /** What has begun and the places that are set aside in a turn. */
   under_way: number
   /** Whether results of ended work wait to be stored. */
   hasResults: boolean
@@ -29,27 +39,34 @@ type Lane = {
   distrust: number
 }
 
+/** A lane with its key. */
+type Waiting = readonly [string, Lane]
+
+/** The waiting lanes of a group, and how much of the whole group is under way. */
+type Group = { under_way: number; line: Waiting[] }
+
 const NEVER = Number.POSITIVE_INFINITY
 /** A lane of which a piece failed is trusted again after this many successes in a row. */
 const TRUSTED_AFTER = 20
 
 /**
  * Decides whose work begins next. Each owner of work (an agent, a webhook, a kind of job) has a lane, so that the long
- * queue of one does not hold up the others: the lane with the least work under way comes first, then the one that has
- * waited longest, and each gets one place before any gets another. A lane of which pieces fail, were it one in five,
- * gets one place at a time, and all such lanes together get at most half of the places: failures may be slow. It reads
- * no clock.
+ * queue of one does not hold up the others. The lanes of a project are a group (`lane-key.ts`). The group with the least work under way comes first, in it the
+ * lane with the least, then the one that has waited longest. A lane of which pieces fail, were it one in five, gets one
+ * place at a time, and all such lanes together get at most half of the places: failures may be slow. It reads no clock.
  */
 export class FairLanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #share: Share
   readonly #maxDistrusted: number
+  readonly #reserve: number
   #free: number
 
   constructor(share: Share) {
     this.#share = share
     this.#free = share.total
     this.#maxDistrusted = Math.ceil(share.total / 2)
+    this.#reserve = Math.ceil(share.total / 4)
   }
 
   /** Nothing is under way, and every result is stored. */
@@ -60,32 +77,35 @@ export class FairLanes {
   /** The lane has something to do at this time or earlier. A full lane waits all the same. */
   wake(key: string, due_at: number): void {
     const lane = this.#laneOf(key)
-    if (!lane.isFull) lane.due_at = Math.min(lane.due_at, due_at)
+    if (!lane.full) lane.due_at = Math.min(lane.due_at, due_at)
   }
 
   /** A place that a full lane waits for may be free. A turn under way may have counted it before. */
   freed(key: string): void {
     const lane = this.#lanes.get(key)
-    if (lane?.isFull || lane?.mode === 'served') lane.due_at = Number.NEGATIVE_INFINITY
+    if (lane?.full === 'full' || lane?.mode === 'served') lane.due_at = Number.NEGATIVE_INFINITY
+    this.#freedGroup(key)
   }
 
   /** The lanes whose turn it is. Their places are set aside until `served` is called. */
   turns(now: number): LaneTurn[] {
-    const waiting = [...this.#lanes]
-      .filter(([, { mode, hasResults, due_at }]) => mode === 'resting' && (hasResults || due_at <= now))
-      .toSorted(([, a], [, b]) => compareLoad(a, b))
+    const waiting = [...this.#lanes].filter(
+      ([, { mode, hasResults, due_at }]) => mode === 'resting' && (hasResults || due_at <= now),
+    )
     const places = this.#allot(waiting, now)
     const turns: LaneTurn[] = []
-    for (const [i, [key, lane]] of waiting.entries()) {
-      const turn = { key, places: places[i] as number }
+    for (const [key, lane] of waiting) {
+      const turn = { key, places: places.get(key) ?? 0 }
       if (turn.places === 0 && !lane.hasResults) continue
       this.#free -= turn.places
+      lane.under_way += turn.places
       if (turn.places > 0) {
         lane.due_at = NEVER
-        lane.isFull = false
+        lane.full = undefined
       }
       lane.mode = 'served'
       lane.hasResults = false
+      lane.wasGroupFreed = false
       // The lane goes to the end of the line.
       this.#lanes.delete(key)
       this.#lanes.set(key, lane)
@@ -99,9 +119,12 @@ export class FairLanes {
     const lane = this.#laneOf(key)
     this.#free += places - begun
     lane.mode = 'resting'
-    lane.under_way += begun
-    this.wake(key, next === 'full' ? full_until : (next ?? NEVER))
-    if (next === 'full') lane.isFull = true
+    lane.under_way += begun - places
+    const isFull = next === 'full' || next === 'group full'
+    this.wake(key, isFull ? full_until : (next ?? NEVER))
+    if (isFull) lane.full = next
+    // As long as the group is not found full, the next of those that wait for it may have a place.
+    if (places > 0 && (next !== 'group full' || lane.wasGroupFreed)) this.#freedGroup(key)
     this.#forgetIdle(key, lane)
   }
 
@@ -135,31 +158,73 @@ export class FairLanes {
     this.#free = Number.NEGATIVE_INFINITY
   }
 
-  /** How many places each of the waiting lanes gets: one each, then another each, as long as places are left. */
-  #allot(waiting: readonly (readonly [string, Lane])[], now: number): number[] {
-    const places = waiting.map(() => 0)
-    let free = this.#free
+  /**
+   * How many places each of the waiting lanes gets. Place by place, the group with the least work comes first; its lanes
+   * get one each, then another each.
+   */
+  #allot(waiting: readonly Waiting[], now: number): Map<string, number> {
+    const places = new Map<string, number>()
     let forDistrusted = this.#maxDistrusted
     for (const { distrust, under_way } of this.#lanes.values()) if (distrust > 0) forDistrusted -= under_way
-    for (let given = -1; given !== 0; ) {
-      given = 0
-      for (const [i, [key, { due_at, under_way, distrust }]] of waiting.entries()) {
-        const most = distrust > 0 ? 1 : this.#share.ofLane(key)
-        const has = places[i] as number
-        if (free <= 0 || due_at > now || under_way + has >= most) continue
-        if (distrust > 0 && forDistrusted-- <= 0) continue
-        places[i] = has + 1
-        free--
-        given++
-      }
+    const mayHave = ([key, { distrust, under_way }]: Waiting) => {
+      if (distrust > 0) return under_way === 0 && !places.has(key) && forDistrusted > 0
+      return under_way + (places.get(key) ?? 0) < this.#share.ofLane(key)
+    }
+    const groups = this.#groupsOf(waiting.filter(([, { due_at }]) => due_at <= now))
+    for (let free = this.#free; free > -this.#reserve; ) {
+      const group = leastLoaded(free > 0 ? groups : groups.filter(({ under_way }) => under_way === 0))
+      if (!group) break
+      const lane = group.line.shift() as Waiting
+      if (!mayHave(lane)) continue
+      const [key, { distrust }] = lane
+      places.set(key, (places.get(key) ?? 0) + 1)
+      if (distrust > 0) forDistrusted--
+      free--
+      group.under_way++
+      group.line.push(lane)
     }
     return places
+  }
+
+  /** The groups of these lanes. In each the lane with the least work is first in line. */
+  #groupsOf(waiting: readonly Waiting[]): Group[] {
+    const loads = new Map<string, number>()
+    for (const [key, { under_way }] of this.#lanes) {
+      const group = groupOf(key)
+      loads.set(group, (loads.get(group) ?? 0) + under_way)
+    }
+    return [...Map.groupBy(waiting, ([key]) => groupOf(key))].map(([name, lanes]) => ({
+      under_way: loads.get(name) ?? 0,
+      line: lanes.toSorted(([, a], [, b]) => a.under_way - b.under_way),
+    }))
+  }
+
+  /** Of the lanes that wait because their group is full, the one that has waited longest gets a turn. */
+  #freedGroup(key: string): void {
+    const group = groupOf(key)
+    let isPassedOn = false
+    for (const [other, lane] of this.#lanes) {
+      if (groupOf(other) !== group) continue
+      if (lane.mode === 'served') lane.wasGroupFreed = true
+      else if (lane.full === 'group full' && !isPassedOn) {
+        lane.due_at = Number.NEGATIVE_INFINITY
+        isPassedOn = true
+      }
+    }
   }
 
   #laneOf(key: string): Lane {
     const known = this.#lanes.get(key)
     if (known) return known
-    const lane: Lane = { mode: 'resting', due_at: NEVER, isFull: false, under_way: 0, hasResults: false, distrust: 0 }
+    const lane: Lane = {
+      mode: 'resting',
+      due_at: NEVER,
+      full: undefined,
+      wasGroupFreed: false,
+      under_way: 0,
+      hasResults: false,
+      distrust: 0,
+    }
     this.#lanes.set(key, lane)
     return lane
   }
@@ -169,9 +234,13 @@ export class FairLanes {
   }
 }
 
-/** Who comes first. A level above the lanes, such as projects, would be compared here before the lanes are. */
-function compareLoad(a: Lane, b: Lane): number {
-  return a.under_way - b.under_way
+/** Of groups that have lanes in line. Of several with the same load, the one that has waited longest. */
+function leastLoaded(groups: readonly Group[]): Group | undefined {
+  let least: Group | undefined
+  for (const group of groups) {
+    if (group.line.length > 0 && (!least || group.under_way < least.under_way)) least = group
+  }
+  return least
 }
 
 function isIdle({ mode, under_way, hasResults }: Lane): boolean {

@@ -1,4 +1,4 @@
-import { FairLanes, type Share } from './fair-lanes.ts'
+import { FairLanes, type Full, type Share } from './fair-lanes.ts'
 
 /** The clock may be set, so it is read again after this time, even if nothing is due before. */
 const CLOCK_MS = 1_000
@@ -9,8 +9,8 @@ const SURVEY_PAUSE_MS = 100
 /** An announcement may be lost, and a node may die. How often the store is asked without one. */
 const SURVEY_EVERY_MS = 10_000
 
-/** What a turn of a lane has taken, and when it has more: `full` when all that may be under way at once is. */
-export type TakenWork<Item> = { items: readonly Item[]; next: number | 'full' | undefined }
+/** What a turn of a lane has taken, and when it has more: full when all that may be under way at once is. */
+export type TakenWork<Item> = { items: readonly Item[]; next: number | Full | undefined }
 
 type Options<Item, Result> = {
   share: Share

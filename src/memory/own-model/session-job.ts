@@ -19,7 +19,7 @@ type SessionWork<Session extends Conversation> = {
   failed: string
 }
 
-/** Recurring. Does the work for every session of a running agent that is due, one after the other. */
+/** Recurring. Does the work for every session of a running agent that is due, one after the other, projects in turn. */
 export function sessionJob<Session extends Conversation>(
   { storage, log, now }: Pick<Parts, 'storage' | 'log' | 'now'>,
   { every_ms, wants, listDue, work, failed }: SessionWork<Session>,
@@ -44,8 +44,18 @@ export function sessionJob<Session extends Conversation>(
 
   async function* listAllDue() {
     const isDue = (agent: Agent) => agent.status === 'running' && hasModel(agent) && wants(agent)
-    for (const agent of (await agents.listWithMemory(storage.db, isDue)).filter(hasModel)) {
-      for (const session of await listDue(agent)) yield { agent, session }
+    const due = (await agents.listWithMemory(storage.db, isDue)).filter(hasModel)
+    const projects = [...Map.groupBy(due, ({ project_id }) => project_id).values()].map(listDueOf)
+    while (projects.length > 0) {
+      const project = projects.shift() as (typeof projects)[number]
+      const { done, value } = await project.next()
+      if (done) continue
+      yield value
+      projects.push(project)
     }
+  }
+
+  async function* listDueOf(agentsOfProject: readonly ModelAgent[]) {
+    for (const agent of agentsOfProject) for (const session of await listDue(agent)) yield { agent, session }
   }
 }

@@ -12,8 +12,8 @@ export class LiveRun {
   readonly #runs: LiveRuns
   /** Whether the run has a place in the journal. */
   hasPlace = false
-  /** The agent, if the run counts against its `limits.max_concurrency`. */
-  limited_agent: number | undefined
+  /** The lane of its agent, if the run counts against a limit of the agent or the project. */
+  limited_lane: string | undefined
   /**
    * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run begins.
    */

@@ -23,8 +23,8 @@ export type BulkTable = {
 /** The values of a row by the names of their columns. A column without a value is null. */
 export type Row = Readonly<Record<string, Value | undefined>>
 
-/** One row that is to be written. */
-export type Write = { into: BulkTable; row: Row }
+/** One row that is to be written. If it is work to do in the background, `lane` is the key of its lane. */
+export type Write = { into: BulkTable; row: Row; lane?: string }
 
 /** The columns that get their last values when the work on a leased row ends. */
 export type EndedTable = Leased & {

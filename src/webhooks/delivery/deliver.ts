@@ -1,3 +1,4 @@
+import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
@@ -39,16 +40,19 @@ export class Dispatcher {
     this.#random = random
     this.#worker = new Worker({
       share: { total: maxInFlight, ofLane: () => maxPerEndpoint },
-      serve: (webhook_id, places, ended) => this.#serve(webhook_id, places, ended),
-      run: (sent) => this.#send(sent),
-      survey: () => queue.survey(storage.db),
+      serve: (lane, places, ended) => this.#serve(lane, places, ended),
+      run: (sent, lane) => this.#send(sent, lane),
+      async survey() {
+        const due = await queue.survey(storage.db)
+        return due.map(({ project_id, webhook_id, due_at }) => ({ key: laneKey(project_id, webhook_id), due_at }))
+      },
       // A delivery whose result could not be stored is sent again when its lease ends.
       failed: (err) => log.warn({ err }, 'could not settle or take webhook deliveries'),
       now,
     })
-    events.onWake((webhook_ids) => {
-      if (!webhook_ids) return this.#worker.survey()
-      for (const webhook_id of webhook_ids) this.#worker.wake(webhook_id)
+    events.onWake((lanes) => {
+      if (!lanes) return this.#worker.survey()
+      for (const lane of lanes) this.#worker.wake(lane)
     })
     this.#worker.survey()
   }
@@ -61,7 +65,8 @@ export class Dispatcher {
   }
 
   /** One transaction stores the results of ended deliveries and takes new ones. */
-  async #serve(webhook_id: string, places: number, ended: readonly Report[]) {
+  async #serve(lane: string, places: number, ended: readonly Report[]) {
+    const webhook_id = ownerOf(lane)
     const { recorded, taken } = await this.#parts.storage.transaction(async (db) => {
       const stored = await recordAttempts(db, ended, { ...this.#parts, random: this.#random })
       const due = places > 0 ? await this.#takeDue(db, webhook_id, places) : undefined
@@ -69,10 +74,10 @@ export class Dispatcher {
       if (stored.isDelivered && !isKnownWell) await recordSuccess(db, webhook_id)
       return { recorded: stored, taken: due }
     })
-    for (const time of recorded.due) this.#worker.wake(webhook_id, time)
+    for (const time of recorded.due) this.#worker.wake(lane, time)
     const { webhook, items = [], next } = taken ?? {}
     // Another node has found out that its receiver fails.
-    if (webhook && webhook.failing_since !== null && !recorded.isDelivered) this.#worker.report(webhook_id, 'failed')
+    if (webhook && webhook.failing_since !== null && !recorded.isDelivered) this.#worker.report(lane, 'failed')
     return { items: webhook ? items.map((delivery) => ({ webhook, delivery })) : [], next }
   }
 
@@ -85,9 +90,9 @@ export class Dispatcher {
     return queue.takeDue(db, { webhook_id, limit, maxPerEndpoint, owner, lease_until, now: time })
   }
 
-  async #send({ webhook, delivery }: Sent): Promise<Report> {
+  async #send({ webhook, delivery }: Sent, lane: string): Promise<Report> {
     const outcome = await this.#tryOnce(webhook, delivery)
-    if (outcome && wasSent(outcome)) this.#worker.report(webhook.id, outcome.error === null ? 'well' : 'failed')
+    if (outcome && wasSent(outcome)) this.#worker.report(lane, outcome.error === null ? 'well' : 'failed')
     return { webhook, delivery, outcome }
   }
 

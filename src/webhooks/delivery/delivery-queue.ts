@@ -15,16 +15,16 @@ const PENDING = sql.lit('pending')
  * The webhooks that have something to send, and when their first delivery is due. It costs one look-up for each
  * webhook, however many deliveries wait.
  */
-export async function survey(db: Database): Promise<{ key: string; due_at: number }[]> {
-  const { rows } = await sql<{ key: string; due_at: number }>`
-    select webhook_id as key, due_at from (
+export async function survey(db: Database): Promise<{ project_id: string; webhook_id: string; due_at: number }[]> {
+  const { rows } = await sql<{ project_id: string; webhook_id: string; due_at: number }>`
+    select project_id, webhook_id, due_at from (
       with recursive lane(webhook_id) as (
         select min(webhook_id) from deliveries where status = 'pending'
         union all
         select (select min(d.webhook_id) from deliveries d where d.status = 'pending' and d.webhook_id > lane.webhook_id)
         from lane where lane.webhook_id is not null
       )
-      select lane.webhook_id,
+      select webhooks.project_id, lane.webhook_id,
         (select min(d.next_attempt_at) from deliveries d where d.status = 'pending' and d.webhook_id = lane.webhook_id)
           as due_at
       from lane join webhooks on webhooks.id = lane.webhook_id and webhooks.status = 'enabled'

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
+import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
+
+const AGENTS = 20
+const RUNS = 25
+
+async function newProject(service: Service, name: string): Promise<Service> {
+  const { status, text } = await service.call('POST', '/v1/projects', { body: { name } })
+  assert.equal(status, 201, text)
+  return inProject(service, name)
+}
+
+async function queue(project: Service, agent: string): Promise<string> {
+  const { status, body, text } = await project.call('POST', `/v1/agents/${agent}/invoke`, {
+    body: { message: 'go' },
+    headers: { Prefer: 'respond-async' },
+  })
+  assert.equal(status, 202, text)
+  return body.data.request_id
+}
+
+const statusOf = async (project: Service, agent: string, request_id: string): Promise<string> =>
+  (await project.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data.status
+
+onBothEngines(
+  'a noisy project',
+  (service) => {
+    test(`whose ${AGENTS * RUNS} runs of ${AGENTS} agents hold every place does not hold up the run of another`, async (t) => {
+      const held = await holdRuns(t)
+      const [noisy, quiet] = [await newProject(service(), 'noisy'), await newProject(service(), 'quiet')]
+      const agents: string[] = []
+      for (let i = 0; i < AGENTS; i++) agents.push(await newAgent(noisy, held.agent))
+      for (let i = 0; i < RUNS; i++) await Promise.all(agents.map((agent) => queue(noisy, agent)))
+      await until('every place is held', () => held.count() === 64)
+      const agent = await newAgent(quiet)
+      const request_id = await queue(quiet, agent)
+      await until('the other has run', async () => (await statusOf(quiet, agent, request_id)) === 'completed')
+      assert.equal(held.count(), 64, 'none of the noisy ones has ended')
+      for (const one of agents) await noisy.call('DELETE', `/v1/agents/${one}`)
+    })
+
+    test('whose receivers hold every place does not hold up the delivery of another', async (t) => {
+      const [noisy, quiet] = [await newProject(service(), 'loud'), await newProject(service(), 'calm')]
+      const { maxInFlight, maxPerEndpoint } = service().app.parts.config.webhooks
+      const gate = Promise.withResolvers<void>()
+      t.after(() => gate.resolve())
+      const slow = await openInbox(t, () => gate.promise)
+      const inbox = await openInbox(t)
+      const agent = await newAgent(noisy)
+      for (let i = 0; i <= maxInFlight / maxPerEndpoint + 1; i++) await createWebhook(noisy, { url: slow.url })
+      for (let i = 0; i < maxPerEndpoint; i++) {
+        await noisy.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+      }
+      await until('every place is held', () => slow.arrivals.length === maxInFlight)
+      const other = await newAgent(quiet)
+      await createWebhook(quiet, { url: inbox.url })
+      await quiet.call('POST', `/v1/agents/${other}/invoke`, { body: { message: 'go' } })
+      await inbox.first(1)
+      assert.equal(slow.arrivals.length, maxInFlight, 'none of the noisy ones has ended')
+    })
+  },
+  LOCAL_TOOLS,
+)
