@@ -2039,19 +2039,32 @@ export type Project = {
 
 export type ProjectLimits = {
   /** For all callers of the project together; null is no limit */
-  requests_per_minute?: number | null | undefined
+  requests_per_minute: number | null
+  /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
+  concurrent_runs: number | null
+  /** Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them */
+  retention_days: number | null
 }
 
 export type CreateProject = {
   name: string
   description?: string | null | undefined
-  limits?: ProjectLimits | undefined
+  limits?: SetProjectLimits | undefined
+}
+
+export type SetProjectLimits = {
+  /** For all callers of the project together; null is no limit */
+  requests_per_minute?: number | null | undefined
+  /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
+  concurrent_runs?: number | null | undefined
+  /** Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them */
+  retention_days?: number | null | undefined
 }
 
 export type UpdateProject = {
   name?: string | undefined
   description?: string | null | undefined
-  limits?: ProjectLimits | undefined
+  limits?: SetProjectLimits | undefined
 }
 
 export type MovedAgent = {

@@ -199,7 +199,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listProjects'>, o?: RequestOptions) => list('listProjects', { query }, o),
       /** Get a project. By its id or name. */
       get: (project_id: string, o?: RequestOptions) => call('getProject', { params: { project_id } }, o),
-      /** Update a project. Changes the fields that are named; `limits` is replaced whole. Takes a key of all projects. */
+      /** Update a project. Changes the fields that are named, of `limits` too. Takes a key of all projects. */
       update: (project_id: string, body: Body<'updateProject'>, o?: RequestOptions) => call('updateProject', { params: { project_id }, body }, o),
       /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. */
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),

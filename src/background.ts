@@ -1,6 +1,10 @@
 import { removeOldEntries } from './audit/chain.ts'
 import * as consoleSessions from './console/store.ts'
-import { removeApprovals, removeApprovalsOfMissingAgents } from './invocations/approvals/approval-store.ts'
+import {
+  removeApprovals,
+  removeApprovalsOfMissingAgents,
+  removeApprovalsOfProjects,
+} from './invocations/approvals/approval-store.ts'
 import { RunQueue } from './invocations/queue/run-queue.ts'
 import { LEASED_RUNS } from './invocations/rows/invocation-rows.ts'
 import * as invocations from './invocations/store.ts'
@@ -120,6 +124,11 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
     { name: 'approvals', keep_ms: retention.invocations, remove: removeApprovals },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
+    { name: 'logs of projects', keep_ms: 0, remove: logs.removeOfProjects },
+    { name: 'invocations of projects', keep_ms: 0, remove: invocations.removeOfProjects },
+    { name: 'approvals of projects', keep_ms: 0, remove: removeApprovalsOfProjects },
+    { name: 'deliveries of projects', keep_ms: 0, remove: deliveries.removeOfProjects },
+    { name: 'memories of projects', keep_ms: 0, remove: inTransaction(parts, memory.removeOfProjects) },
     { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
     { name: 'sessions of the console', keep_ms: 0, remove: consoleSessions.removeExpired },

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
@@ -6,6 +6,7 @@ import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
+import { removeAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { settlePending } from './approvals/approval-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
@@ -126,6 +127,13 @@ export async function remove(db: Database, before: number, limit: number): Promi
     .limit(limit)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', old).executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Removes at most `limit` ended invocations that their project keeps no longer. Returns how many. */
+export function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
+  const isOlder = (before: number) =>
+    sql<SqlBool>`id < ${firstIdAt('req', before)} and status not in (${sql.join(UNFINISHED_STATUSES)})`
+  return removeAged(db, 'invocations', { now, limit, isOlder })
 }
 
 /** Removes invocations of deleted agents. */

@@ -5,6 +5,7 @@ import type { LogEntry } from '../runtime/outcome.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
+import { removeAged } from '../storage/queries/aged-rows.ts'
 import { contains } from '../storage/queries/contains.ts'
 import { countAll, countOfAgents } from '../storage/queries/count-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
@@ -164,6 +165,11 @@ export async function remove(db: Database, before: number, limit: number): Promi
     .where('timestamp', '<', before)
     .executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Removes at most `limit` entries that their project keeps no longer. Returns how many. */
+export function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
+  return removeAged(db, 'logs', { now, limit, isOlder: (before) => sql`timestamp < ${before}` })
 }
 
 /** How many ids one statement has, because both engines limit that number. */

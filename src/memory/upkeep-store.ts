@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import * as agents from '../agents/store.ts'
 import type { Database } from '../storage/database.ts'
+import { anyOf, findAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { listSeqs, remove } from './store.ts'
 
@@ -14,6 +16,16 @@ export async function removeExpired(db: Database, now: number, limit: number): P
     if (seqs.length > 0) return remove(db, seqs)
   }
   return 0
+}
+
+/** Removes up to `limit` memories that their project keeps no longer. */
+export async function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
+  const aged = await findAged(db, { table: 'agents', key: 'seq' }, now, (agent_seq, before) =>
+    anyOf(sql`memories where agent_seq = ${agent_seq} and created_at < ${before}`),
+  )
+  if (!aged) return 0
+  const scope = { agent_seq: Number(aged.owner) }
+  return remove(db, await listSeqs(db, { scope, before: aged.before, through: Number.MAX_SAFE_INTEGER }, limit))
 }
 
 /** Removes up to `limit` memories of deleted agents. */

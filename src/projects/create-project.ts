@@ -1,7 +1,7 @@
 import type { Needs } from '../operation/context.ts'
 import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { CreateProjectBody, ProjectReply, presentProject } from './project.ts'
+import { CreateProjectBody, ProjectReply, presentProject, withLimits } from './project.ts'
 import * as projects from './store.ts'
 
 export const createProject = operation({
@@ -23,7 +23,13 @@ export const createProject = operation({
   async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     requireService(actor)
     const time = now()
-    const project = { ...body, id: newId('prj', time), created_at: time, updated_at: time }
+    const project = {
+      ...body,
+      limits: withLimits({}, body.limits),
+      id: newId('prj', time),
+      created_at: time,
+      updated_at: time,
+    }
     await projects.insert(db, project)
     return presentProject(project)
   },

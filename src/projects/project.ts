@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import { Label, Time } from '../shapes.ts'
 import type { ProjectsTable } from '../storage/tables/project-tables.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
@@ -9,17 +10,24 @@ const ProjectName = z
   .string()
   .regex(/^(?!prj_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
 
+const limit = (most: number) => z.int().min(1).max(most).nullable()
+
 const Limits = z
   .strictObject({
-    requests_per_minute: z
-      .int()
-      .min(1)
-      .max(10_000_000)
-      .nullable()
-      .default(null)
-      .describe('For all callers of the project together; null is no limit'),
+    requests_per_minute: limit(10_000_000).describe('For all callers of the project together; null is no limit'),
+    concurrent_runs: limit(10_000).describe(
+      'Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait',
+    ),
+    retention_days: limit(36_500).describe(
+      'Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them',
+    ),
   })
   .meta({ id: 'ProjectLimits' })
+
+/** Limits that are not named stay as they are. */
+const SetLimits = Limits.partial().meta({ id: 'SetProjectLimits' })
+
+const NO_LIMITS: z.output<typeof Limits> = { requests_per_minute: null, concurrent_runs: null, retention_days: null }
 
 export const ProjectParams = z.strictObject({ project_id: z.string() })
 
@@ -27,13 +35,17 @@ export const CreateProjectBody = z
   .strictObject({
     name: ProjectName,
     description: Label(500, 0).nullable().default(null),
-    limits: Limits.default({ requests_per_minute: null }),
+    limits: SetLimits.default({}),
   })
   .meta({ id: 'CreateProject' })
 
 /** There are no defaults here: fields that a PATCH does not name stay as they are. */
 export const UpdateProjectBody = z
-  .strictObject({ name: ProjectName, description: Label(500, 0).nullable(), limits: Limits })
+  .strictObject({
+    name: ProjectName,
+    description: Label(500, 0).nullable(),
+    limits: SetLimits,
+  })
   .partial()
   .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
   .meta({ id: 'UpdateProject' })
@@ -51,6 +63,11 @@ export const ProjectReply = z
   .meta({ id: 'Project' })
 
 export type Project = RowWith<ProjectsTable, { limits: z.output<typeof Limits> }>
+
+/** The limits with those that are named changed. What was never named is no limit. */
+export function withLimits(limits: Partial<Project['limits']>, changes: z.output<typeof SetLimits>): Project['limits'] {
+  return { ...NO_LIMITS, ...limits, ...withoutUndefined(changes) }
+}
 
 export function presentProject(project: Project): z.input<typeof ProjectReply> {
   return { ...project, is_default: project.id === DEFAULT_PROJECT }

@@ -5,7 +5,7 @@ import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { DEFAULT_PROJECT, type ProjectsTable } from '../storage/tables/project-tables.ts'
-import type { Project } from './project.ts'
+import { type Project, withLimits } from './project.ts'
 
 /** Finds a project by id or name. */
 export async function find(db: Database, ref: string): Promise<Project | undefined> {
@@ -86,7 +86,7 @@ function nameTaken(name: string) {
 }
 
 function fromRow(row: ProjectsTable): Project {
-  return { ...row, limits: jsonOf('project', row)('limits') }
+  return { ...row, limits: withLimits(jsonOf('project', row)('limits'), {}) }
 }
 
 function toRow({ limits, ...project }: Project): ProjectsTable {

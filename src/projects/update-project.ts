@@ -4,7 +4,7 @@ import type { Needs } from '../operation/context.ts'
 import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import { type Project, ProjectParams, ProjectReply, presentProject, UpdateProjectBody } from './project.ts'
+import { type Project, ProjectParams, ProjectReply, presentProject, UpdateProjectBody, withLimits } from './project.ts'
 import * as projects from './store.ts'
 
 export const updateProject = operation({
@@ -12,7 +12,7 @@ export const updateProject = operation({
   method: 'PATCH',
   path: '/v1/projects/{project_id}',
   summary: 'Update a project',
-  description: 'Changes the fields that are named; `limits` is replaced whole. Takes a key of all projects.',
+  description: 'Changes the fields that are named, of `limits` too. Takes a key of all projects.',
   permission: 'manage',
   audit: { target: 'project_id' },
   idempotent: true,
@@ -31,6 +31,7 @@ export const updateProject = operation({
     const updated: Project = {
       ...project,
       ...withoutUndefined(body),
+      limits: withLimits(project.limits, body.limits ?? {}),
       updated_at: Math.max(now(), project.updated_at),
     }
     await projects.update(db, updated)

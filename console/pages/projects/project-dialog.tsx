@@ -9,18 +9,38 @@ import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 
+const LIMITS = [
+  {
+    name: 'requests_per_minute',
+    label: 'Requests a minute',
+    hint: 'A whole number, for all callers of the project together. Without one there is no limit.',
+  },
+  {
+    name: 'concurrent_runs',
+    label: 'Runs at once',
+    hint: 'Of all its agents together. Others are refused, or wait in the background.',
+  },
+  {
+    name: 'retention_days',
+    label: 'Days kept',
+    hint: 'Receipts, logs, memories and deliveries. Without a number, as long as the service keeps them.',
+  },
+] as const
+
 type Props = { project: Project | undefined; onClose(): void; onSaved(told: string): void }
 
 /** Makes a project, or changes one. The default one keeps its name. */
 export function ProjectDialog({ project, onClose, onSaved }: Props) {
   const [name, setName] = useState(project?.name ?? '')
   const [description, setDescription] = useState(project?.description ?? '')
-  const [most, setMost] = useState(String(project?.limits.requests_per_minute ?? ''))
+  const [limits, setLimits] = useState<Readonly<Record<string, string>>>(() =>
+    Object.fromEntries(LIMITS.map((limit) => [limit.name, String(project?.limits[limit.name] ?? '')])),
+  )
   const save = useAction(async () => {
     const values = {
       name: name.trim(),
       description: description.trim() || null,
-      limits: { requests_per_minute: most ? Number(most) : null },
+      limits: Object.fromEntries(Object.entries(limits).map(([limit, text]) => [limit, text ? Number(text) : null])),
     }
     const saved = project ? await service.projects.update(project.id, values) : await service.projects.create(values)
     onClose()
@@ -51,15 +71,18 @@ export function ProjectDialog({ project, onClose, onSaved }: Props) {
           error={reasonOf(save.error, 'description')}
           hasFocus={project?.is_default ?? false}
         />
-        <Field
-          label="Requests a minute"
-          value={most}
-          onInput={setMost}
-          pattern="[1-9][0-9]{0,7}"
-          inputMode="numeric"
-          hint="A whole number, for all callers of the project together. Without one there is no limit."
-          error={reasonOf(save.error, 'limits.requests_per_minute')}
-        />
+        {LIMITS.map(({ name: limit, label, hint }) => (
+          <Field
+            key={limit}
+            label={label}
+            value={limits[limit] ?? ''}
+            onInput={(text) => setLimits({ ...limits, [limit]: text })}
+            pattern="[1-9][0-9]{0,7}"
+            inputMode="numeric"
+            hint={hint}
+            error={reasonOf(save.error, `limits.${limit}`)}
+          />
+        ))}
         <Failure error={save.error} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>

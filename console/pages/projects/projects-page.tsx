@@ -100,6 +100,18 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
     cell: ({ limits: { requests_per_minute: most } }) => (most === null ? 'no limit' : countText(most)),
   },
   {
+    title: 'Runs at once',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ limits: { concurrent_runs: most } }) => (most === null ? 'no limit' : countText(most)),
+  },
+  {
+    title: 'Kept',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ limits: { retention_days: days } }) => (days === null ? 'as the service' : `${countText(days)} days`),
+  },
+  {
     title: 'Created',
     sort: 'created_at',
     isNumber: true,

@@ -1,7 +1,9 @@
+import { type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../../lib/id.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import { removeAged } from '../../storage/queries/aged-rows.ts'
 import { missingAgents } from '../../storage/queries/missing-agents.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { withoutToken } from '../steps/receipt-steps.ts'
@@ -139,6 +141,12 @@ export async function removeApprovals(db: Database, before: number, limit: numbe
     .limit(limit)
   const { numDeletedRows } = await db.deleteFrom('approvals').where('id', 'in', old).executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Removes at most `limit` decided approvals that their project keeps no longer. Returns how many. */
+export function removeApprovalsOfProjects(db: Database, now: number, limit: number): Promise<number> {
+  const isOlder = (before: number) => sql<SqlBool>`id < ${firstIdAt('apr', before)} and status <> 'pending'`
+  return removeAged(db, 'approvals', { now, limit, isOlder })
 }
 
 export async function removeApprovalsOfMissingAgents(db: Database, limit: number): Promise<number> {

@@ -4,6 +4,7 @@ import type { TakenWork } from '../../lib/work/worker.ts'
 import { intactJson } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
+import { projectLimit } from '../../storage/queries/project-limit.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import type { Invocation } from '../invocation.ts'
@@ -47,6 +48,14 @@ export function runsUnderWay(db: Database, agent_seq: number, now: number): RawB
     where agent_seq = ${agent_seq} and status = 'running' and lease_until > ${now})`
 }
 
+/** How many runs of the project's agents are under way on all nodes, with the same turns. */
+export function runsOfProject(db: Database, project_id: RawBuilder<string>, now: number): RawBuilder<number> {
+  if (engineOf(db) === 'postgres') return sql<number>`runs_of_project(${project_id}, ${now})`
+  return sql<number>`(
+    select count(*) from invocations join agents on agents.seq = agent_seq
+    where project_id = ${project_id} and invocations.status = 'running' and lease_until > ${now})`
+}
+
 /** PostgreSQL returns true, SQLite 1. */
 type Row = Selectable<Tables['invocations']> & { has_more: boolean | number }
 
@@ -54,7 +63,8 @@ type TakeOptions = { agent_seq: number; limit: number; owner: string; now: numbe
 
 /**
  * Takes the agent's runs that have waited longest, in order, and marks them as running: `limit` of them at most, and
- * not more than `limits.max_concurrency` of the definition that answers them allows on all nodes.
+ * not more than `limits.max_concurrency` of the definition that answers them, and `limits.concurrent_runs` of the
+ * project, allow on all nodes.
  */
 export async function takeQueued(db: Database, options: TakeOptions): Promise<TakenWork<TakenRun>> {
   const { agent_seq, limit, owner, now, lease_ms } = options
@@ -79,11 +89,25 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Ta
     .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
   if (rows.length === limit) return { items, next: now }
   // Those that are left must wait for others to end, or another node is taking them at this moment.
-  const isFull = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, agent_seq)
-  return { items, next: isFull ? 'full' : undefined }
+  const hasMore = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, agent_seq)
+  if (!hasMore) return { items, next: undefined }
+  return { items, next: (await isProjectFull(db, agent_seq, now)) ? 'group full' : 'full' }
 }
 
-/** The queued runs that may begin. Runs of an agent may have different limits, because each version has its own. */
+/** Whether the project of this agent has as many runs under way as it may. It waits for no other statement. */
+export async function isProjectFull(db: Database, agent_seq: number, now: number): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from agents join projects on projects.id = agents.project_id
+    where agents.seq = ${agent_seq} and ${projectLimit(db, 'concurrent_runs')} <= (
+      select count(*) from invocations join agents as others on others.seq = agent_seq
+      where others.project_id = projects.id and invocations.status = 'running' and lease_until > ${now})`.execute(db)
+  return rows.length > 0
+}
+
+/**
+ * The queued runs that may begin. Runs of an agent may have different limits, because each version has its own. The
+ * project is asked first: whoever needs both places takes them in this order.
+ */
 function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Expression<{ id: string }> {
   const isPostgres = engineOf(db) === 'postgres'
   const definition = intactJson(db, sql`coalesce(versions.definition, agents.definition)`)
@@ -99,12 +123,18 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
       from (select distinct version from waiting) asked
       join agents on agents.seq = ${agent_seq}
       left join versions on versions.agent_id = agents.id and versions.version = asked.version),
+    project as materialized (
+      select id, most, case when most is null then 0 else ${runsOfProject(db, sql`limited.id`, now)} end as runs
+      from (select projects.id, ${projectLimit(db, 'concurrent_runs')} as most
+        from agents join projects on projects.id = agents.project_id where agents.seq = ${agent_seq}) limited),
     under_way as materialized (
-      select case when exists (select 1 from limits where most is not null)
+      select case when (select runs from project) is null then 0
+        when exists (select 1 from limits where most is not null)
         then ${runsUnderWay(db, agent_seq, now)} else 0 end as runs)
     select id from (select id, version, row_number() over (order by id) as position from waiting) numbered
     left join limits on coalesce(limits.version, '') = coalesce(numbered.version, '')
-    where limits.most is null or position + (select runs from under_way) <= limits.most)`
+    where (limits.most is null or position + (select runs from under_way) <= limits.most)
+      and coalesce((select position + runs <= most from project where most is not null), true))`
 }
 
 /** Also counts a run whose row is held: by a node that takes it, or by a decider who comes too late. */

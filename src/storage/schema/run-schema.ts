@@ -77,7 +77,7 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       definition ${text},
       primary key (request_id, position)
     )`,
-    ...(engine === 'postgres' ? [RUNS_UNDER_WAY, INTACT_JSON] : []),
+    ...(engine === 'postgres' ? [RUNS_UNDER_WAY, RUNS_OF_PROJECT, INTACT_JSON] : []),
   ]
 }
 
@@ -89,6 +89,14 @@ const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) 
   begin
     perform 1 from agents where seq = agent for no key update;
     return (select count(*) from invocations where agent_seq = agent and status = 'running' and lease_until > at);
+  end $$`
+
+/** As above. A statement that asks for both asks for the project first, so that two do not wait for each other. */
+const RUNS_OF_PROJECT = `create function runs_of_project(project text, at bigint) returns bigint volatile language plpgsql as $$
+  begin
+    perform 1 from projects where id = project for no key update;
+    return (select count(*) from invocations join agents on agents.seq = agent_seq
+      where project_id = project and invocations.status = 'running' and lease_until > at);
   end $$`
 
 /** Null instead of an error. PostgreSQL 15 has no other way to ask whether a text is JSON. */

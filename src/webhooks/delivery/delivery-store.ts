@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { notFound } from '../../errors.ts'
+import { firstIdAt } from '../../lib/id.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable } from '../../storage/journal/rows.ts'
+import { anyOf, findAged } from '../../storage/queries/aged-rows.ts'
 import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from './delivery.ts'
@@ -115,6 +117,23 @@ export function removeOlder(db: Database, before: number, limit: number): Promis
       oldest.filter(({ created_at }) => created_at < before).map(({ id }) => id),
     )
   })
+}
+
+/** Removes at most `limit` ended deliveries that their project keeps no longer; returns how many. */
+export async function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
+  const olderOf = (webhook_id: unknown, before: number) =>
+    sql`deliveries where webhook_id = ${webhook_id} and id < ${firstIdAt('dlv', before)} and status <> 'pending'`
+  const owners = { table: 'webhooks', key: 'id' } as const
+  const aged = await findAged(db, owners, now, (webhook_id, before) => anyOf(olderOf(webhook_id, before)))
+  if (!aged) return 0
+  const { rows } = await sql<{ id: string }>`
+    select id from ${olderOf(aged.owner, aged.before)} limit ${limit}`.execute(db)
+  return together(db, (transaction) =>
+    removeByIds(
+      transaction,
+      rows.map(({ id }) => id),
+    ),
+  )
 }
 
 /** Removes at most `limit` deliveries of a deleted webhook or an ended listener; returns how many. */

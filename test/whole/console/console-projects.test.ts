@@ -128,10 +128,14 @@ inConsole('projects in the console', (visit, service) => {
     await made.getByLabel('Name').fill('trial')
     await made.getByLabel('Description').fill('For a week')
     await made.getByLabel('Requests a minute').fill('60')
+    await made.getByLabel('Runs at once').fill('3')
+    await made.getByLabel('Days kept').fill('14')
     await made.getByRole('button', { name: 'Create project' }).click()
     await page.getByText('The project trial is there').waitFor()
     const stored = (await service().call('GET', '/v1/projects/trial')).body.data
-    assert.deepEqual([stored.description, stored.limits], ['For a week', { requests_per_minute: 60 }])
+    assert.equal(stored.description, 'For a week')
+    assert.deepEqual(stored.limits, { requests_per_minute: 60, concurrent_runs: 3, retention_days: 14 })
+    await page.getByRole('cell', { name: '14 days' }).waitFor()
 
     await page.getByRole('link', { name: 'trial' }).click()
     await page.getByText('No agent yet').waitFor()
@@ -143,6 +147,8 @@ inConsole('projects in the console', (visit, service) => {
     await changed.getByLabel('Requests a minute').fill('')
     await changed.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The project test is changed').waitFor()
+    const { limits } = (await service().call('GET', '/v1/projects/test')).body.data
+    assert.deepEqual(limits, { requests_per_minute: null, concurrent_runs: 3, retention_days: 14 })
     assert.deepEqual(await offered(page), ['default', 'shop', 'test'])
     assert.equal(new URL(page.url()).searchParams.get('project'), 'test')
     await page.getByRole('link', { name: 'Agents' }).click()

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { UpdateProject } from '../../../../sdk/api.ts'
 import type { Project } from '../../../../sdk/client.ts'
 import { count, takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
@@ -13,19 +14,28 @@ const COLUMNS: Column<Project>[] = [
   { title: 'ID', of: ({ id }) => id },
   { title: 'DESCRIPTION', of: ({ description }) => description },
   { title: 'REQUESTS A MINUTE', of: ({ limits }) => limits.requests_per_minute ?? 'no limit' },
+  { title: 'RUNS AT ONCE', of: ({ limits }) => limits.concurrent_runs ?? 'no limit' },
+  { title: 'KEPT DAYS', of: ({ limits }) => limits.retention_days ?? 'as the service' },
   { title: 'CREATED', of: ({ created_at }) => created_at },
 ]
 
-type Changes = Common & { name?: string; description?: string; requestsPerMinute?: number }
+type LimitOption = number | 'none' | undefined
+
+type Changes = Common & {
+  name?: string
+  description?: string
+  requestsPerMinute?: LimitOption
+  concurrentRuns?: LimitOption
+  retentionDays?: LimitOption
+}
 
 export function projects(command: Command, world: World): void {
-  takesStore(command.command('create'))
+  takesLimits(takesStore(command.command('create')))
     .description('Create a project; further commands name it with --project')
     .argument('<name>', 'a-z, 0-9 and -')
     .option('--description <text>', 'what it is for')
-    .option('--requests-per-minute <number>', 'for all its callers together', count)
     .action(async (name: string, options: Changes) => {
-      const body = { name, description: options.description, ...limitsOf(options) }
+      const body = { name, description: options.description, limits: limitsOf(options) }
       const project = await withClientOrStore(world, options, (client) => client.projects.create(body, options))
       if (options.json) return printJson(world, project)
       success(world, `Created ${project.name} (${project.id})`)
@@ -49,17 +59,14 @@ export function projects(command: Command, world: World): void {
       printRecord(world, await withClientOrStore(world, options, (client) => client.projects.get(project)), options)
     })
 
-  takesStore(command.command('update'))
+  takesLimits(takesStore(command.command('update')))
     .description('Change a project')
     .argument('<project>', 'id or name')
     .option('--name <name>', 'its new name')
     .option('--description <text>', 'what it is for')
-    .option('--requests-per-minute <number>', 'for all its callers together', count)
-    .option('--no-limit', 'take the limit away')
-    .action(async (project: string, options: Changes & { limit?: boolean }) => {
+    .action(async (project: string, options: Changes) => {
       const { name, description } = options
-      const limits = options.limit === false ? { limits: { requests_per_minute: null } } : limitsOf(options)
-      const body = { name, description, ...limits }
+      const body = { name, description, limits: limitsOf(options) }
       if (Object.values(body).every((value) => value === undefined)) throw usage('Say what to change: see --help')
       const changed = await withClientOrStore(world, options, (client) =>
         client.projects.update(project, body, options),
@@ -93,8 +100,24 @@ export function projects(command: Command, world: World): void {
     })
 }
 
-function limitsOf({ requestsPerMinute }: Changes) {
-  return requestsPerMinute === undefined ? {} : { limits: { requests_per_minute: requestsPerMinute } }
+function takesLimits(command: Command): Command {
+  return command
+    .option('--requests-per-minute <number>', 'for all its callers together, or none', limit)
+    .option('--concurrent-runs <number>', 'of all its agents together, or none', limit)
+    .option('--retention-days <number>', 'how long its receipts, logs and memories are kept, or none', limit)
+}
+
+const limit = (text: string): LimitOption => (text === 'none' ? text : count(text))
+
+/** Undefined if no limit is named. */
+function limitsOf({ requestsPerMinute, concurrentRuns, retentionDays }: Changes): UpdateProject['limits'] {
+  const named = Object.entries({
+    requests_per_minute: requestsPerMinute,
+    concurrent_runs: concurrentRuns,
+    retention_days: retentionDays,
+  }).filter(([, value]) => value !== undefined)
+  if (named.length === 0) return undefined
+  return Object.fromEntries(named.map(([name, value]) => [name, value === 'none' ? null : value]))
 }
 
 function askForName(world: World, project: string): Promise<string> {

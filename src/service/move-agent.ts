@@ -7,9 +7,9 @@ import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import * as projects from '../projects/store.ts'
 import { Label } from '../shapes.ts'
 import * as webhooks from '../webhooks/store.ts'
-import * as projects from './store.ts'
 
 export const moveAgent = operation({
   id: 'moveAgent',

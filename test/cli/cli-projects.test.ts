@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+
+onAnyEngine('moorage projects', (service) => {
+  let shell: Shell
+  before(() => (shell = newShell(service())))
+  after(() => shell.remove())
+
+  const limits = async () => (await service().call('GET', '/v1/projects/shop')).body.data.limits
+
+  test('sets each limit, leaves the others as they are, and takes one away', async () => {
+    const made = await shell.moorage(['projects', 'create', 'shop', '--retention-days', '30'])
+    assert.equal(made.code, 0, made.stderr)
+    assert.deepEqual(await limits(), { requests_per_minute: null, concurrent_runs: null, retention_days: 30 })
+    const update = ['projects', 'update', 'shop']
+    await shell.moorage([...update, '--requests-per-minute', '600', '--concurrent-runs', '5'])
+    assert.deepEqual(await limits(), { requests_per_minute: 600, concurrent_runs: 5, retention_days: 30 })
+    await shell.moorage([...update, '--retention-days', 'none'])
+    assert.deepEqual(await limits(), { requests_per_minute: 600, concurrent_runs: 5, retention_days: null })
+    const { stdout } = await shell.moorage(['projects', 'list'])
+    assert.match(stdout, /shop +prj_\w+ +- +600 +5 +as the service/)
+    const zero = await shell.moorage([...update, '--concurrent-runs', '0'])
+    assert.deepEqual([zero.code, zero.stdout], [2, ''])
+    const nothing = await shell.moorage(update)
+    assert.deepEqual(nothing, { code: 2, stdout: '', stderr: 'error Say what to change: see --help\n' })
+  })
+})
