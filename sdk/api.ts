@@ -1912,6 +1912,10 @@ export type KeyWithSecret = {
   created_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
+  /** Whose it is: it may do no more than this person, and ends with their role. null: of a service */
+  person_id: string | null
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  person_name?: string | null | undefined
   expires_at: string | null
   last_used_at: string | null
   previous_secret_expires_at: string | null
@@ -1924,14 +1928,14 @@ export type CreateKey = {
   name: string
   /** Limits the key to one agent (id or name); null is the whole project */
   agent_id?: string | null | undefined
-  /** Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project */
-  all_projects?: boolean | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
   /** A role of the configuration, instead of `permissions` */
   role?: string | undefined
   /** A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower */
   tier?: string | undefined
   expires_at?: string | null | undefined
+  /** Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project */
+  all_projects?: boolean | undefined
 }
 
 export type Key = {
@@ -1949,6 +1953,10 @@ export type Key = {
   created_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
+  /** Whose it is: it may do no more than this person, and ends with their role. null: of a service */
+  person_id: string | null
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  person_name?: string | null | undefined
   expires_at: string | null
   last_used_at: string | null
   previous_secret_expires_at: string | null
@@ -1957,7 +1965,9 @@ export type Key = {
 
 export type Self = {
   id: string
-  kind: 'key' | 'token' | 'local'
+  kind: 'key' | 'token' | 'local' | 'person'
+  /** The person who asks, or whose key this is */
+  person_id: string | null
   name: string | null
   /** The project in which it works with this request */
   project_id: string
@@ -1981,6 +1991,18 @@ export type Self = {
     permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   })[]
   expires_at: string | null
+}
+
+export type CreatePersonalKey = {
+  name: string
+  /** Limits the key to one agent (id or name); null is the whole project */
+  agent_id?: string | null | undefined
+  permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
+  /** A role of the configuration, instead of `permissions` */
+  role?: string | undefined
+  /** A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower */
+  tier?: string | undefined
+  expires_at?: string | null | undefined
 }
 
 export type NewKeyFactor = {
@@ -2009,8 +2031,13 @@ export type ConsoleLink = {
 
 export type ConsoleSession = {
   id: string
-  key_id: string
-  key_name: string
+  key_id: string | null
+  key_name: string | null
+  /** The person who has signed in, if it was not with a key */
+  person_id: string | null
+  person_name: string | null
+  /** The identity provider, by its name in the configuration */
+  issuer: string | null
   /** The agent that the key is limited to */
   agent_id: string | null
   /** Where the sign-in came from */
@@ -2024,6 +2051,81 @@ export type ConsoleSession = {
   last_used_at: string
   /** When it ends at the latest; it ends earlier when it is not used */
   expires_at: string
+}
+
+export type Person = {
+  id: string
+  name: string
+  email: string | null
+  email_verified: boolean
+  /** As whom identity providers know the person */
+  identities: ({
+    issuer: string
+    subject: string
+  })[]
+  /** In this project; with a key of all projects: everywhere */
+  roles: ({
+    id: string
+    /** null: all projects */
+    project_id: string | null
+    role: string
+    permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
+    /** `granted`, or `group:` and the name of the identity provider */
+    source: string
+    created_at: string
+  })[]
+  created_at: string
+  /** When the identity provider last vouched for the person */
+  last_seen_at: string
+}
+
+export type SetPersonRole = {
+  /** A role of the configuration; null takes it away */
+  role: string | null
+  /** In all projects: an administrator of the service has admin there */
+  all_projects?: boolean | undefined
+}
+
+export type InvitationWithToken = {
+  id: string
+  email: string
+  role: string
+  /** null: all projects */
+  project_id: string | null
+  status: 'pending' | 'accepted' | 'expired'
+  created_at: string
+  created_by: string
+  expires_at: string
+  accepted_at: string | null
+  /** The person */
+  accepted_by: string | null
+  /** Shown in this reply only */
+  token: string
+}
+
+export type CreateInvitation = {
+  /** Who is meant. The identity provider must have verified this address */
+  email: string
+  /** A role of the configuration */
+  role: string
+  /** For all projects instead of this one. Only an actor of all projects can give it */
+  all_projects?: boolean | undefined
+  expires_in_hours?: number | undefined
+}
+
+export type Invitation = {
+  id: string
+  email: string
+  role: string
+  /** null: all projects */
+  project_id: string | null
+  status: 'pending' | 'accepted' | 'expired'
+  created_at: string
+  created_by: string
+  expires_at: string
+  accepted_at: string | null
+  /** The person */
+  accepted_by: string | null
 }
 
 export type Project = {
@@ -2147,11 +2249,13 @@ export type AuditEntry = {
   seq: number | null
   created_at: string
   /** `console`: the holder of the key was signed in to the console */
-  actor_kind: 'key' | 'token' | 'local' | 'console' | null
-  /** Null when the credentials were not recognised */
+  actor_kind: 'key' | 'token' | 'local' | 'console' | 'person' | null
+  /** A key, a person … Null when the credentials were not recognised */
   actor: string | null
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   actor_name?: string | null | undefined
+  /** The key of their own that a person has used */
+  key_id: string | null
   /** The operationId; null on a path that is no operation */
   action: string | null
   project_id: string
@@ -2641,12 +2745,31 @@ export type Operations = {
   }
   /** List API keys */
   listKeys: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'expires_at' | '-expires_at' | 'last_used_at' | '-last_used_at' | 'id' | '-id' | undefined; agent_id?: string | undefined; status?: 'active' | 'expired' | 'revoked' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'expires_at' | '-expires_at' | 'last_used_at' | '-last_used_at' | 'id' | '-id' | undefined; agent_id?: string | undefined; status?: 'active' | 'expired' | 'revoked' | undefined; person_id?: string | undefined }
     item: Key
   }
-  /** Say what this key may do */
+  /** Say what this key, or this person, may do */
   getSelf: {
     data: Self
+  }
+  /** Create a key of your own */
+  createPersonalKey: {
+    body: CreatePersonalKey
+    data: KeyWithSecret
+  }
+  /** List the keys of your own */
+  listPersonalKeys: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'expires_at' | '-expires_at' | 'last_used_at' | '-last_used_at' | 'id' | '-id' | undefined; status?: 'active' | 'expired' | 'revoked' | undefined }
+    item: Key
+  }
+  /** Revoke a key of your own */
+  revokePersonalKey: {
+    params: { key_id: string }
+    data: {
+      id: string
+      revoked: true
+      revoked_at: string
+    }
   }
   /** Get an API key */
   getKey: {
@@ -2706,12 +2829,54 @@ export type Operations = {
   }
   /** List sessions of the console */
   listConsoleSessions: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'last_used_at' | '-last_used_at' | 'expires_at' | '-expires_at' | undefined; key_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'last_used_at' | '-last_used_at' | 'expires_at' | '-expires_at' | undefined; key_id?: string | undefined; person_id?: string | undefined }
     item: ConsoleSession
   }
   /** End a session of the console */
   endConsoleSession: {
     params: { session_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** List people */
+  listPeople: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'last_seen_at' | '-last_seen_at' | 'name' | '-name' | 'email' | '-email' | 'id' | '-id' | undefined; email?: string | undefined }
+    item: Person
+  }
+  /** Get a person */
+  getPerson: {
+    params: { person_id: string }
+    data: Person
+  }
+  /** Remove a person */
+  deletePerson: {
+    params: { person_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** Give a person a role, or take it away */
+  setPersonRole: {
+    params: { person_id: string }
+    body: SetPersonRole
+    data: Person
+  }
+  /** Invite a person */
+  createInvitation: {
+    body: CreateInvitation
+    data: InvitationWithToken
+  }
+  /** List invitations */
+  listInvitations: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'expires_at' | '-expires_at' | 'email' | '-email' | 'id' | '-id' | undefined }
+    item: Invitation
+  }
+  /** Take an invitation back */
+  revokeInvitation: {
+    params: { invitation_id: string }
     data: {
       id: string
       deleted: true
@@ -2903,6 +3068,9 @@ export const routes = {
   createKey: { method: 'POST', path: '/v1/keys' },
   listKeys: { method: 'GET', path: '/v1/keys' },
   getSelf: { method: 'GET', path: '/v1/keys/self' },
+  createPersonalKey: { method: 'POST', path: '/v1/keys/personal' },
+  listPersonalKeys: { method: 'GET', path: '/v1/keys/personal' },
+  revokePersonalKey: { method: 'DELETE', path: '/v1/keys/personal/{key_id}' },
   getKey: { method: 'GET', path: '/v1/keys/{key_id}' },
   revokeKey: { method: 'DELETE', path: '/v1/keys/{key_id}' },
   rotateKey: { method: 'POST', path: '/v1/keys/{key_id}/rotate' },
@@ -2913,6 +3081,13 @@ export const routes = {
   createConsoleLink: { method: 'POST', path: '/v1/console-links' },
   listConsoleSessions: { method: 'GET', path: '/v1/console-sessions' },
   endConsoleSession: { method: 'DELETE', path: '/v1/console-sessions/{session_id}' },
+  listPeople: { method: 'GET', path: '/v1/people' },
+  getPerson: { method: 'GET', path: '/v1/people/{person_id}' },
+  deletePerson: { method: 'DELETE', path: '/v1/people/{person_id}' },
+  setPersonRole: { method: 'PUT', path: '/v1/people/{person_id}/role' },
+  createInvitation: { method: 'POST', path: '/v1/invitations' },
+  listInvitations: { method: 'GET', path: '/v1/invitations' },
+  revokeInvitation: { method: 'DELETE', path: '/v1/invitations/{invitation_id}' },
   createProject: { method: 'POST', path: '/v1/projects' },
   listProjects: { method: 'GET', path: '/v1/projects' },
   getProject: { method: 'GET', path: '/v1/projects/{project_id}' },

@@ -64,6 +64,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   // A run may outlive its client's connection. It is cancelled and its record is written before the store closes.
   opened.defer(() => parts.runtime.close().then(() => parts.live.idle()))
 
+  const console = config.console.enabled ? new OpenConsole({ ...parts, noteUse: keys.noteUse }) : undefined
   const edge = {
     ...access,
     parts,
@@ -72,9 +73,9 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     spendCode: (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() }),
     limiter,
     idempotency,
-    console: config.console.enabled
+    console: console
       ? {
-          sessions: new OpenConsole({ ...parts, noteUse: keys.noteUse }),
+          sessions: console,
           door: consoleDoor(config),
           folder: overrides.consoleFolder ?? CONSOLE_FOLDER,
         }
@@ -84,7 +85,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const dispatcher = new Dispatcher(parts)
   const background = startBackground(parts)
   opened.defer(() => drain({ server, dispatcher, background, beginStop }, parts, overrides.lingerMs ?? LINGER_MS))
-  opened.defer(keepHouse(parts, keys))
+  opened.defer(keepHouse(parts, keys, console))
   const metrics = await openMetrics(parts)
   opened.defer(() => metrics?.close())
 
@@ -134,9 +135,15 @@ async function openMetrics({ config, telemetry, log }: Parts) {
 }
 
 /** Returns a function that ends it. */
-function keepHouse({ audit, log }: Parts & { audit: OpenTrail }, keys: KeyVerifier): () => void {
+function keepHouse(
+  { audit, log }: Parts & { audit: OpenTrail },
+  keys: KeyVerifier,
+  console: OpenConsole | undefined,
+): () => void {
   const tidy = () => {
-    Promise.all([keys.flush(), audit.tidy()]).catch((err) => log.warn({ err }, 'housekeeping failed'))
+    Promise.all([keys.flush(), audit.tidy(), console?.confirmDue()]).catch((err) =>
+      log.warn({ err }, 'housekeeping failed'),
+    )
   }
   tidy()
   const timer = setInterval(tidy, HOUSEKEEPING_MS)

@@ -17,6 +17,8 @@ import { keepSummaries } from './memory/summaries/keep-summaries.ts'
 import * as memory from './memory/upkeep-store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
+import * as invitations from './people/invitation-store.ts'
+import * as people from './people/store.ts'
 import { Ticker } from './schedules/ticker.ts'
 import { announce } from './storage/database.ts'
 import type { JobHandler } from './storage/jobs/job-handler.ts'
@@ -31,6 +33,8 @@ import * as deliveries from './webhooks/delivery/delivery-store.ts'
 import * as listeners from './webhooks/listen/listener-store.ts'
 
 const HOUR_MS = 3_600_000
+/** An administrator has this time to give a role to a person who has signed in. */
+const STRANGERS_KEPT_MS = 7 * 24 * HOUR_MS
 const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS
 /** How often a node searches the store for work that dead nodes have left. */
 const SEARCH_MS = 10_000
@@ -132,6 +136,8 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
     { name: 'sessions of the console', keep_ms: 0, remove: consoleSessions.removeExpired },
+    { name: 'invitations', keep_ms: STRANGERS_KEPT_MS, remove: invitations.removeEnded },
+    { name: 'people who never had a role', keep_ms: STRANGERS_KEPT_MS, remove: people.removeStrangers },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },

@@ -4,6 +4,7 @@ import * as agents from './agents/store.ts'
 import { hintOf } from './keys/key.ts'
 import * as keys from './keys/store.ts'
 import type { Parts } from './operation/parts.ts'
+import * as invitations from './people/invitation-store.ts'
 import * as projects from './projects/store.ts'
 import { sha256 } from './security/digest.ts'
 import { newKey } from './security/key-format.ts'
@@ -13,6 +14,8 @@ import { writeOnce } from './storage/stored-settings.ts'
 import { DEFAULT_PROJECT } from './storage/tables/project-tables.ts'
 
 export const DEMO_AGENT = 'hello'
+/** How long the first administrator has time to sign in. */
+const FIRST_PERSON_MS = 365 * 24 * 3_600_000
 
 /** The new admin key, if this start made one. It is shown once and never again. */
 export type FirstStart = { adminKey: string | undefined }
@@ -26,6 +29,7 @@ export async function firstStart(parts: FirstParts): Promise<FirstStart> {
     if (!first) return { adminKey: undefined }
     await projects.begin(db, parts.now())
     await insertDemoAgent(db, parts)
+    await invitePerson(db, parts)
     if ((await keys.count(db)) > 0) return { adminKey: undefined }
     const given = parts.config.bootstrapKey
     const secret = given ?? newKey(randomBytes)
@@ -69,8 +73,29 @@ async function insertAdminKey(db: Database, { config, newId, now }: FirstParts, 
     expires_at: null,
     last_used_at: null,
     revoked_at: null,
+    person_id: null,
+    role_source: null,
+    role_id: null,
   })
   return id
+}
+
+/** The person with this address becomes an administrator when they first sign in. Their verified address is enough. */
+async function invitePerson(db: Database, { config, newId, now }: FirstParts): Promise<void> {
+  if (config.initPerson === undefined) return
+  const time = now()
+  await invitations.insert(db, {
+    id: newId('inv', time),
+    hash: null,
+    project_id: null,
+    role: 'admin',
+    email: config.initPerson.toLowerCase(),
+    created_at: time,
+    created_by: 'local',
+    expires_at: time + FIRST_PERSON_MS,
+    accepted_at: null,
+    accepted_by: null,
+  })
 }
 
 async function insertDemoAgent(db: Database, { newId, now }: FirstParts): Promise<void> {

@@ -40,6 +40,9 @@ import { removeFactor } from './keys/factors/remove-factor.ts'
 import { getKey } from './keys/get-key.ts'
 import { getSelf } from './keys/get-self.ts'
 import { listKeys } from './keys/list-keys.ts'
+import { createPersonalKey } from './keys/personal/create-personal-key.ts'
+import { listPersonalKeys } from './keys/personal/list-personal-keys.ts'
+import { revokePersonalKey } from './keys/personal/revoke-personal-key.ts'
 import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
 import { getLogs } from './logs/get-logs.ts'
@@ -57,6 +60,13 @@ import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import { getPerformance } from './metrics/get-performance.ts'
 import type { Operation } from './operation.ts'
+import { createInvitation } from './people/create-invitation.ts'
+import { deletePerson } from './people/delete-person.ts'
+import { getPerson } from './people/get-person.ts'
+import { listInvitations } from './people/list-invitations.ts'
+import { listPeople } from './people/list-people.ts'
+import { revokeInvitation } from './people/revoke-invitation.ts'
+import { setPersonRole } from './people/set-role.ts'
 import { createProject } from './projects/create-project.ts'
 import { deleteProject } from './projects/delete-project.ts'
 import { getProject } from './projects/get-project.ts'
@@ -176,6 +186,9 @@ export const operations: readonly Operation[] = [
   createKey,
   listKeys,
   getSelf,
+  createPersonalKey,
+  listPersonalKeys,
+  revokePersonalKey,
   getKey,
   rotateKey,
   revokeKey,
@@ -187,6 +200,14 @@ export const operations: readonly Operation[] = [
   createConsoleLink,
   listConsoleSessions,
   endConsoleSession,
+
+  listPeople,
+  getPerson,
+  setPersonRole,
+  deletePerson,
+  createInvitation,
+  listInvitations,
+  revokeInvitation,
 
   createProject,
   listProjects,

@@ -10,11 +10,12 @@ export const AuditEntryReply = z
     seq: z.int().nullable().describe('Its place in the chain; null for the moment before it has one'),
     created_at: Time,
     actor_kind: z
-      .enum(['key', 'token', 'local', 'console'])
+      .enum(['key', 'token', 'local', 'console', 'person'])
       .nullable()
       .describe('`console`: the holder of the key was signed in to the console'),
-    actor: z.string().nullable().describe('Null when the credentials were not recognised'),
+    actor: z.string().nullable().describe('A key, a person … Null when the credentials were not recognised'),
     actor_name: KeyName,
+    key_id: z.string().nullable().describe('The key of their own that a person has used'),
     action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
     project_id: z.string(),
     agent_id: z.string().nullable(),
@@ -36,8 +37,9 @@ export const AuditEntryReply = z
 export type AuditEntry = {
   id: string
   created_at: number
-  actor_kind: 'key' | 'token' | 'local' | 'console' | null
+  actor_kind: 'key' | 'token' | 'local' | 'console' | 'person' | null
   actor: string | null
+  key_id: string | null
   action: string | null
   project_id: string
   agent_id: string | null
@@ -54,8 +56,8 @@ export type Link = { seq: number; prev_hash: string; hash: string }
 
 /** The hash of `[seq, prev_hash, …]` as JSON. With the entries alone, anybody can check the chain without us. */
 export function hashOf(entry: AuditEntry, { seq, prev_hash }: Omit<Link, 'hash'>): string {
-  const { id, created_at, actor_kind, actor, action, project_id, agent_id, target, outcome, code } = entry
+  const { id, created_at, actor_kind, actor, key_id, action, project_id, agent_id, target, outcome, code } = entry
   const { fields, times, request_id, address } = entry
-  const who = [actor_kind, actor, action, project_id, agent_id, target, outcome, code]
+  const who = [actor_kind, actor, key_id, action, project_id, agent_id, target, outcome, code]
   return sha256(JSON.stringify([seq, prev_hash, id, created_at, ...who, fields, times, request_id, address]))
 }

@@ -29,6 +29,7 @@ const COLUMNS = [
   'created_at',
   'actor_kind',
   'actor',
+  'key_id',
   'action',
   'project_id',
   'agent_id',

@@ -81,13 +81,19 @@ export function openTrail({ storage, journal, newId, now, log }: TrailParts): Op
   }
 }
 
+function whoOf(actor: AuditEvent['actor']): Pick<AuditEntry, 'actor_kind' | 'actor' | 'key_id'> {
+  if (!actor) return { actor_kind: null, actor: null, key_id: null }
+  const { kind, id, person_id, console_session } = actor
+  if (person_id !== undefined) return { actor_kind: 'person', actor: person_id, key_id: kind === 'key' ? id : null }
+  return { actor_kind: console_session === undefined ? kind : 'console', actor: id, key_id: null }
+}
+
 function entryOf(event: AuditEvent, id: string, created_at: number): AuditEntry {
   const { actor, action, project_id, agent_id, target, request_id, address } = event
   return {
     id,
     created_at,
-    actor_kind: actor?.console_session === undefined ? (actor?.kind ?? null) : 'console',
-    actor: actor?.id ?? null,
+    ...whoOf(actor),
     action,
     project_id,
     agent_id,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseSize } from '../lib/size.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
+import { OidcSettings } from '../security/oidc/oidc-settings.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
 import { PROVIDER_NAME, ProviderType } from '../security/provider-name.ts'
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
@@ -106,6 +107,17 @@ const Console = z.strictObject({
     .describe('Let people sign in over plain http under another name than that of this machine'),
   sessionLifetime: duration('1m', '30d').prefault('12h').describe('How long a sign-in lasts at most'),
   idleTimeout: duration('1m', '30d').prefault('1h').describe('How long a sign-in lasts that is not used'),
+  oidc: z
+    .array(OidcSettings)
+    .superRefine((list, context) => reportSameNames('console.oidc', list, context), {
+      when: ({ value }) => Array.isArray(value),
+    })
+    .default([])
+    .describe('Identity providers with which people sign in'),
+  linkVerifiedEmails: z
+    .boolean()
+    .default(false)
+    .describe('Take a verified address of two identity providers for the same person'),
 })
 
 const Limits = z.strictObject({
@@ -187,7 +199,9 @@ const Providers = z
       when: ({ value }) => value instanceof Object,
     }),
   )
-  .superRefine(reportSameNames, { when: ({ value }) => Array.isArray(value) })
+  .superRefine((list, context) => reportSameNames('providers', list, context), {
+    when: ({ value }) => Array.isArray(value),
+  })
 
 const Embedder = z.discriminatedUnion('type', [
   z.strictObject({
@@ -222,6 +236,10 @@ export const ConfigSettings = z.strictObject({
   bootstrapKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
     .optional()
     .describe('The first admin key, instead of a generated one'),
+  initPerson: z
+    .email()
+    .optional()
+    .describe('Address of the first administrator of the service, who signs in with an identity provider'),
   server: ServerSettings.prefault({}),
   database: Database.prefault({}),
   redis: Redis.prefault({}),
@@ -251,11 +269,11 @@ export type Config = z.output<typeof ConfigSettings>
 export type ConfigInput = z.input<typeof ConfigSettings>
 
 /** The entries may be anything: this check runs even if they have issues of their own. */
-function reportSameNames(providers: readonly { name?: unknown }[], { addIssue }: z.RefinementCtx) {
-  const names = providers.map((provider) => provider?.name)
+function reportSameNames(setting: string, list: readonly { name?: unknown }[], { addIssue }: z.RefinementCtx) {
+  const names = list.map((one) => one?.name)
   names.forEach((name, index) => {
     const first = names.indexOf(name)
     if (name === undefined || first === index) return
-    addIssue({ code: 'custom', path: [index, 'name'], message: `is already the name of providers[${first}]` })
+    addIssue({ code: 'custom', path: [index, 'name'], message: `is already the name of ${setting}[${first}]` })
   })
 }

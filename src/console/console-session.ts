@@ -6,8 +6,11 @@ import type { ConsoleSessionsTable } from '../storage/tables/security-tables.ts'
 export const ConsoleSessionReply = z
   .object({
     id: z.string(),
-    key_id: z.string(),
-    key_name: z.string(),
+    key_id: z.string().nullable(),
+    key_name: z.string().nullable(),
+    person_id: z.string().nullable().describe('The person who has signed in, if it was not with a key'),
+    person_name: z.string().nullable(),
+    issuer: z.string().nullable().describe('The identity provider, by its name in the configuration'),
     agent_id: z.string().nullable().describe('The agent that the key is limited to'),
     address: z.string().describe('Where the sign-in came from'),
     browser: z.string().describe('What the browser says of itself'),
@@ -18,7 +21,7 @@ export const ConsoleSessionReply = z
   })
   .meta({ id: 'ConsoleSession' })
 
-/** A browser that is signed in with a key. Its secret is in a cookie and is replaced from time to time. */
+/** A browser in which a key or a person is signed in. Its secret is in a cookie and is replaced from time to time. */
 export type ConsoleSession = ConsoleSessionsTable
 
 const ROTATE_MS = 15 * 60_000
@@ -27,10 +30,12 @@ const GRACE_MS = 60_000
 /** How exact `last_used_at` is. */
 const TOUCH_MS = 60_000
 
-/** When the session ends if it is not used again. 0 if its key was revoked or has another secret. */
-export function endOf({ expires_at, last_used_at, key_hash }: ConsoleSession, key: Key, idle_ms: number): number {
-  if (key_hash !== key.hash || key.revoked_at !== null) return 0
-  return Math.min(expires_at, last_used_at + idle_ms, key.expires_at ?? Number.POSITIVE_INFINITY)
+/** When the session ends if it is not used again. `key` is the one that it was opened with, if it was a key. */
+export function endOf(session: ConsoleSession, key: Key | undefined, idle_ms: number): number {
+  const { expires_at, last_used_at, key_hash, confirm_before } = session
+  if (key && (key_hash !== key.hash || key.revoked_at !== null)) return 0
+  const ends = [expires_at, last_used_at + idle_ms, key?.expires_at, confirm_before]
+  return Math.min(...ends.filter((end) => typeof end === 'number'))
 }
 
 /** Whether the secret with this hash counts now. The one before it counts until the browser has shown the new one. */

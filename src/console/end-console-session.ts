@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
+import type { Key } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { covers } from '../security/permissions.ts'
 import type { Database } from '../storage/database.ts'
+import type { ConsoleSession } from './console-session.ts'
 import * as sessions from './store.ts'
 
 export const endConsoleSession = operation({
@@ -13,24 +16,37 @@ export const endConsoleSession = operation({
   method: 'DELETE',
   path: '/v1/console-sessions/{session_id}',
   summary: 'End a session of the console',
-  description: 'The browser is signed out at once, on every node. Without `manage`: sessions of this key only.',
+  description: 'The browser is signed out at once, on every node. Without `manage`: own sessions only.',
   permission: 'manage',
   ownPermission: 'read',
   audit: { target: 'session_id' },
   params: z.strictObject({ session_id: z.string() }),
-  concerns: async ({ params }, db) => (await keyOfSession(db, params.session_id))?.agent_id ?? null,
+  concerns: async ({ params }, db) => (await keyOf(db, await sessions.find(db, params.session_id)))?.agent_id ?? null,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
   async run({ params: { session_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
-    const key = await keyOfSession(db, id)
-    if (!covers(actor.permissions, 'manage') && key?.id !== actor.id) throw notFound('Session', id)
-    requireFound(actor, key, { kind: 'Session', id })
+    const session = await sessions.find(db, id)
+    const isOwn = session?.person_id ? session.person_id === actor.person_id : session?.key_id === actor.id
+    if (!isOwn) {
+      if (!covers(actor.permissions, 'manage')) throw notFound('Session', id)
+      requireFound(actor, (await roleHere(db, session, actor)) ?? (await keyOf(db, session)), { kind: 'Session', id })
+    }
     await sessions.remove(db, id)
     return { id, deleted: true as const }
   },
 })
 
-async function keyOfSession(db: Database, id: string) {
-  const session = await sessions.find(db, id)
-  return session && keys.find(db, session.key_id)
+async function keyOf(db: Database, session: ConsoleSession | undefined): Promise<Key | undefined> {
+  return session && keys.find(db, session.key_id ?? '')
+}
+
+/** The session of a person may be ended where the person has a role: in the actor's project, or in all. */
+async function roleHere(
+  db: Database,
+  session: ConsoleSession | undefined,
+  { scope, reach }: Actor,
+): Promise<Key | undefined> {
+  if (!session || session.person_id === null) return undefined
+  const here = await keys.findRole(db, session.person_id, scope.project_id)
+  return here ?? (reach === 'service' ? keys.findRole(db, session.person_id, null) : undefined)
 }

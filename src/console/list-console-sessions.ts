@@ -12,23 +12,27 @@ export const listConsoleSessions = operation({
   path: '/v1/console-sessions',
   summary: 'List sessions of the console',
   description:
-    'Who is signed in to the console, with which key, from where. Without `manage`: the sessions of this key.',
+    'Who is signed in to the console, with which key or as which person, from where. Without `manage`: own sessions.',
   permission: 'manage',
   ownPermission: 'read',
-  query: listQuery(['created_at', 'last_used_at', 'expires_at'], { key_id: z.string().optional() }),
+  query: listQuery(['created_at', 'last_used_at', 'expires_at'], {
+    key_id: z.string().optional(),
+    person_id: z.string().optional(),
+  }),
   list: ConsoleSessionReply,
 
   async run(
     { query },
     { db, actor, config, shownAgents, now }: Needs<'db' | 'actor' | 'config' | 'shownAgents' | 'now'>,
   ) {
-    const { key_id, ...page } = query
-    const own = covers(actor.permissions, 'manage') ? undefined : actor.id
-    if (own !== undefined && (key_id ?? own) !== own) return { items: [], total: 0 }
+    const { key_id, person_id, ...page } = query
+    const own = covers(actor.permissions, 'manage') ? undefined : [actor.id, actor.person_id ?? actor.id]
     const { items, total } = await sessions.list(db, page, {
       shown: await shownAgents(),
       reach: actor.reach,
-      key_id: own ?? key_id,
+      key_id,
+      person_id,
+      own,
       now: now(),
       idle_ms: config.console.idleTimeout,
     })

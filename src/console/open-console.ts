@@ -3,32 +3,43 @@ import { actorOf, type Key } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
+import { actorOfPerson } from '../people/person.ts'
+import { listRoles } from '../people/roles.ts'
+import * as people from '../people/store.ts'
+import * as projects from '../projects/store.ts'
 import { sha256 } from '../security/digest.ts'
+import type { IssuerTokens, OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
 import { covers } from '../security/permissions.ts'
+import { CONFIRM_EARLY_MS, confirmSession, isToConfirm, TOKENS_PURPOSE } from './confirm-session.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
+import { Issuers } from './issuers.ts'
 import { type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
+import { signInPerson, withSession } from './sign-in-person.ts'
 import * as sessions from './store.ts'
+
+type PersonSignIn = [vouched: Vouched, issuer: OidcIssuer, from: SignInFrom, invitation?: string]
 
 /** The request that a session came with. */
 type Origin = { request_id: string; address: string }
 
-type KnownSession = { session: ConsoleSession; key: Key; actor: Actor }
+/** A session, and the key with which it was opened if it is not a person's. */
+type KnownSession = { session: ConsoleSession; key: Key | undefined; actor: Actor }
 
-/** A session is forgotten when it changes, when its key does, and when the key's agent does. */
-function subjectsOf({ session, key: { id, agent_id } }: KnownSession): string[] {
-  return agent_id === null ? [session.id, id] : [session.id, id, agent_id]
+/** A session is forgotten when it changes, when its key or its person does, and when the key's agent does. */
+function subjectsOf({ session, actor: { id, person_id, scope } }: KnownSession): string[] {
+  return [session.id, id, person_id, scope.agent_id].filter((subject) => typeof subject === 'string')
 }
 
 /** `noteUse` counts a request of the console as a use of its key. */
-type ConsoleParts = SignInParts & Pick<Parts, 'memo'> & { noteUse(key_id: string): void }
+type ConsoleParts = SignInParts & Pick<Parts, 'keyring' | 'log' | 'memo'> & { noteUse(key_id: string): void }
 
 /** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
 export class OpenConsole {
-  readonly #parts: ConsoleParts
+  readonly #parts: ConsoleParts & { issuers: Issuers }
   readonly #idleTimeout: number
 
   constructor(parts: ConsoleParts) {
-    this.#parts = parts
+    this.#parts = { ...parts, issuers: new Issuers(parts.config, parts.now) }
     this.#idleTimeout = parts.config.console.idleTimeout
   }
 
@@ -41,9 +52,9 @@ export class OpenConsole {
     secret: string,
     from: Origin & { secure: boolean },
   ): Promise<{ actor: Actor; fresh: string | undefined } | undefined> {
-    const { memo, storage, now, noteUse } = this.#parts
+    const { storage, now, noteUse } = this.#parts
     const hash = sha256(secret)
-    const found = await memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
+    const found = await this.#findConfirmed(hash)
     if (!found) return undefined
     const { session, key, actor } = found
     const time = now()
@@ -55,7 +66,7 @@ export class OpenConsole {
       await this.#end(actor, from, 'endStolenSession')
       return undefined
     }
-    noteUse(key.id)
+    noteUse(actor.id)
     let fresh: string | undefined
     const changes = useOf(session, hash, time, () => sha256((fresh = newSecret())))
     if (!changes) return { actor, fresh }
@@ -64,41 +75,122 @@ export class OpenConsole {
   }
 
   /** What the console shows of the session that it runs in. */
-  async describe({ id, reach, permissions, console_session = '' }: Actor) {
-    const { storage, now } = this.#parts
-    const maySeeProjects = reach === 'service' && covers(permissions, 'read')
-    const [key, session, factor, projects] = await Promise.all([
-      keys.get(storage.db, id),
-      sessions.find(storage.db, console_session),
-      factors.find(storage.db, id, 'active'),
-      maySeeProjects ? sessions.projectsToChoose(storage.db) : [],
+  async describe(actor: Actor) {
+    const { id, person_id = '', console_session = '' } = actor
+    const { db } = this.#parts.storage
+    const [key, person, session, factor, projects] = await Promise.all([
+      keys.get(db, id),
+      people.find(db, person_id),
+      sessions.find(db, console_session),
+      factors.find(db, id, 'active'),
+      this.#projectsOf(actor),
     ])
     return {
       session_id: console_session,
-      key: { id: key.id, name: key.name, hint: key.hint },
-      expires_at: session?.expires_at ?? now(),
+      key: person ? null : { id: key.id, name: key.name, hint: key.hint },
+      person: person ? { id: person.id, name: person.name, email: person.email, role: key.role } : null,
+      expires_at: session?.expires_at ?? this.#parts.now(),
       idle_seconds: this.#idleTimeout / 1000,
       has_factor: factor !== undefined,
       projects,
     }
   }
 
+  /** What the sign-in page offers besides keys and links. */
+  issuers(): { name: string; label: string }[] {
+    return this.#parts.issuers.list()
+  }
+
+  findIssuer(name: string): OidcIssuer | undefined {
+    return this.#parts.issuers.find(name)
+  }
+
+  signInPerson(...[vouched, issuer, from, invitation]: PersonSignIn): ReturnType<typeof signInPerson> {
+    return signInPerson(this.#parts, vouched, issuer, from, invitation)
+  }
+
+  /** Takes back what the identity provider gave, and says where the browser signs out there too. */
+  async #leaveIssuer(session: ConsoleSession | undefined, back: string): Promise<string | undefined> {
+    const { keyring, log, issuers } = this.#parts
+    const issuer = issuers.find(session?.issuer ?? '')
+    if (!issuer || !session || session.issuer_tokens === null) return undefined
+    try {
+      const tokens = JSON.parse(keyring.decrypt(session.issuer_tokens, TOKENS_PURPOSE)) as IssuerTokens
+      await issuer.revoke(tokens)
+      return await issuer.signOutUrl(tokens, back)
+    } catch (err) {
+      log.warn({ err, issuer: session.issuer }, 'a person could not be signed out at their identity provider')
+      return undefined
+    }
+  }
+
+  /** Ends what a person has signed in to by the provider: one session of theirs there, or all. */
+  async endOfIssuer(
+    issuer: string,
+    whose: { subject?: string | undefined; session?: string | undefined },
+  ): Promise<void> {
+    await this.#parts.storage.transaction(async (db) => {
+      for (const { id } of await sessions.listOfIssuer(db, issuer, whose)) await sessions.remove(db, id)
+    })
+  }
+
+  /** Asks the identity providers about sessions that are in use, so that streams end too when a right ends there. */
+  async confirmDue(): Promise<void> {
+    const { storage, now } = this.#parts
+    const time = now()
+    const before = time + CONFIRM_EARLY_MS
+    const due = await sessions.listToConfirm(storage.db, { before, used_since: time - this.#idleTimeout, now: time })
+    await Promise.all(due.map((session) => confirmSession(session, this.#parts)))
+  }
+
   /** When the actor's session ends if it is not used again. 0 if it has been ended. */
   async validUntil({ id, console_session = '' }: Actor): Promise<number> {
     const { db } = this.#parts.storage
-    const [key, session] = await Promise.all([keys.find(db, id), sessions.find(db, console_session)])
-    return key && session ? endOf(session, key, this.#idleTimeout) : 0
+    const [held, session] = await Promise.all([keys.find(db, id), sessions.find(db, console_session)])
+    // A role has no secret that could have changed: it only must not have ended.
+    if (!held || !session || held.revoked_at !== null) return 0
+    return endOf(session, session.person_id === null ? held : undefined, this.#idleTimeout)
   }
 
-  signOut(actor: Actor, from: Origin): Promise<void> {
-    return this.#end(actor, from, 'signOut')
+  /** Returns where the browser signs out at the identity provider too. `back` is where it comes back to. */
+  async signOut(actor: Actor, from: Origin, back: string): Promise<string | undefined> {
+    const session = await sessions.find(this.#parts.storage.db, actor.console_session ?? '')
+    await this.#end(actor, from, 'signOut')
+    return this.#leaveIssuer(session, back)
   }
 
   async #load(hash: string): Promise<KnownSession | undefined> {
     const { db } = this.#parts.storage
     const session = await sessions.findByHash(db, hash)
-    const key = session && (await keys.find(db, session.key_id))
+    if (!session) return undefined
+    if (session.person_id !== null) {
+      const actor = actorOfPerson(await listRoles(db, [session.person_id]))
+      return actor && { session, key: undefined, actor: withSession(actor, session) }
+    }
+    const key = await keys.find(db, session.key_id ?? '')
     return key && { session, key, actor: { ...actorOf(key), console_session: session.id } }
+  }
+
+  /** The session of a secret. What its identity provider has to confirm by now is asked for first. */
+  async #findConfirmed(hash: string): Promise<KnownSession | undefined> {
+    const { memo, now, log } = this.#parts
+    const find = () => memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
+    const found = await find()
+    if (!found || !isToConfirm(found.session, now())) return found
+    const confirming = confirmSession(found.session, this.#parts)
+    if ((found.session.confirm_before ?? 0) > now()) {
+      confirming.catch((err) => log.warn({ err }, 'a session could not be confirmed'))
+      return found
+    }
+    await confirming
+    return find()
+  }
+
+  /** What the console offers to choose from. */
+  async #projectsOf({ reach, permissions, roles }: Actor): Promise<{ id: string; name: string }[]> {
+    if (roles) return projects.listToChoose(this.#parts.storage.db, [...roles.keys()])
+    const maySee = reach === 'service' && covers(permissions, 'read')
+    return maySee ? projects.listToChoose(this.#parts.storage.db) : []
   }
 
   /** Ends a session at once, on every node. */

@@ -13,8 +13,8 @@ export type Credential = { key: string } | { link_token: string }
 
 export type SignInFrom = { request_id: string; address: string; browser: string; secure: boolean }
 
-/** Browsers that may be signed in with one key at the same time. A further one ends the oldest. */
-const MOST_PER_KEY = 20
+/** Browsers in which one key or one person may be signed in at the same time. A further one ends the oldest. */
+const MOST_PER_HOLDER = 20
 const MAX_BROWSER_CHARACTERS = 200
 
 export function newSecret(): string {
@@ -23,53 +23,84 @@ export function newSecret(): string {
 
 export type SignInParts = Pick<Parts, 'audit' | 'config' | 'newId' | 'now' | 'storage'>
 
-/**
- * Opens a session with an id and a secret of its own, whatever the browser had before. Undefined when the key or the
- * link does not count. The secret is returned here and nowhere else.
- */
+/** The secret is told here and nowhere else. */
+export type OpenedSession = { actor: Actor; secret: string }
+
+/** A session with an id and a secret of its own, whatever the browser had before. */
+export function newSession(
+  { config, newId, now }: Pick<SignInParts, 'config' | 'newId' | 'now'>,
+  from: SignInFrom,
+  until: number | null,
+): { session: ConsoleSession; secret: string } {
+  const time = now()
+  const secret = newSecret()
+  const session: ConsoleSession = {
+    id: newId('cns', time),
+    key_id: null,
+    key_hash: null,
+    person_id: null,
+    issuer: null,
+    issuer_subject: null,
+    issuer_session: null,
+    issuer_tokens: null,
+    confirm_before: null,
+    confirming_until: 0,
+    is_strong: 0,
+    hash: sha256(secret),
+    previous_hash: null,
+    rotated_at: time,
+    confirmed_at: time,
+    secure: from.secure ? 1 : 0,
+    address: from.address,
+    browser: from.browser.slice(0, MAX_BROWSER_CHARACTERS),
+    created_at: time,
+    last_used_at: time,
+    expires_at: Math.min(time + config.console.sessionLifetime, until ?? Number.POSITIVE_INFINITY),
+  }
+  return { session, secret }
+}
+
+/** Stores a new session, ends the oldest of the same key or person, and tells the audit log. */
+export async function keepSession(
+  db: Database,
+  { audit }: Pick<SignInParts, 'audit'>,
+  session: ConsoleSession,
+  { actor, from, fields }: { actor: Actor; from: SignInFrom; fields: string[] },
+): Promise<void> {
+  await sessions.insert(db, session)
+  await sessions.removeOlder(db, session, MOST_PER_HOLDER)
+  await audit.record(db, {
+    actor,
+    action: 'signIn',
+    project_id: actor.scope.project_id,
+    agent_id: actor.scope.agent_id,
+    target: session.id,
+    request_id: from.request_id,
+    address: from.address,
+    fields,
+    outcome: 'success',
+  })
+}
+
+/** Opens a session of a key. Undefined when the key or the link does not count. */
 export async function signIn(
-  { storage, config, audit, newId, now }: SignInParts,
+  parts: SignInParts,
   credential: Credential,
   from: SignInFrom,
-): Promise<{ actor: Actor; secret: string } | undefined> {
+): Promise<OpenedSession | undefined> {
+  const { storage, now } = parts
   // Guesses are many and must not wait for the only writer of a database, or make others wait.
   const isGuess = 'link_token' in credential && !(await sessions.hasLink(storage.db, sha256(credential.link_token)))
   if (isGuess) return undefined
-  const secret = newSecret()
   return storage.transaction(async (db) => {
     const time = now()
     const found = 'key' in credential ? await ofKey(db, credential.key, time) : await ofLink(db, credential, time)
     if (!found) return undefined
     const { key, until } = found
-    const session: ConsoleSession = {
-      id: newId('cns', time),
-      key_id: key.id,
-      key_hash: key.hash,
-      hash: sha256(secret),
-      previous_hash: null,
-      rotated_at: time,
-      confirmed_at: time,
-      secure: from.secure ? 1 : 0,
-      address: from.address,
-      browser: from.browser.slice(0, MAX_BROWSER_CHARACTERS),
-      created_at: time,
-      last_used_at: time,
-      expires_at: Math.min(time + config.console.sessionLifetime, until ?? Number.POSITIVE_INFINITY),
-    }
-    await sessions.insert(db, session)
-    await sessions.removeOlder(db, key.id, MOST_PER_KEY)
+    const { session, secret } = newSession(parts, from, until)
     const actor = { ...actorOf(key), console_session: session.id }
-    await audit.record(db, {
-      actor,
-      action: 'signIn',
-      project_id: actor.scope.project_id,
-      agent_id: key.agent_id,
-      target: session.id,
-      request_id: from.request_id,
-      address: from.address,
-      fields: Object.keys(credential),
-      outcome: 'success',
-    })
+    const opened = { ...session, key_id: key.id, key_hash: key.hash }
+    await keepSession(db, parts, opened, { actor, from, fields: Object.keys(credential) })
     return { actor, secret }
   })
 }

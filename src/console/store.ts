@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { ConsoleSession } from './console-session.ts'
+
+const MOST_TO_CONFIRM = 100
 
 /** Finds a session by the hash of its present or previous secret. */
 export async function findByHash(db: Database, hash: string): Promise<ConsoleSession | undefined> {
@@ -18,30 +19,45 @@ export async function find(db: Database, id: string): Promise<ConsoleSession | u
   return db.selectFrom('console_sessions').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-export type ShownSession = ConsoleSession & { key_name: string; project_id: string | null; agent_id: string | null }
+export type ShownSession = ConsoleSession & {
+  key_name: string | null
+  person_name: string | null
+  project_id: string | null
+  agent_id: string | null
+}
 
 export type SessionFilter = {
   shown: ShownAgents
   /** Sessions of keys of all projects are shown to `service` only. */
   reach: 'project' | 'service'
   key_id?: string | undefined
+  person_id?: string | undefined
+  /** Only the sessions of these keys and people. */
+  own?: readonly string[] | undefined
   now: number
   idle_ms: number
 }
 
 /** The sessions that are in force. */
 export async function list(db: Database, query: PageQuery, filter: SessionFilter): Promise<Page<ShownSession>> {
-  const { shown, reach, key_id, now, idle_ms } = filter
+  const { shown, reach, key_id, person_id, own, now, idle_ms } = filter
   let select = db
     .selectFrom((from) =>
       from
         .selectFrom('console_sessions as s')
-        .innerJoin('keys', 'keys.id', 's.key_id')
+        .innerJoin('keys', (join) => join.on(isHolder(shown.project_id)))
         .selectAll('s')
-        .select(['keys.name as key_name', 'keys.project_id', 'keys.agent_id'])
-        .whereRef('s.key_hash', '=', 'keys.hash')
+        .select([
+          sql<string | null>`case when s.person_id is null then keys.name end`.as('key_name'),
+          sql<string | null>`case when s.person_id is not null then keys.name end`.as('person_name'),
+          'keys.project_id',
+          'keys.agent_id',
+        ])
         .where('keys.revoked_at', 'is', null)
         .where((key) => key.or([key('keys.expires_at', 'is', null), key('keys.expires_at', '>', now)]))
+        .where((session) =>
+          session.or([session('s.confirm_before', 'is', null), session('s.confirm_before', '>', now)]),
+        )
         .where('s.expires_at', '>', now)
         .where('s.last_used_at', '>', now - idle_ms)
         .as('sessions'),
@@ -50,7 +66,19 @@ export async function list(db: Database, query: PageQuery, filter: SessionFilter
     .where(isKeyOf(sql.ref('project_id'), shown, reach))
     .where(isShown(db, sql.ref('agent_id'), shown))
   if (key_id !== undefined) select = select.where('key_id', '=', key_id)
+  if (person_id !== undefined) select = select.where('person_id', '=', person_id)
+  if (own !== undefined)
+    select = select.where(({ or, eb }) => or([eb('key_id', 'in', own), eb('person_id', 'in', own)]))
   return page(db, select as never, query) as Promise<Page<ShownSession>>
+}
+
+/** A session is of a key that has the same secret still, or of a person: their role in the project shows it there. */
+function isHolder(project_id: string) {
+  return sql<SqlBool>`(s.key_id = keys.id and s.key_hash = keys.hash)
+    or keys.id = (
+      select min(role.id) from keys role
+      where role.person_id = s.person_id and role.role_source is not null and role.revoked_at is null
+        and (role.project_id = ${project_id} or role.project_id is null))`
 }
 
 export async function insert(db: Database, session: ConsoleSession): Promise<void> {
@@ -75,12 +103,67 @@ export async function remove(db: Database, id: string): Promise<boolean> {
   return numDeletedRows > 0n
 }
 
-/** Ends all sessions of a key except for the newest. */
-export async function removeOlder(db: Database, key_id: string, keep: number): Promise<void> {
+/** Takes the right to ask the identity provider about a session. False if another node asks, or has just asked. */
+export async function lease(db: Database, read: ConsoleSession, now: number, until: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('console_sessions')
+    .set({ confirming_until: until })
+    .where('id', '=', read.id)
+    .where('confirming_until', '<=', now)
+    .where('confirm_before', '=', read.confirm_before)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Writes what an identity provider has said about a session. */
+export async function updateIssuer(
+  db: Database,
+  id: string,
+  changes: Partial<Pick<ConsoleSession, 'issuer_tokens' | 'confirm_before' | 'confirming_until'>>,
+): Promise<void> {
+  await db.updateTable('console_sessions').set(changes).where('id', '=', id).execute()
+  await announce(db, 'keys', id)
+}
+
+/** Sessions in use that an identity provider has to confirm before `before`. */
+export async function listToConfirm(
+  db: Database,
+  { before, used_since, now }: { before: number; used_since: number; now: number },
+): Promise<ConsoleSession[]> {
+  return db
+    .selectFrom('console_sessions')
+    .selectAll()
+    .where('confirm_before', '<', before)
+    .where('confirming_until', '<=', now)
+    .where('last_used_at', '>', used_since)
+    .where('expires_at', '>', now)
+    .orderBy('confirm_before')
+    .limit(MOST_TO_CONFIRM)
+    .execute()
+}
+
+/** The sessions that a person has by an identity provider: one of theirs there, or all. */
+export async function listOfIssuer(
+  db: Database,
+  issuer: string,
+  { subject, session }: { subject?: string | undefined; session?: string | undefined },
+): Promise<ConsoleSession[]> {
+  let select = db.selectFrom('console_sessions').selectAll().where('issuer', '=', issuer)
+  if (subject !== undefined) select = select.where('issuer_subject', '=', subject)
+  if (session !== undefined) select = select.where('issuer_session', '=', session)
+  return select.execute()
+}
+
+/** Ends all sessions of a key or a person except for the newest. */
+export async function removeOlder(
+  db: Database,
+  { key_id, person_id }: Pick<ConsoleSession, 'key_id' | 'person_id'>,
+  keep: number,
+): Promise<void> {
   const older = await db
     .selectFrom('console_sessions')
     .select('id')
-    .where('key_id', '=', key_id)
+    .where(key_id === null ? 'person_id' : 'key_id', '=', key_id ?? person_id)
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .offset(keep)
@@ -116,21 +199,7 @@ export async function takeLink(
   db: Database,
   hash: string,
   now: number,
-): Promise<Pick<ConsoleSession, 'key_id' | 'key_hash'> | undefined> {
+): Promise<{ key_id: string; key_hash: string } | undefined> {
   const link = await db.deleteFrom('console_links').where('hash', '=', hash).returningAll().executeTakeFirst()
   return link && link.expires_at > now ? link : undefined
-}
-
-/** A list that is longer cannot be chosen from. The page of projects has all of them. */
-const MOST_PROJECTS = 1_000
-
-/** The projects that a key of all projects may work in: first the default one, then by name. */
-export async function projectsToChoose(db: Database): Promise<{ id: string; name: string }[]> {
-  return db
-    .selectFrom('projects')
-    .select(['id', 'name'])
-    .orderBy((project) => project.case().when('id', '=', DEFAULT_PROJECT).then(0).else(1).end())
-    .orderBy('name')
-    .limit(MOST_PROJECTS)
-    .execute()
 }

@@ -16,6 +16,6 @@ export const getKey = operation({
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = presentKey(await getInScope(db, actor, params.key_id), now())
-    return withKeyName(db, actor, key, ['created_by'])
+    return withKeyName(db, actor, key, ['created_by', 'person_id'])
   },
 })

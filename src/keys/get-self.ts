@@ -10,13 +10,14 @@ export const getSelf = operation({
   id: 'getSelf',
   method: 'GET',
   path: '/v1/keys/self',
-  summary: 'Say what this key may do',
+  summary: 'Say what this key, or this person, may do',
   permission: null,
   userTokens: true,
   data: z
     .object({
       id: z.string(),
-      kind: z.enum(['key', 'token', 'local']),
+      kind: z.enum(['key', 'token', 'local', 'person']),
+      person_id: z.string().nullable().describe('The person who asks, or whose key this is'),
       name: z.string().nullable(),
       project_id: z.string().describe('The project in which it works with this request'),
       reach: z.enum(['project', 'service']).describe('`service`: it works in every project'),
@@ -35,17 +36,22 @@ export const getSelf = operation({
     .meta({ id: 'Self' }),
 
   async run(_input, { db, actor, config: { limits, roles } }: Needs<'db' | 'actor' | 'config'>) {
-    const key = actor.kind === 'key' ? await keys.get(db, actor.id) : undefined
-    const { scope, permissions, ...self } = actor
+    const { kind, id, scope, reach, permissions, tier, expires_at, person_id = null } = actor
+    const key = kind === 'key' || kind === 'person' ? await keys.get(db, id) : undefined
     return {
-      ...self,
+      id,
+      kind,
+      person_id,
+      reach,
+      tier,
+      expires_at,
       project_id: scope.project_id,
       agent_id: scope.agent_id,
       permissions: [...permissions],
       name: key?.name ?? null,
       tiers: Object.entries(limits.tiers)
-        .filter(([tier]) => mayGiveTier(actor, tier, limits))
-        .map(([tier, { requestsPerMinute, burst }]) => ({ name: tier, requests_per_minute: requestsPerMinute, burst }))
+        .filter(([name]) => mayGiveTier(actor, name, limits))
+        .map(([name, { requestsPerMinute, burst }]) => ({ name, requests_per_minute: requestsPerMinute, burst }))
         .toSorted((a, b) => a.requests_per_minute - b.requests_per_minute),
       default_tier: defaultTierFor(actor, limits),
       roles: Object.entries(roles)

@@ -5,6 +5,12 @@ import type { Key } from './key.ts'
 import * as keys from './store.ts'
 
 export async function getInScope(db: Database, actor: Actor, id: string): Promise<Key> {
+  const key = await keys.find(db, id)
+  return requireFound(actor, key?.role_source === null ? key : undefined, { kind: 'Key', id })
+}
+
+/** A key, or the role of a person: both may have a second factor. */
+export async function getHolderInScope(db: Database, actor: Actor, id: string): Promise<Key> {
   return requireFound(actor, await keys.find(db, id), { kind: 'Key', id })
 }
 

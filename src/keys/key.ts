@@ -10,38 +10,43 @@ export const KeyStatus = z.enum(['active', 'expired', 'revoked'])
 
 export const KeyParams = z.strictObject({ key_id: z.string() })
 
-export const CreateKeyBody = z
-  .strictObject({
-    name: Label(200),
-    agent_id: z
-      .string()
-      .nullable()
-      .default(null)
-      .describe('Limits the key to one agent (id or name); null is the whole project'),
-    all_projects: z
-      .boolean()
-      .optional()
-      .describe(
-        'Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project',
-      ),
-    permissions: z
-      .array(Permission)
-      .min(1)
-      .refine((permissions) => new Set(permissions).size === permissions.length, 'must not repeat a permission')
-      .optional(),
-    role: Label(64).optional().describe('A role of the configuration, instead of `permissions`'),
-    tier: Label(64)
-      .optional()
-      .describe(
-        'A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower',
-      ),
-    expires_at: TimeInput.nullable().default(null),
-  })
-  .refine(({ permissions, role }) => (permissions === undefined) !== (role === undefined), {
-    message: 'give either permissions or role',
-    path: ['permissions'],
-  })
+const NewKey = z.strictObject({
+  name: Label(200),
+  agent_id: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Limits the key to one agent (id or name); null is the whole project'),
+  permissions: z
+    .array(Permission)
+    .min(1)
+    .refine((permissions) => new Set(permissions).size === permissions.length, 'must not repeat a permission')
+    .optional(),
+  role: Label(64).optional().describe('A role of the configuration, instead of `permissions`'),
+  tier: Label(64)
+    .optional()
+    .describe(
+      'A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower',
+    ),
+  expires_at: TimeInput.nullable().default(null),
+})
+
+type Rights = { permissions?: unknown; role?: unknown }
+const isEither = ({ permissions, role }: Rights) => (permissions === undefined) !== (role === undefined)
+const EITHER = { message: 'give either permissions or role', path: ['permissions'] }
+
+export const CreateKeyBody = NewKey.extend({
+  all_projects: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project',
+    ),
+})
+  .refine(isEither, EITHER)
   .meta({ id: 'CreateKey' })
+
+export const CreatePersonalKeyBody = NewKey.refine(isEither, EITHER).meta({ id: 'CreatePersonalKey' })
 
 export const KeyReply = z
   .object({
@@ -57,6 +62,11 @@ export const KeyReply = z
     created_at: Time,
     created_by: z.string(),
     created_by_name: KeyName,
+    person_id: z
+      .string()
+      .nullable()
+      .describe('Whose it is: it may do no more than this person, and ends with their role. null: of a service'),
+    person_name: KeyName,
     expires_at: Time.nullable(),
     last_used_at: Time.nullable(),
     previous_secret_expires_at: Time.nullable(),
@@ -68,7 +78,7 @@ export const KeyWithSecret = z
   .object({ ...KeyReply.shape, secret: z.string().describe('Shown in this reply only') })
   .meta({ id: 'KeyWithSecret' })
 
-/** A key as the service stores it: with hashes, never with the secret. */
+/** A key as the service stores it: with hashes, never with the secret. The role of a person is one that has none. */
 export type Key = RowWith<KeysTable, { permissions: Permission[] }>
 
 export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: number): z.output<typeof KeyStatus> {
@@ -76,7 +86,7 @@ export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: numbe
   return key.expires_at !== null && key.expires_at <= now ? 'expired' : 'active'
 }
 
-export function presentKey(key: Key, now: number): Omit<z.input<typeof KeyReply>, 'created_by_name'> {
+export function presentKey(key: Key, now: number): Omit<z.input<typeof KeyReply>, 'created_by_name' | 'person_name'> {
   const inGrace = key.previous_secret_expires_at !== null && key.previous_secret_expires_at > now
   return {
     ...key,
@@ -86,9 +96,10 @@ export function presentKey(key: Key, now: number): Omit<z.input<typeof KeyReply>
 }
 
 export function actorOf(key: Key): Actor {
-  const { id, project_id, agent_id, permissions, tier, expires_at } = key
+  const { id, project_id, agent_id, permissions, tier, expires_at, person_id } = key
   const scope = { project_id: project_id ?? DEFAULT_PROJECT, agent_id, user_id: null }
-  return { kind: 'key', id, scope, reach: project_id === null ? 'service' : 'project', permissions, tier, expires_at }
+  const reach = project_id === null ? 'service' : 'project'
+  return { kind: 'key', id, ...(person_id !== null && { person_id }), scope, reach, permissions, tier, expires_at }
 }
 
 /** Enough to recognise a key, and far too little to guess it. */

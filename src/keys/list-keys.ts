@@ -17,20 +17,21 @@ export const listKeys = operation({
   query: listQuery(['created_at', 'name', 'expires_at', 'last_used_at', 'id'], {
     agent_id: z.string().optional(),
     status: KeyStatus.optional(),
+    person_id: z.string().optional().describe('Only the keys of this person'),
   }),
   concerns: async ({ query }) => query.agent_id ?? null,
   list: KeyReply,
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
-    const { agent_id: ref, status, ...page } = query
+    const { agent_id: ref, status, person_id, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.findIn(db, actor.scope.project_id, ref))?.id ?? ref)
     const { items, total } = await keys.list(
       db,
       page,
-      { shown: await shownAgents(), reach: actor.reach, agent_id, status },
+      { shown: await shownAgents(), reach: actor.reach, agent_id, person_id, status },
       now(),
     )
     const shown = items.map((key) => presentKey(key, now()))
-    return { items: await withKeyNames(db, actor, shown, ['created_by']), total }
+    return { items: await withKeyNames(db, actor, shown, ['created_by', 'person_id']), total }
   },
 })

@@ -27,7 +27,7 @@ export const revokeKey = operation({
     const revoked_at = key.revoked_at ?? now()
     if (key.revoked_at === null) {
       const isAdmin = key.project_id === null && key.permissions.includes('manage')
-      if (isAdmin && (await keys.countOtherAdmins(db, key.id, now())) === 0) {
+      if (isAdmin && (await keys.countOtherAdmins(db, key, now())) === 0) {
         throw conflict('This is the last key that may manage all projects: create another first')
       }
       await keys.update(db, key.id, { revoked_at })

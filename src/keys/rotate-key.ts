@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { conflict } from '../errors.ts'
+import { conflict, forbidden } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
@@ -33,6 +33,9 @@ export const rotateKey = operation({
   async run({ params, body }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     await keys.lock(db, params.key_id)
     const key = await getInScope(db, actor, params.key_id)
+    if (key.person_id !== null && key.person_id !== actor.person_id) {
+      throw forbidden('This key belongs to a person, and only they may have its secret: revoke it instead')
+    }
     requireNoEscalation(actor, key, config)
     const time = now()
     const status = statusOf(key, time)
@@ -50,6 +53,6 @@ export const rotateKey = operation({
     }
     await keys.update(db, key.id, changes)
     const shown = presentKey({ ...key, ...changes }, time)
-    return { ...(await withKeyName(db, actor, shown, ['created_by'])), secret }
+    return { ...(await withKeyName(db, actor, shown, ['created_by', 'person_id'])), secret }
   },
 })

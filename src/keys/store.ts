@@ -15,6 +15,8 @@ export type KeyFilter = {
   /** Keys of all projects are shown to `service` only. */
   reach: 'project' | 'service'
   agent_id?: string | undefined
+  /** Only the keys of this person. */
+  person_id?: string | undefined
   status?: 'active' | 'expired' | 'revoked' | undefined
 }
 
@@ -39,17 +41,68 @@ export async function get(db: Database, id: string): Promise<Key> {
   return key
 }
 
-/** The names of those of the ids that are keys of the project. Keys of all projects are named in the default one. */
+/** The role of a person in a project, or for all. */
+export async function findRole(db: Database, person_id: string, project_id: string | null): Promise<Key | undefined> {
+  const row = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('person_id', '=', person_id)
+    .where('role_source', 'is not', null)
+    .where('project_id', project_id === null ? 'is' : '=', project_id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** The roles that people have now. */
+export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Key[]> {
+  if (person_ids.length === 0) return []
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('person_id', 'in', person_ids)
+    .where('role_source', 'is not', null)
+    .where('revoked_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
+/** The keys that a person has made with a role and that still count. */
+export async function listMadeWith(db: Database, role_id: string): Promise<Key[]> {
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('role_id', '=', role_id)
+    .where('revoked_at', 'is', null)
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
+/** The names of those of the ids that are keys, roles or people of the project. Keys of all projects are named in the default one. */
 export async function listNames(
   db: Database,
   ids: readonly string[],
   { project_id, reach }: { project_id: string; reach: KeyFilter['reach'] },
 ): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
-  const rows = await db.selectFrom('keys').select(['id', 'name', 'project_id']).where('id', 'in', ids).execute()
+  const rows = await db
+    .selectFrom('keys')
+    .select(['id', 'name', 'project_id', 'person_id', 'role_source'])
+    .where((key) => {
+      // A person is named by each of their roles.
+      const isOfPerson = key.and([key('person_id', 'in', ids), key('role_source', 'is not', null)])
+      return key.or([key('id', 'in', ids), isOfPerson])
+    })
+    .execute()
   const knowsFree = reach === 'service' || project_id === DEFAULT_PROJECT
   const known = rows.filter((key) => (key.project_id === null ? knowsFree : key.project_id === project_id))
-  return new Map(known.map(({ id, name }) => [id, name]))
+  return new Map(
+    known.flatMap(({ id, name, person_id, role_source }) => [
+      [id, name] as const,
+      ...(person_id !== null && role_source !== null ? [[person_id, name] as const] : []),
+    ]),
+  )
 }
 
 /** Locks the key, if it exists, until the transaction ends, so that its secret is replaced once at a time. */
@@ -62,8 +115,10 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
   let select = db
     .selectFrom('keys')
     .selectAll()
+    .where('role_source', 'is', null)
     .where(isKeyOf(sql.ref('project_id'), filter.shown, filter.reach))
     .where(isShown(db, sql.ref('agent_id'), filter.shown))
+  if (filter.person_id !== undefined) select = select.where('person_id', '=', filter.person_id)
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status === 'revoked') select = select.where('revoked_at', 'is not', null)
   if (filter.status === 'expired') select = select.where('revoked_at', 'is', null).where('expires_at', '<=', now)
@@ -77,28 +132,29 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
 }
 
 /**
- * Counts the other active keys that may manage all projects. It locks them, so that two cannot revoke each other at the
- * same time.
+ * Counts the other active keys, and roles of people, that may manage all projects. It locks them, so that two cannot
+ * revoke each other at the same time. What belongs to the same person is not counted.
  */
-export async function countOtherAdmins(db: Database, id: string, now: number): Promise<number> {
+export async function countOtherAdmins(db: Database, { id, person_id }: Key, now: number): Promise<number> {
   const admins = await db
     .selectFrom('keys')
-    .select(['id', 'permissions'])
+    .select(['id', 'permissions', 'person_id'])
     .where('project_id', 'is', null)
     .where('revoked_at', 'is', null)
     .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
     .$if(engineOf(db) === 'postgres', (select) => select.orderBy('id').forUpdate())
     .execute()
-  const others = admins.filter((key) => key.id !== id)
+  const others = admins.filter((key) => key.id !== id && (person_id === null || key.person_id !== person_id))
   return readable(db, others, permissionsOf).filter((permissions) => permissions.includes('manage')).length
 }
 
-/** The oldest key that may do everything. A person who may open the store may act for it. */
+/** The oldest key of a service that may do everything. A person who may open the store may act for it. */
 export async function findAdmin(db: Database, now: number): Promise<Key | undefined> {
   const rows = await db
     .selectFrom('keys')
     .selectAll()
     .where('project_id', 'is', null)
+    .where('person_id', 'is', null)
     .where('revoked_at', 'is', null)
     .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
     .orderBy('created_at')
@@ -128,14 +184,13 @@ export async function moveOfAgent(db: Database, agent_id: string, project_id: st
   await db.updateTable('keys').set({ project_id }).where('agent_id', '=', agent_id).execute()
 }
 
-export async function update(
-  db: Database,
-  id: string,
-  changes: Partial<
-    Pick<Key, 'hash' | 'hint' | 'previous_hash' | 'previous_secret_expires_at' | 'rotated_by' | 'revoked_at'>
-  >,
-): Promise<void> {
-  await db.updateTable('keys').set(changes).where('id', '=', id).execute()
+export async function update(db: Database, id: string, { permissions, ...changes }: Partial<Key>): Promise<void> {
+  const granted = permissions && { permissions: JSON.stringify(permissions) }
+  await db
+    .updateTable('keys')
+    .set({ ...changes, ...granted })
+    .where('id', '=', id)
+    .execute()
   await announce(db, 'keys', id)
 }
 

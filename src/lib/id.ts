@@ -16,6 +16,9 @@ export type IdPrefix =
   | 'cns'
   | 'sch'
   | 'apr'
+  | 'prs'
+  | 'rol'
+  | 'inv'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10

@@ -2,10 +2,20 @@ import { forbidden } from '../errors.ts'
 import { covers, type Permission } from '../security/permissions.ts'
 import type { Scope } from './scope.ts'
 
+/** What a person may do in one project. */
+export type RoleInProject = { id: string; permissions: readonly Permission[] }
+
 /** Who asks. */
 export type Actor = {
-  kind: 'key' | 'token' | 'local'
+  kind: 'key' | 'token' | 'local' | 'person'
+  /** Of a person: the id of the role with which they ask. */
   id: string
+  /** The person who asks, with a role or with a key of their own. */
+  person_id?: string
+  /** The roles of a person who has none for all projects, by project. */
+  roles?: ReadonlyMap<string, RoleInProject>
+  /** An identity provider says that the person has used a second factor. */
+  is_strong?: true
   scope: Scope
   /** `service`: it may work in every project, and a request says in which. */
   reach: 'project' | 'service'
@@ -21,9 +31,10 @@ export type Actor = {
   by_previous_secret_until?: number
 }
 
-/** The same actor of the service, in the project that its request names. */
-export function workingIn(actor: Actor, project_id: string): Actor {
-  return { ...actor, scope: { ...actor.scope, project_id }, names_project: true }
+/** The same actor in the project that its request names. `role` is what a person may do there. */
+export function workingIn(actor: Actor, project_id: string, role?: RoleInProject): Actor {
+  const may = role && { id: role.id, permissions: role.permissions }
+  return { ...actor, ...may, scope: { ...actor.scope, project_id }, names_project: true }
 }
 
 export function requirePermission({ permissions }: Actor, permission: Permission): void {

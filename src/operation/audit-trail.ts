@@ -5,7 +5,7 @@ import type { Actor } from './actor.ts'
 /** Something that an actor did or was refused. */
 export type AuditEvent = {
   /** Null when the request was refused before the actor was known. */
-  actor: Pick<Actor, 'kind' | 'id' | 'console_session'> | null
+  actor: Pick<Actor, 'kind' | 'id' | 'console_session' | 'person_id'> | null
   /** The operation's id; null if the path belongs to no operation. */
   action: string | null
   /** The project in which it was asked for. */

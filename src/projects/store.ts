@@ -43,6 +43,22 @@ export async function list(db: Database, query: PageQuery, only: string | undefi
   return { items: readable(db, items as ProjectsTable[], fromRow), total }
 }
 
+/** A list that is longer cannot be chosen from. The page of projects has all of them. */
+const MOST_TO_CHOOSE = 1_000
+
+/** The projects to choose from, or those of them that are named: first the default one, then by name. */
+export async function listToChoose(db: Database, ids?: readonly string[]): Promise<{ id: string; name: string }[]> {
+  if (ids?.length === 0) return []
+  return db
+    .selectFrom('projects')
+    .select(['id', 'name'])
+    .$if(ids !== undefined, (all) => all.where('id', 'in', ids ?? []))
+    .orderBy((project) => project.case().when('id', '=', DEFAULT_PROJECT).then(0).else(1).end())
+    .orderBy('name')
+    .limit(MOST_TO_CHOOSE)
+    .execute()
+}
+
 export async function count(db: Database): Promise<number> {
   const { total } = await db
     .selectFrom('projects')

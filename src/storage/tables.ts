@@ -22,8 +22,11 @@ import type {
   AuditLogTable,
   ConsoleLinksTable,
   ConsoleSessionsTable,
+  InvitationsTable,
   KeyFactorsTable,
   KeysTable,
+  PersonIdentitiesTable,
+  PersonsTable,
   ProvidersTable,
   SecretsTable,
 } from './tables/security-tables.ts'
@@ -46,6 +49,9 @@ export type Tables = {
   settings: SettingsTable
   projects: ProjectsTable
   agents: AgentsTable
+  persons: PersonsTable
+  person_identities: PersonIdentitiesTable
+  invitations: InvitationsTable
   keys: KeysTable
   claims: ClaimsTable
   versions: VersionsTable

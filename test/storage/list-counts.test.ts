@@ -211,6 +211,7 @@ async function openWorld({ storage }: Store) {
       id: newId('aud', created_at),
       created_at,
       actor_kind: 'key',
+      key_id: null,
       project_id: 'prj_default',
       actor: `key_${n % 4}`,
       action: 'createKey',

@@ -42,9 +42,9 @@ async function loadNewest(end: number): Promise<AuditEntry[]> {
 
 /** SHA-256 of the entry's values as JSON, in this order. */
 async function hashOf(entry: AuditEntry): Promise<string> {
-  const { seq, prev_hash, id, created_at, actor_kind, actor, action, project_id, agent_id, target } = entry
+  const { seq, prev_hash, id, created_at, actor_kind, actor, key_id, action, project_id, agent_id, target } = entry
   const { outcome, code, fields, times, request_id, address } = entry
-  const who = [actor_kind, actor, action, project_id, agent_id, target, outcome, code]
+  const who = [actor_kind, actor, key_id, action, project_id, agent_id, target, outcome, code]
   const text = JSON.stringify([seq, prev_hash, id, Date.parse(created_at), ...who, fields, times, request_id, address])
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')

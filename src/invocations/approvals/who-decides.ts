@@ -48,7 +48,7 @@ async function whyNotOther(
   const makers = await makersOf(db, actor.id, known)
   for (const starter of [started_by, ...authors]) {
     const behind = await makersOf(db, starter, known)
-    if (makers.has(starter) || behind.has(actor.id)) return NEEDS_OTHER_PERSON
+    if (makers.has(starter) || behind.has(actor.id) || isSamePerson(makers, behind)) return NEEDS_OTHER_PERSON
     if (Math.max(makers.size, behind.size) > MOST_MAKERS) return NEEDS_FEWER_MAKERS
   }
   return undefined
@@ -67,10 +67,17 @@ async function makersOf(db: Database, id: string, known: KnownMakers): Promise<R
   for (const next of makers) {
     if (makers.size > MOST_MAKERS) break
     const key = await keys.find(db, next)
-    for (const maker of [key?.created_by, key?.rotated_by]) if (maker && maker !== 'local') makers.add(maker)
+    // A role has no secret that its giver could know.
+    const givers = key?.role_source === null ? [key.created_by, key.rotated_by] : []
+    for (const maker of [...givers, key?.person_id]) if (maker && maker !== 'local') makers.add(maker)
   }
   known.set(id, makers)
   return makers
+}
+
+/** People have several roles and keys. */
+function isSamePerson(makers: ReadonlySet<string>, behind: ReadonlySet<string>): boolean {
+  return [...makers].some((maker) => maker.startsWith('prs_') && behind.has(maker))
 }
 
 /** What the run began with says so, not what the agent says now. */

@@ -3,7 +3,7 @@ import { ApiError, conflict, invalid } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { KeyParams } from '../key.ts'
-import { concernedAgent, getInScope } from '../key-in-scope.ts'
+import { concernedAgent, getHolderInScope } from '../key-in-scope.ts'
 import { FactorReply, presentFactor } from './factor.ts'
 import * as factors from './factor-store.ts'
 import { spendCode } from './spend-code.ts'
@@ -28,7 +28,7 @@ export const confirmFactor = operation({
 
   async run({ params, body }, { storage, actor, keyring, now }: Needs<'storage' | 'actor' | 'keyring' | 'now'>) {
     const { key_id } = params
-    await getInScope(storage.db, actor, key_id)
+    await getHolderInScope(storage.db, actor, key_id)
     const tried = await spendCode(storage.db, keyring, { key_id, code: body.code, status: 'pending', now: now() })
     if (!tried) throw noneWaits()
     if (!tried.ok && tried.reason === 'locked') {

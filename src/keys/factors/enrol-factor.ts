@@ -6,7 +6,7 @@ import { operation } from '../../operation.ts'
 import { NEW_FACTOR_STATE, newFactor } from '../../security/one-time-code.ts'
 import { requireNoEscalation } from '../escalation.ts'
 import { KeyParams } from '../key.ts'
-import { concernedAgent, getInScope } from '../key-in-scope.ts'
+import { concernedAgent, getHolderInScope } from '../key-in-scope.ts'
 import { FACTOR_PURPOSE } from './factor.ts'
 import * as factors from './factor-store.ts'
 
@@ -34,7 +34,7 @@ export const enrolFactor = operation({
     .meta({ id: 'NewKeyFactor' }),
 
   async run({ params }, { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>) {
-    const key = await getInScope(db, actor, params.key_id)
+    const key = await getHolderInScope(db, actor, params.key_id)
     if (actor.id === key.id) throw forbidden('A key cannot give itself a second factor: use another key, or the host')
     requireNoEscalation(actor, key, config)
 

@@ -1,7 +1,7 @@
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { KeyParams } from '../key.ts'
-import { concernedAgent, getInScope } from '../key-in-scope.ts'
+import { concernedAgent, getHolderInScope } from '../key-in-scope.ts'
 import { FactorReply, presentFactor } from './factor.ts'
 import * as factors from './factor-store.ts'
 
@@ -16,7 +16,7 @@ export const getFactor = operation({
   data: FactorReply,
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    const key = await getInScope(db, actor, params.key_id)
+    const key = await getHolderInScope(db, actor, params.key_id)
     return presentFactor(key.id, await factors.listOf(db, key.id), now())
   },
 })

@@ -4,7 +4,7 @@ import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { requireNoEscalation } from '../escalation.ts'
 import { KeyParams } from '../key.ts'
-import { concernedAgent, getInScope } from '../key-in-scope.ts'
+import { concernedAgent, getHolderInScope } from '../key-in-scope.ts'
 import * as factors from './factor-store.ts'
 
 export const removeFactor = operation({
@@ -21,7 +21,7 @@ export const removeFactor = operation({
   data: z.object({ key_id: z.string(), deleted: z.literal(true) }),
 
   async run({ params }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
-    const key = await getInScope(db, actor, params.key_id)
+    const key = await getHolderInScope(db, actor, params.key_id)
     if (actor.id === key.id) throw forbidden('A key cannot remove its own second factor: use another key, or the host')
     requireNoEscalation(actor, key, config)
     await factors.remove(db, key.id, 'pending')

@@ -4,7 +4,44 @@ import type { ColumnTypes } from './engine-columns.ts'
 const GENESIS = '0'.repeat(64)
 
 export function securitySchema(types: ColumnTypes): string[] {
-  return [...keys(types), ...auditLog(types), ...consoleSignIn(types)]
+  return [...people(types), ...keys(types), ...auditLog(types), ...consoleSignIn(types)]
+}
+
+function people({ text, integer }: ColumnTypes): string[] {
+  return [
+    `create table persons (
+      id ${text} primary key,
+      name ${text} not null,
+      email ${text},
+      email_verified ${integer} not null,
+      created_at ${integer} not null,
+      last_seen_at ${integer} not null
+    )`,
+    'create index persons_by_email on persons (email)',
+
+    `create table person_identities (
+      issuer ${text} not null,
+      subject ${text} not null,
+      person_id ${text} not null references persons (id) on delete cascade,
+      primary key (issuer, subject)
+    )`,
+    'create index person_identities_by_person on person_identities (person_id)',
+
+    `create table invitations (
+      id ${text} primary key,
+      hash ${text} unique,
+      project_id ${text} references projects (id) on delete cascade,
+      role ${text} not null,
+      email ${text} not null,
+      created_at ${integer} not null,
+      created_by ${text} not null,
+      expires_at ${integer} not null,
+      accepted_at ${integer},
+      accepted_by ${text}
+    )`,
+    'create index invitations_by_project on invitations (project_id, created_at, id)',
+    'create index invitations_by_email on invitations (email)',
+  ]
 }
 
 function keys({ text, integer }: ColumnTypes): string[] {
@@ -26,10 +63,15 @@ function keys({ text, integer }: ColumnTypes): string[] {
       rotated_by ${text},
       expires_at ${integer},
       last_used_at ${integer},
-      revoked_at ${integer}
+      revoked_at ${integer},
+      person_id ${text} references persons (id) on delete cascade,
+      role_source ${text},
+      role_id ${text} references keys (id) on delete cascade
     )`,
     'create index keys_by_agent on keys (agent_id, created_at)',
     'create index keys_by_project on keys (project_id, created_at, id)',
+    'create index keys_by_person on keys (person_id) where person_id is not null',
+    'create index keys_by_role on keys (role_id) where role_id is not null',
 
     `create table key_factors (
       key_id ${text} not null references keys (id) on delete cascade,
@@ -75,6 +117,7 @@ function auditLog({ text, integer, sequence }: ColumnTypes): string[] {
       created_at ${integer} not null,
       actor_kind ${text},
       actor ${text},
+      key_id ${text},
       action ${text},
       project_id ${text} not null,
       agent_id ${text},
@@ -110,8 +153,16 @@ function consoleSignIn({ text, integer }: ColumnTypes): string[] {
   return [
     `create table console_sessions (
       id ${text} primary key,
-      key_id ${text} not null references keys (id) on delete cascade,
-      key_hash ${text} not null,
+      key_id ${text} references keys (id) on delete cascade,
+      key_hash ${text},
+      person_id ${text} references persons (id) on delete cascade,
+      issuer ${text},
+      issuer_subject ${text},
+      issuer_session ${text},
+      issuer_tokens ${text},
+      confirm_before ${integer},
+      confirming_until ${integer} not null,
+      is_strong ${integer} not null,
       hash ${text} not null unique,
       previous_hash ${text},
       rotated_at ${integer} not null,
@@ -125,6 +176,8 @@ function consoleSignIn({ text, integer }: ColumnTypes): string[] {
     )`,
     'create index console_sessions_previous on console_sessions (previous_hash) where previous_hash is not null',
     'create index console_sessions_by_key on console_sessions (key_id)',
+    'create index console_sessions_by_person on console_sessions (person_id)',
+    'create index console_sessions_to_confirm on console_sessions (confirm_before) where confirm_before is not null',
 
     `create table console_links (
       hash ${text} primary key,

@@ -20,6 +20,41 @@ export type KeysTable = {
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
+  /** Whose it is. Null for a key of a service. */
+  person_id: string | null
+  /** Where the role of a person comes from. A role is a key without a secret; null for every other key. */
+  role_source: string | null
+  /** The role that a person's key was made with. It ends with the role. */
+  role_id: string | null
+}
+
+/** A human being who signs in with an identity provider. */
+export type PersonsTable = {
+  id: string
+  name: string
+  email: string | null
+  email_verified: number
+  created_at: number
+  last_seen_at: number
+}
+
+/** As whom an identity provider knows a person. */
+export type PersonIdentitiesTable = { issuer: string; subject: string; person_id: string }
+
+/** Roles that wait for the person with this address. */
+export type InvitationsTable = {
+  id: string
+  /** Of the token in the link. Null: the address is enough. */
+  hash: string | null
+  /** Null: all projects. */
+  project_id: string | null
+  role: string
+  email: string
+  created_at: number
+  created_by: string
+  expires_at: number
+  accepted_at: number | null
+  accepted_by: string | null
 }
 
 /** The second factors of keys: an active one, and one that waits for its first code. */
@@ -43,6 +78,7 @@ export type AuditLogTable = {
   created_at: number
   actor_kind: string | null
   actor: string | null
+  key_id: string | null
   action: string | null
   project_id: string
   agent_id: string | null
@@ -89,9 +125,24 @@ export type ProvidersTable = {
 /** Who is signed in to the console. A browser has the secret in a cookie; only its hash is here. */
 export type ConsoleSessionsTable = {
   id: string
-  key_id: string
+  /** Null if a person has signed in. */
+  key_id: string | null
   /** The hash of the key's secret at sign-in. A key that was rotated has another, and the session has ended. */
-  key_hash: string
+  key_hash: string | null
+  /** Null if it is the session of a key. The columns up to `is_strong` are for persons. */
+  person_id: string | null
+  /** The identity provider, by its name in the configuration; as whom and in which session it knows the person. */
+  issuer: string | null
+  issuer_subject: string | null
+  issuer_session: string | null
+  /** Sealed: what the provider gave, to ask it again and to sign out there. */
+  issuer_tokens: string | null
+  /** When the session ends unless the provider has confirmed it again. Null: it need not. */
+  confirm_before: number | null
+  /** A node is asking the provider until then. */
+  confirming_until: number
+  /** Whether the provider asked for a second factor. */
+  is_strong: number
   hash: string
   /** The secret before this one. It counts until a moment after the new one has been used. */
   previous_hash: string | null

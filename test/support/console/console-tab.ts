@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { checkReply } from '../clients/openapi.ts'
 import type { Reply, Service } from '../service/service.ts'
 
 type Asked = { body?: unknown; headers?: Record<string, string | undefined> }
+
+/** Each value of each header: a reply may set several cookies. */
+function allOf({ headersDistinct }: IncomingMessage): [string, string][] {
+  return Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  )
+}
 
 /** One tab of a browser that shows the console: it keeps its cookie and says of itself what browsers say. */
 export class ConsoleTab {
@@ -40,7 +47,7 @@ export class ConsoleTab {
           const isJson = response.headers['content-type']?.startsWith('application/json') && said !== ''
           resolve({
             status: response.statusCode ?? 0,
-            headers: new Headers(response.headersDistinct as never),
+            headers: new Headers(allOf(response)),
             text: said,
             body: isJson ? JSON.parse(said) : undefined,
           })

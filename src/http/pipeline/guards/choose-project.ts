@@ -18,6 +18,12 @@ const HEADER = 'moorage-project'
 export async function inProject({ message }: Arrived, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[HEADER]
   if (ref === undefined) return actor
+  if (actor.roles) {
+    const project = await findProject(String(ref))
+    const role = project && actor.roles.get(project.id)
+    if (!role) throw forbidden('You have no role in this project')
+    return workingIn(actor, project.id, role)
+  }
   if (actor.reach === 'project') {
     const own = await findProject(actor.scope.project_id)
     if (ref !== own?.id && ref !== own?.name) throw forbidden('This key belongs to another project')

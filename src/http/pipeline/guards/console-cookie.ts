@@ -1,4 +1,5 @@
 import type { Actor } from '../../../operation/actor.ts'
+import type { OidcIssuer, Vouched } from '../../../security/oidc/oidc-issuer.ts'
 import type { Arrived } from '../request.ts'
 import type { ConsoleDoor } from './console-door.ts'
 
@@ -15,16 +16,31 @@ export type ConsoleSessions = {
   ): Promise<{ actor: Actor; fresh: string | undefined } | undefined>
   describe(actor: Actor): Promise<{
     session_id: string
-    key: { id: string; name: string; hint: string }
+    /** Null if a person is signed in. */
+    key: { id: string; name: string; hint: string } | null
+    person: { id: string; name: string; email: string | null; role: string | null } | null
     expires_at: number
     idle_seconds: number
     has_factor: boolean
-    /** What a key of all projects may choose from. */
+    /** What there is to choose from, for keys of all projects and for people. */
     projects: { id: string; name: string }[]
   }>
   /** When the actor's session ends if it is not used again. 0 if it has been ended. */
   validUntil(actor: Actor): Promise<number>
-  signOut(actor: Actor, from: { request_id: string; address: string }): Promise<void>
+  /** Returns where the browser signs out at the identity provider too. `back` is where it comes back to. */
+  signOut(actor: Actor, from: { request_id: string; address: string }, back: string): Promise<string | undefined>
+  /** The identity providers that the sign-in page offers. */
+  issuers(): { name: string; label: string }[]
+  findIssuer(name: string): OidcIssuer | undefined
+  /** Says why not, if the person may do nothing here. */
+  signInPerson(
+    vouched: Vouched,
+    issuer: OidcIssuer,
+    from: { request_id: string; address: string; browser: string; secure: boolean },
+    invitation?: string,
+  ): Promise<{ actor: Actor; secret: string } | string>
+  /** Ends the sessions that a person has by an identity provider. */
+  endOfIssuer(issuer: string, whose: { subject?: string | undefined; session?: string | undefined }): Promise<void>
 }
 
 const SECRET = /^[\w-]{43}$/
@@ -59,7 +75,11 @@ export function readCookie(arrived: Arrived): string | undefined {
 
 /** It ends with the browser, and the service ends it earlier. */
 export function setCookie(arrived: Arrived, secret: string): void {
-  arrived.headers['Set-Cookie'] = `${nameOf(arrived)}=${secret}${attributesOf(arrived)}`
+  arrived.headers['Set-Cookie'] = sessionCookie(arrived, secret)
+}
+
+export function sessionCookie(arrived: Arrived, secret: string): string {
+  return `${nameOf(arrived)}=${secret}${attributesOf(arrived)}`
 }
 
 export function forgetCookie(arrived: Arrived): void {

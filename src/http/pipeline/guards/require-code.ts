@@ -10,7 +10,10 @@ export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult 
 const HEADER = 'x-service-otp'
 const CODE = /^\d{6}$/
 
-/** Asks for a one-time code where the service or the agent wants one for this operation. */
+/**
+ * Asks for a one-time code where the service or the agent wants one for this operation. People whose identity provider
+ * has asked for a second factor need none.
+ */
 export async function requireCode(
   authorised: Authorised,
   body: unknown,
@@ -20,9 +23,12 @@ export async function requireCode(
 }
 
 async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): Promise<void> {
-  const { kind, id } = actor
+  const { kind, id, is_strong } = actor
+  if (is_strong) return
   const code = arrived.message.headers[HEADER]
-  if (kind !== 'key') throw codeRequired('This needs a one-time code, which only an API key can have')
+  if (kind !== 'key' && kind !== 'person') {
+    throw codeRequired('This needs a one-time code, which only keys and people can have')
+  }
   if (typeof code !== 'string' || !CODE.test(code)) {
     throw codeRequired('This needs a one-time code: send its six digits as X-Service-OTP')
   }

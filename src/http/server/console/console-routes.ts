@@ -6,6 +6,7 @@ import { sendPage } from '../replies/send-page.ts'
 import type { Router } from '../router.ts'
 import { ConsoleFiles } from './console-files.ts'
 import { sessionPages } from './console-session-pages.ts'
+import { issuerPages } from './issuer-pages.ts'
 
 /** The first words of the console's paths. Each may be followed by up to `DEPTH` more. */
 const PAGES = [
@@ -18,6 +19,7 @@ const PAGES = [
   'connections',
   'keys',
   'projects',
+  'people',
   'system',
 ]
 const DEPTH = 4
@@ -55,6 +57,7 @@ export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, cons
   }
   endpoints.add('GET', '/console/assets/{file}', { open: true, page: asset })
   for (const { method, endpoint } of sessionPages(front, console)) endpoints.add(method, '/console/session', endpoint)
+  for (const { method, path, endpoint } of issuerPages(front, console)) endpoints.add(method, path, endpoint)
 }
 
 function pathOf(depth: number): string {

@@ -12,10 +12,12 @@ import { readBody } from '../../input/body.ts'
 import { readBytes } from '../../input/read-bytes.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
+import { inProject } from '../../pipeline/guards/choose-project.ts'
 import { actorOfCookie, forgetCookie, readCookie, setCookie } from '../../pipeline/guards/console-cookie.ts'
 import type { Arrived } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
+import { publicUrl } from '../protected-resource.ts'
 import { send } from '../replies/send.ts'
 import { checkBodyHeaders } from '../transport.ts'
 
@@ -45,10 +47,11 @@ class SessionPages {
 
   async signIn(arrived: Arrived, response: ServerResponse): Promise<void> {
     const { sessions } = this.#console
+    const { config } = this.#front.edge.parts
     arrived.trace.action = 'signIn'
     checkPage(arrived, this.#console)
     checkBodyHeaders(arrived)
-    const bytes = await readBytes(arrived.message, this.#front.edge.parts.config.limits.body)
+    const bytes = await readBytes(arrived.message, config.limits.body)
     const credential = validate(SignIn, readBody({ body: SignIn }, bytes))
     if ('key' in credential) await this.#countKey(arrived, credential.key)
     const { request_id, address, secure, message } = arrived
@@ -56,7 +59,7 @@ class SessionPages {
     const earlier = await actorOfCookie(arrived, this.#console)
     const signed = await sessions.signIn(credential, { request_id, address, secure, browser })
     if (!signed) return this.#refuse(arrived)
-    if (earlier) await sessions.signOut(earlier, { request_id, address })
+    if (earlier) await sessions.signOut(earlier, { request_id, address }, publicUrl(arrived, config.server))
     arrived.trace.actor = signed.actor
     setCookie(arrived, signed.secret)
     await this.#describe(arrived, response, 201, signed.actor)
@@ -66,9 +69,10 @@ class SessionPages {
     const { door } = this.#console
     door.checkHost(arrived)
     if (!door.isOwnPage(arrived)) throw notOurPage()
-    const actor = await this.#findActor(arrived)
+    const found = await this.#findActor(arrived)
     // This is the first question of every page that is opened. To be signed out is no error there.
-    if (!actor) return this.#reply(arrived, response, 200, SIGNED_OUT)
+    if (!found) return this.#reply(arrived, response, 200, this.#signedOut())
+    const actor = await this.#inChosenProject(arrived, found)
     arrived.trace.actor = actor
     await this.#front.steps.count({ arrived, actor })
     await this.#describe(arrived, response, 200, actor)
@@ -79,9 +83,24 @@ class SessionPages {
     checkPage(arrived, this.#console)
     const actor = await this.#findActor(arrived)
     const { request_id, address } = arrived
-    if (actor) await this.#console.sessions.signOut(actor, { request_id, address })
+    const back = `${publicUrl(arrived, this.#front.edge.parts.config.server)}/`
+    const sign_out_url = actor && (await this.#console.sessions.signOut(actor, { request_id, address }, back))
     forgetCookie(arrived)
-    this.#reply(arrived, response, 200, SIGNED_OUT)
+    this.#reply(arrived, response, 200, { ...this.#signedOut(), sign_out_url: sign_out_url ?? null })
+  }
+
+  #signedOut() {
+    return { signed_in: false, version: project.version, issuers: this.#console.sessions.issuers() }
+  }
+
+  /** A page may name a project that is gone, or in which the person has no role any more: then it is told of another. */
+  async #inChosenProject(arrived: Arrived, actor: Actor): Promise<Actor> {
+    try {
+      return await inProject(arrived, actor, this.#front.edge.findProject)
+    } catch (error) {
+      if (error instanceof ApiError) return actor
+      throw error
+    }
   }
 
   /** A key that is at its limit cannot open sessions either. */
@@ -129,9 +148,7 @@ class SessionPages {
   }
 }
 
-const SIGNED_OUT = { signed_in: false, version: project.version }
-
-function checkPage(arrived: Arrived, { door }: SignedIn): void {
+export function checkPage(arrived: Arrived, { door }: SignedIn): void {
   door.checkHost(arrived)
   door.checkSecrecy(arrived)
   if (!door.isOwnPage(arrived)) throw notOurPage()

@@ -1,0 +1,79 @@
+import type { Parts } from '../operation/parts.ts'
+import { refreshPerson } from '../people/recognise-person.ts'
+import {
+  IssuerRefusal,
+  type IssuerTokens,
+  IssuerUnavailable,
+  type OidcIssuer,
+  type Vouched,
+} from '../security/oidc/oidc-issuer.ts'
+import type { ConsoleSession } from './console-session.ts'
+import type { Issuers } from './issuers.ts'
+import * as sessions from './store.ts'
+
+/** What a person may do follows the provider within this time. */
+export const CONFIRM_WITHIN_MS = 10 * 60_000
+/** The provider is asked before that, so that a slow answer makes nobody wait. */
+export const CONFIRM_EARLY_MS = 5 * 60_000
+/** A node that asks and dies leaves the session to others after this time. */
+const ASKING_MS = 30_000
+/** A provider that did not answer is asked again after this time. */
+const PAUSE_MS = 15_000
+
+export const TOKENS_PURPOSE = 'console.issuer_tokens'
+
+type ConfirmParts = Pick<Parts, 'config' | 'keyring' | 'log' | 'newId' | 'now' | 'storage'> & { issuers: Issuers }
+
+export function isToConfirm({ confirm_before, confirming_until }: ConsoleSession, now: number): boolean {
+  return confirm_before !== null && confirm_before - CONFIRM_EARLY_MS <= now && confirming_until <= now
+}
+
+/**
+ * Asks the identity provider whether the person is still signed in there, and which groups they have now. A session that
+ * the provider has ended is removed. If the provider does not answer, the session stays as it is and ends in time.
+ */
+export async function confirmSession(session: ConsoleSession, parts: ConfirmParts): Promise<void> {
+  const { storage, keyring, issuers, log, now } = parts
+  const { id, person_id, issuer_subject, issuer_tokens } = session
+  const issuer = issuers.find(session.issuer ?? '')
+  if (person_id === null || issuer_subject === null || issuer_tokens === null) return
+  if (!issuer) return end(id, parts)
+  const tokens = JSON.parse(keyring.decrypt(issuer_tokens, TOKENS_PURPOSE)) as IssuerTokens
+  // Without such a token nothing can be asked: the session ends in time, and the browser goes to the provider again.
+  if (tokens.refresh_token === undefined) return
+  // A refresh token counts once at many providers, so one node asks.
+  if (!(await sessions.lease(storage.db, session, now(), now() + ASKING_MS))) return
+  const vouched = await issuer.confirm(tokens, issuer_subject).catch((error) => {
+    if (!(error instanceof IssuerUnavailable || error instanceof IssuerRefusal)) throw error
+    log.warn({ issuer: issuer.settings.name, reason: error.message }, 'an identity provider did not confirm a session')
+    return 'unanswered' as const
+  })
+  if (vouched === undefined) return end(id, parts)
+  if (vouched === 'unanswered') {
+    await storage.transaction((db) => sessions.updateIssuer(db, id, { confirming_until: now() + PAUSE_MS }))
+    return
+  }
+  await keep(session, person_id, vouched, issuer, parts)
+}
+
+async function keep(
+  { id }: ConsoleSession,
+  person_id: string,
+  { identity, tokens }: Vouched,
+  { settings }: OidcIssuer,
+  { storage, keyring, config, newId, log, now }: ConfirmParts,
+): Promise<void> {
+  const time = now()
+  await storage.transaction(async (db) => {
+    await refreshPerson(db, person_id, identity, settings, { config, newId, log, now: time })
+    await sessions.updateIssuer(db, id, {
+      issuer_tokens: keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE),
+      confirm_before: time + CONFIRM_WITHIN_MS,
+      confirming_until: 0,
+    })
+  })
+}
+
+async function end(id: string, { storage }: ConfirmParts): Promise<void> {
+  await storage.transaction((db) => sessions.remove(db, id))
+}

@@ -1,0 +1,159 @@
+import type { ServerResponse } from 'node:http'
+import { z } from 'zod'
+import { ApiError, unavailable } from '../../../errors.ts'
+import { addressBucket } from '../../../security/ip-list.ts'
+import { IssuerRefusal, IssuerUnavailable, type OidcIssuer } from '../../../security/oidc/oidc-issuer.ts'
+import { readBody } from '../../input/body.ts'
+import { readBytes } from '../../input/read-bytes.ts'
+import { validate } from '../../input/validate.ts'
+import type { SignedIn } from '../../pipeline/edge.ts'
+import { sessionCookie } from '../../pipeline/guards/console-cookie.ts'
+import type { Arrived } from '../../pipeline/request.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { Front } from '../front.ts'
+import { publicUrl } from '../protected-resource.ts'
+import { send } from '../replies/send.ts'
+import { checkBodyHeaders } from '../transport.ts'
+import { checkPage } from './console-session-pages.ts'
+import { attemptCookie, forgetAttempt, readAttempt, type SignInAttempt } from './sign-in-attempt.ts'
+
+const BASE = '/console/sign-in/{issuer}'
+
+const Begin = z.strictObject({
+  to: z
+    .string()
+    .max(2_000)
+    .regex(/^\/[\x21-\x7e]*$/, 'must be a path of the console')
+    .default('/'),
+  invitation: z.string().max(200).optional(),
+})
+
+/** Signing in with an identity provider: the way there, the way back, and its word that somebody has signed out. */
+export function issuerPages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
+  const pages = new IssuerPages(front, console)
+  return [
+    { method: 'POST', path: BASE, endpoint: { open: true, page: (...given) => pages.begin(...given) } },
+    { method: 'GET', path: `${BASE}/callback`, endpoint: { open: true, page: (...given) => pages.finish(...given) } },
+    { method: 'POST', path: `${BASE}/logout`, endpoint: { open: true, page: (...given) => pages.logout(...given) } },
+  ]
+}
+
+class IssuerPages {
+  readonly #front: Front
+  readonly #console: SignedIn
+
+  constructor(front: Front, console: SignedIn) {
+    this.#front = front
+    this.#console = console
+  }
+
+  /** Tells our own page where to send the browser. */
+  async begin(arrived: Arrived, response: ServerResponse): Promise<void> {
+    const { parts } = this.#front.edge
+    checkPage(arrived, this.#console)
+    checkBodyHeaders(arrived)
+    const bytes = await readBytes(arrived.message, parts.config.limits.body)
+    const { to, invitation } = validate(Begin, readBody({ body: Begin }, bytes))
+    const issuer = this.#issuerOf(arrived)
+    const { url, checks } = await issuer.begin(this.#callback(arrived, issuer)).catch((error) => {
+      if (!(error instanceof IssuerUnavailable)) throw error
+      this.#tell(arrived, issuer, error)
+      throw unavailable('The identity provider does not answer. Keys and links still sign in', 5_000)
+    })
+    const attempt = { issuer: issuer.settings.name, checks, to, ...(invitation !== undefined && { invitation }) }
+    arrived.headers['Set-Cookie'] = attemptCookie(arrived, attempt, parts)
+    this.#front.requests.count(arrived, 200)
+    send(response, arrived.headers, {
+      status: 200,
+      headers: {},
+      body: JSON.stringify({ success: true, data: { url } }),
+    })
+  }
+
+  /** The browser comes back from the provider. Whatever is wrong, the console says it: here is no page of its own. */
+  async finish(arrived: Arrived, response: ServerResponse): Promise<void> {
+    const { parts } = this.#front.edge
+    arrived.trace.action = 'signIn'
+    this.#console.door.checkHost(arrived)
+    this.#console.door.checkSecrecy(arrived)
+    const issuer = this.#issuerOf(arrived)
+    const state = new URLSearchParams(arrived.query).get('state') ?? ''
+    const attempt = readAttempt(arrived, state, parts)
+    const cookies = [forgetAttempt(arrived, state.replaceAll(/[^\w-]/g, ''))]
+    const result =
+      attempt && attempt.issuer === issuer.settings.name ? await this.#signIn(arrived, issuer, attempt) : 'expired'
+    if (typeof result === 'string') {
+      await this.#front.steps.countFailure(addressBucket(arrived.address))
+      return this.#redirect(arrived, response, `/#sign-in-failed=${result}`, cookies)
+    }
+    cookies.push(sessionCookie(arrived, result.secret))
+    this.#redirect(arrived, response, attempt?.to ?? '/', cookies)
+  }
+
+  /** The session that the browser had before ends. Otherwise says why nobody is signed in. */
+  async #signIn(arrived: Arrived, issuer: OidcIssuer, attempt: SignInAttempt): Promise<{ secret: string } | string> {
+    const { request_id, address, secure, message } = arrived
+    const callback = new URL(`${this.#callback(arrived, issuer)}?${arrived.query}`)
+    try {
+      const vouched = await issuer.finish(callback, attempt.checks)
+      const from = { request_id, address, secure, browser: message.headers['user-agent'] ?? '' }
+      const signed = await this.#console.sessions.signInPerson(vouched, issuer, from, attempt.invitation)
+      if (typeof signed === 'string') {
+        this.#tell(arrived, issuer, new Error(signed))
+        return signed
+      }
+      arrived.trace.actor = signed.actor
+      return signed
+    } catch (error) {
+      if (!(error instanceof IssuerUnavailable || error instanceof IssuerRefusal || error instanceof ApiError))
+        throw error
+      this.#tell(arrived, issuer, error)
+      if (error instanceof IssuerUnavailable) return 'issuer_unavailable'
+      return error.code === 'access_denied' ? 'denied' : 'refused'
+    }
+  }
+
+  /** OpenID Connect Back-Channel Logout: the provider says that somebody has signed out there. */
+  async logout(arrived: Arrived, response: ServerResponse): Promise<void> {
+    const { parts } = this.#front.edge
+    arrived.trace.action = 'signOutByIssuer'
+    const issuer = this.#issuerOf(arrived)
+    const bytes = await readBytes(arrived.message, parts.config.limits.body)
+    const token = new URLSearchParams(bytes?.toString('utf8') ?? '').get('logout_token') ?? ''
+    const whose = await issuer.readLogout(token)
+    if (!whose) {
+      await this.#front.steps.countFailure(addressBucket(arrived.address))
+      throw new ApiError('invalid_request', 'This logout token is not valid')
+    }
+    await this.#console.sessions.endOfIssuer(issuer.settings.name, whose)
+    this.#front.requests.count(arrived, 200)
+    send(response, arrived.headers, { status: 200, headers: { 'Cache-Control': 'no-store' }, body: '' })
+  }
+
+  #issuerOf({ params }: Arrived): OidcIssuer {
+    const issuer = this.#console.sessions.findIssuer(params['issuer'] ?? '')
+    if (!issuer) throw new ApiError('not_found', 'No such identity provider')
+    return issuer
+  }
+
+  #callback(arrived: Arrived, { settings }: OidcIssuer): string {
+    return `${publicUrl(arrived, this.#front.edge.parts.config.server)}/console/sign-in/${settings.name}/callback`
+  }
+
+  #redirect(arrived: Arrived, response: ServerResponse, to: string, cookies: string[]): void {
+    this.#front.requests.count(arrived, 303)
+    const location = publicUrl(arrived, this.#front.edge.parts.config.server) + to
+    response.writeHead(303, {
+      ...arrived.headers,
+      Location: location,
+      'Cache-Control': 'no-store',
+      'Set-Cookie': cookies,
+    })
+    response.end()
+  }
+
+  #tell({ request_id }: Arrived, { settings }: OidcIssuer, { message }: Error): void {
+    const { log } = this.#front.edge.parts
+    log.warn({ request_id, issuer: settings.name, reason: message }, 'a person could not sign in')
+  }
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import type { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import type { Config } from '../config.ts'
+import { invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireScope } from '../operation/scope.ts'
+import { sha256 } from '../security/digest.ts'
+import { newKey } from '../security/key-format.ts'
+import { type Permission, permissionsOf } from '../security/permissions.ts'
+import { requireNoEscalation } from './escalation.ts'
+import { type CreateKeyBody, hintOf, type Key, type KeyWithSecret, presentKey } from './key.ts'
+import { withKeyName } from './key-names.ts'
+import { defaultTierFor } from './key-tiers.ts'
+import * as keys from './store.ts'
+
+type Wanted = Omit<z.output<typeof CreateKeyBody>, 'all_projects'>
+
+type MakeNeeds = Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>
+
+/** What a key is limited to, and whose it is. Null: all projects, the whole project, a service. */
+export type KeyOwner = Pick<Key, 'project_id' | 'person_id' | 'role_id'>
+
+/** Stores a new key that may do no more than who makes it, and shows its secret. */
+export async function makeKey(
+  wanted: Wanted,
+  ownerOf: (permissions: readonly Permission[]) => KeyOwner,
+  { db, actor, config, newId, now }: MakeNeeds,
+): Promise<z.input<typeof KeyWithSecret>> {
+  const agent_id = wanted.agent_id === null ? null : await agentOf(wanted.agent_id)
+  requireScope(actor, agent_id)
+  const time = now()
+  const { limits } = config
+  const tier = wanted.tier ?? defaultTierFor(actor, limits)
+  const permissions = wanted.permissions ?? rolePermissions(wanted.role ?? '', config)
+  if (!Object.hasOwn(limits.tiers, tier) && wanted.tier !== undefined) {
+    const known = Object.keys(limits.tiers).join(', ')
+    throw invalid({ field: 'tier', error: `unknown tier "${tier}": take one of ${known}` })
+  }
+  if (wanted.expires_at !== null && wanted.expires_at <= time) {
+    throw invalid({ field: 'expires_at', error: 'must be in the future' })
+  }
+  requireNoEscalation(actor, { permissions, tier, expires_at: wanted.expires_at }, config)
+
+  const secret = newKey(randomBytes)
+  const key = {
+    ...ownerOf(permissions),
+    id: newId('key', time),
+    name: wanted.name,
+    agent_id,
+    permissions: [...permissions],
+    role: wanted.role ?? null,
+    tier,
+    hint: hintOf(secret),
+    hash: sha256(secret),
+    previous_hash: null,
+    previous_secret_expires_at: null,
+    created_at: time,
+    created_by: actor.id,
+    rotated_by: null,
+    expires_at: wanted.expires_at,
+    last_used_at: null,
+    revoked_at: null,
+    role_source: null,
+  }
+  await keys.insert(db, key)
+  return { ...(await withKeyName(db, actor, presentKey(key, time), ['created_by', 'person_id'])), secret }
+
+  async function agentOf(ref: string): Promise<string> {
+    const agent = await agents.findIn(db, actor.scope.project_id, ref)
+    requireScope(actor, agent?.id ?? null)
+    if (!agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
+    return agent.id
+  }
+}
+
+function rolePermissions(role: string, { roles }: Config): readonly Permission[] {
+  const permissions = permissionsOf(role, roles)
+  if (permissions.length === 0) throw invalid({ field: 'role', error: `unknown role "${role}"` })
+  return permissions
+}

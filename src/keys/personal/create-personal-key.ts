@@ -1,0 +1,29 @@
+import type { Needs } from '../../operation/context.ts'
+import { operation } from '../../operation.ts'
+import { CreatePersonalKeyBody, KeyWithSecret } from '../key.ts'
+import { makeKey } from '../make-key.ts'
+import { requirePerson } from './require-person.ts'
+
+export const createPersonalKey = operation({
+  id: 'createPersonalKey',
+  method: 'POST',
+  path: '/v1/keys/personal',
+  summary: 'Create a key of your own',
+  description:
+    'For people who are signed in. The key may do no more than your role in this project, is narrowed with it, and ends with it. The secret is in this reply only.',
+  permission: null,
+  audit: { target: 'reply' },
+  mfa: 'keys',
+  idempotent: true,
+  secret: true,
+  success: 201,
+  body: CreatePersonalKeyBody,
+  concerns: async ({ body }) => body.agent_id,
+  data: KeyWithSecret,
+
+  async run({ body }, needs: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
+    const { id: role_id, person_id, scope, reach, names_project } = requirePerson(needs.actor)
+    const project_id = reach === 'service' && !names_project && body.agent_id === null ? null : scope.project_id
+    return makeKey(body, () => ({ project_id, person_id, role_id }), needs)
+  },
+})

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { notFound } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
+import { operation } from '../../operation.ts'
+import { Time } from '../../shapes.ts'
+import { KeyParams } from '../key.ts'
+import { concernedAgent } from '../key-in-scope.ts'
+import * as keys from '../store.ts'
+import { requirePerson } from './require-person.ts'
+
+export const revokePersonalKey = operation({
+  id: 'revokePersonalKey',
+  method: 'DELETE',
+  path: '/v1/keys/personal/{key_id}',
+  summary: 'Revoke a key of your own',
+  description: 'For people who are signed in. Takes effect at once. Revoking again changes nothing.',
+  permission: null,
+  audit: { target: 'key_id' },
+  params: KeyParams,
+  concerns: concernedAgent,
+  data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }),
+
+  async run({ params: { key_id: id } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    const { person_id } = requirePerson(actor)
+    const key = await keys.find(db, id)
+    if (!key || key.person_id !== person_id || key.role_source !== null) throw notFound('Key', id)
+    const revoked_at = key.revoked_at ?? now()
+    if (key.revoked_at === null) await keys.update(db, id, { revoked_at })
+    return { id, revoked: true as const, revoked_at }
+  },
+})

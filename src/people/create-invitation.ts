@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { forbidden, invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireScope, requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { sha256 } from '../security/digest.ts'
+import { coversAll, permissionsOf } from '../security/permissions.ts'
+import { CreateInvitationBody, InvitationReply, presentInvitation } from './invitation.ts'
+import * as invitations from './invitation-store.ts'
+
+const HOUR_MS = 3_600_000
+
+export const createInvitation = operation({
+  id: 'createInvitation',
+  method: 'POST',
+  path: '/v1/invitations',
+  summary: 'Invite a person',
+  description:
+    'Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail.',
+  permission: 'manage',
+  audit: { target: 'reply' },
+  mfa: 'keys',
+  idempotent: true,
+  secret: true,
+  success: 201,
+  body: CreateInvitationBody,
+  data: z
+    .object({ ...InvitationReply.shape, token: z.string().describe('Shown in this reply only') })
+    .meta({ id: 'InvitationWithToken' }),
+
+  async run({ body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
+    requireScope(actor, null)
+    if (body.all_projects) requireService(actor)
+    const permissions = permissionsOf(body.role, config.roles)
+    if (permissions.length === 0) throw invalid({ field: 'role', error: `unknown role "${body.role}"` })
+    if (actor.kind !== 'local' && !coversAll(actor.permissions, permissions)) {
+      throw forbidden('You cannot give permissions that you do not hold')
+    }
+    const time = now()
+    const token = randomBytes(32).toString('base64url')
+    const invitation = {
+      id: newId('inv', time),
+      hash: sha256(token),
+      project_id: body.all_projects ? null : actor.scope.project_id,
+      role: body.role,
+      email: body.email.toLowerCase(),
+      created_at: time,
+      created_by: actor.id,
+      expires_at: time + body.expires_in_hours * HOUR_MS,
+      accepted_at: null,
+      accepted_by: null,
+    }
+    await invitations.insert(db, invitation)
+    return { ...presentInvitation(invitation, time), token }
+  },
+})

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import type { Key } from '../keys/key.ts'
+import type { Actor, RoleInProject } from '../operation/actor.ts'
+import { Permission } from '../security/permissions.ts'
+import { Time } from '../shapes.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import type { PersonsTable } from '../storage/tables/security-tables.ts'
+
+/** A human being who signs in with an identity provider. */
+export type Person = PersonsTable
+
+/** A role of a person is a key without a secret: what it began goes on as long as it lasts, and it is revoked as keys are. */
+export type Role = Key & { person_id: string; role: string; role_source: string }
+
+/** A role that an administrator or an invitation gave. Every other one comes from the groups of an identity provider. */
+export const GRANTED = 'granted'
+
+export const PersonParams = z.strictObject({ person_id: z.string() })
+
+export const PersonReply = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    email: z.string().nullable(),
+    email_verified: z.boolean(),
+    identities: z
+      .array(z.object({ issuer: z.string(), subject: z.string() }))
+      .describe('As whom identity providers know the person'),
+    roles: z
+      .array(
+        z.object({
+          id: z.string(),
+          project_id: z.string().nullable().describe('null: all projects'),
+          role: z.string(),
+          permissions: z.array(Permission),
+          source: z.string().describe('`granted`, or `group:` and the name of the identity provider'),
+          created_at: Time,
+        }),
+      )
+      .describe('In this project; with a key of all projects: everywhere'),
+    created_at: Time,
+    last_seen_at: Time.describe('When the identity provider last vouched for the person'),
+  })
+  .meta({ id: 'Person' })
+
+type Identified = { issuer: string; subject: string }
+
+export function presentPerson(
+  person: Person,
+  identities: readonly Identified[],
+  roles: readonly Role[],
+): z.input<typeof PersonReply> {
+  return {
+    ...person,
+    email_verified: person.email_verified === 1,
+    identities: identities.map(({ issuer, subject }) => ({ issuer, subject })),
+    roles: roles.map(({ role_source: source, ...role }) => ({ ...role, source })),
+  }
+}
+
+/**
+ * Who asks if a person does. A role for all projects counts everywhere; otherwise a request without a project is for the
+ * default one, or for the one that comes first by its id. Undefined for a person without a role.
+ */
+export function actorOfPerson(roles: readonly Role[]): Actor | undefined {
+  const everywhere = roles.find(({ project_id }) => project_id === null)
+  if (everywhere) return actorOfRole(everywhere)
+  const inProjects = new Map(roles.map((role) => [role.project_id ?? '', role]))
+  const first = inProjects.get(DEFAULT_PROJECT) ?? roles.toSorted((a, b) => (a.id < b.id ? -1 : 1))[0]
+  return first && { ...actorOfRole(first), roles: inProjects satisfies ReadonlyMap<string, RoleInProject> }
+}
+
+function actorOfRole({ id, person_id, project_id, permissions, tier }: Role): Actor {
+  return {
+    kind: 'person',
+    id,
+    person_id,
+    scope: { project_id: project_id ?? DEFAULT_PROJECT, agent_id: null, user_id: null },
+    reach: project_id === null ? 'service' : 'project',
+    permissions,
+    tier,
+    expires_at: null,
+  }
+}

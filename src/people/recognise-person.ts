@@ -1,0 +1,167 @@
+import type { Config } from '../config.ts'
+import type { NewId } from '../lib/id.ts'
+import type { Logger } from '../lib/log.ts'
+import * as projects from '../projects/store.ts'
+import { sha256 } from '../security/digest.ts'
+import type { Identity } from '../security/oidc/identity.ts'
+import { ALL_PROJECTS, type OidcSettings } from '../security/oidc/oidc-settings.ts'
+import { coversAll, permissionsOf } from '../security/permissions.ts'
+import type { Database } from '../storage/database.ts'
+import type { Invitation } from './invitation.ts'
+import * as invitations from './invitation-store.ts'
+import { GRANTED, type Person, type Role } from './person.ts'
+import { endRole, type Grant, giveRole, listRoles } from './roles.ts'
+import * as people from './store.ts'
+
+/** Why a person whom an identity provider knows may not come in. */
+export type Unwelcome = 'no_role' | 'other_domain' | 'invitation_invalid' | 'email_not_verified'
+
+type RecogniseParts = { config: Config; newId: NewId; log: Logger; now: number }
+
+/**
+ * The person behind an identity, with the roles that groups and invitations give. A new person is stored even without a
+ * role, so that an administrator can give one.
+ */
+export async function recognisePerson(
+  db: Database,
+  identity: Identity,
+  issuer: OidcSettings,
+  parts: RecogniseParts,
+  invitation?: string,
+): Promise<{ person: Person; roles: Role[] } | Unwelcome> {
+  const { now } = parts
+  const known = await findPerson(db, identity, parts)
+  const invited = invitation === undefined ? undefined : await invitations.findOpen(db, sha256(invitation), now)
+  if (invitation !== undefined) {
+    if (!invited || invited.email !== identity.email) return 'invitation_invalid'
+    if (!identity.email_verified) return 'email_not_verified'
+  }
+  if (!known && !invited && !isOfDomain(identity, issuer)) return 'other_domain'
+
+  const person = await keepPerson(db, identity, known, parts)
+  await followGroups(db, person, identity, issuer, parts)
+  await acceptInvitations(db, person, invited, parts)
+  const roles = await listRoles(db, [person.id])
+  return roles.length === 0 ? 'no_role' : { person, roles }
+}
+
+/** Brings the roles of a known person up to date with what the provider says now. */
+export async function refreshPerson(
+  db: Database,
+  person_id: string,
+  identity: Identity,
+  issuer: OidcSettings,
+  parts: RecogniseParts,
+): Promise<void> {
+  const known = await people.find(db, person_id)
+  if (!known) return
+  await followGroups(db, await keepPerson(db, identity, known, parts), identity, issuer, parts)
+}
+
+async function findPerson(
+  db: Database,
+  { issuer, subject, email, email_verified }: Identity,
+  { config }: RecogniseParts,
+): Promise<Person | undefined> {
+  const known = await people.findByIdentity(db, issuer, subject)
+  if (known || !config.console.linkVerifiedEmails || !email_verified || email === null) return known
+  const linked = await people.findByVerifiedEmail(db, email)
+  if (linked) await people.insertIdentity(db, { issuer, subject, person_id: linked.id })
+  return linked
+}
+
+async function keepPerson(
+  db: Database,
+  { issuer, subject, name, email, email_verified }: Identity,
+  known: Person | undefined,
+  { newId, now }: RecogniseParts,
+): Promise<Person> {
+  const said = { name, email, email_verified: email_verified ? 1 : 0, last_seen_at: now }
+  if (known) {
+    await people.update(db, { ...said, id: known.id })
+    return { ...known, ...said }
+  }
+  const person = { ...said, id: newId('prs', now), created_at: now }
+  await people.insert(db, person)
+  await people.insertIdentity(db, { issuer, subject, person_id: person.id })
+  return person
+}
+
+/** An empty list admits every domain. */
+function isOfDomain({ email, email_verified }: Identity, { emailDomains }: OidcSettings): boolean {
+  if (emailDomains.length === 0) return true
+  return email_verified && emailDomains.includes(email?.split('@').at(-1) ?? '')
+}
+
+/** Gives the roles of the person's groups, and ends those of groups that the person has left. */
+async function followGroups(
+  db: Database,
+  person: Person,
+  { groups }: Identity,
+  issuer: OidcSettings,
+  parts: RecogniseParts,
+): Promise<void> {
+  const source = `group:${issuer.name}`
+  const wanted = await grantsOf(db, groups, issuer, parts)
+  const present = await listRoles(db, [person.id])
+  for (const role of present) {
+    if (role.role_source === source && !wanted.has(role.project_id)) await endRole(db, role, parts.now)
+  }
+  for (const grant of wanted.values()) {
+    const held = present.find(({ project_id }) => project_id === grant.project_id)
+    // What an administrator or another provider gave stands over groups.
+    if (held && held.role_source !== source) continue
+    if (held && isSame(held, grant, person)) continue
+    await giveRole(db, person, { ...grant, source, by: source }, parts)
+  }
+}
+
+function isSame(held: Role, { role, permissions, tier }: Omit<Grant, 'source' | 'by'>, { name }: Person): boolean {
+  return held.role === role && held.tier === tier && held.name === name && `${held.permissions}` === `${permissions}`
+}
+
+/** What groups give, by project; for each the first that matches. */
+async function grantsOf(
+  db: Database,
+  groups: readonly string[],
+  { name, roles }: OidcSettings,
+  { config, log }: RecogniseParts,
+): Promise<Map<string | null, Omit<Grant, 'source' | 'by'>>> {
+  const grants = new Map<string | null, Omit<Grant, 'source' | 'by'>>()
+  for (const { group, project, role } of roles) {
+    if (!groups.includes(group)) continue
+    const project_id = project === ALL_PROJECTS ? null : (await projects.find(db, project))?.id
+    const permissions = permissionsOf(role, config.roles)
+    if (project_id === undefined || permissions.length === 0) {
+      log.warn(
+        { issuer: name, group, project, role },
+        'console.oidc roles name a project or a role that does not exist',
+      )
+      continue
+    }
+    if (!grants.has(project_id))
+      grants.set(project_id, { project_id, role, permissions, tier: config.limits.defaultTier })
+  }
+  return grants
+}
+
+async function acceptInvitations(
+  db: Database,
+  person: Person,
+  invited: Invitation | undefined,
+  { config, newId, now }: RecogniseParts,
+): Promise<void> {
+  const { id: person_id, email, email_verified } = person
+  if (email === null || email_verified === 0) return
+  for (const hash of new Set([invited?.hash ?? null, null])) {
+    const accepted = await invitations.accept(db, { hash, email }, { person_id, now })
+    if (!accepted) continue
+    const { project_id, role, created_by: by } = accepted
+    const permissions = permissionsOf(role, config.roles)
+    const held = (await listRoles(db, [person_id])).find((one) => one.project_id === project_id)
+    // An invitation adds rights. It does not take any away.
+    if (held?.role_source === GRANTED && coversAll(held.permissions, permissions)) continue
+    const grant = { project_id, role, permissions, source: GRANTED, tier: config.limits.defaultTier, by }
+    await giveRole(db, person, grant, { newId, now })
+  }
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
+import { requireFound } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import * as invitations from './invitation-store.ts'
+
+export const revokeInvitation = operation({
+  id: 'revokeInvitation',
+  method: 'DELETE',
+  path: '/v1/invitations/{invitation_id}',
+  summary: 'Take an invitation back',
+  description: 'Its link is worth nothing from now on. A role that it has given stays.',
+  permission: 'manage',
+  audit: { target: 'invitation_id' },
+  mfa: 'keys',
+  params: z.strictObject({ invitation_id: z.string() }),
+  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+
+  async run({ params: { invitation_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
+    const found = await invitations.find(db, id)
+    requireFound(actor, found && { ...found, agent_id: null }, { kind: 'Invitation', id })
+    await invitations.remove(db, id)
+    return { id, deleted: true as const }
+  },
+})

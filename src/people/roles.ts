@@ -1,0 +1,86 @@
+import { conflict } from '../errors.ts'
+import type { Key } from '../keys/key.ts'
+import * as keys from '../keys/store.ts'
+import type { NewId } from '../lib/id.ts'
+import { covers, type Permission } from '../security/permissions.ts'
+import { announce, type Database } from '../storage/database.ts'
+import type { Person, Role } from './person.ts'
+
+/** A role as somebody, or a group, gives it. */
+export type Grant = {
+  /** Null: in all projects. */
+  project_id: string | null
+  role: string
+  permissions: readonly Permission[]
+  source: string
+  tier: string
+  /** Who gives it. */
+  by: string
+}
+
+export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Role[]> {
+  return (await keys.listRoles(db, person_ids)) as Role[]
+}
+
+/** Gives a person a role instead of the one that they have there. Keys that they made keep no more than it allows. */
+export async function giveRole(
+  db: Database,
+  { id: person_id, name }: Pick<Person, 'id' | 'name'>,
+  { project_id, role, permissions, source, tier, by }: Grant,
+  { newId, now }: { newId: NewId; now: number },
+): Promise<void> {
+  const present = await keys.findRole(db, person_id, project_id)
+  // Every node forgets what it knows of the person.
+  await announce(db, 'keys', person_id)
+  if (present) {
+    await keys.update(db, present.id, { role, permissions: [...permissions], role_source: source, name, tier })
+    await narrowKeys(db, present.id, permissions, now)
+    return
+  }
+  const id = newId('rol', now)
+  await keys.insert(db, {
+    id,
+    name,
+    project_id,
+    agent_id: null,
+    permissions: [...permissions],
+    role,
+    tier,
+    hint: '',
+    // No secret has this hash.
+    hash: id,
+    previous_hash: null,
+    previous_secret_expires_at: null,
+    created_at: now,
+    created_by: by,
+    rotated_by: null,
+    expires_at: null,
+    last_used_at: null,
+    revoked_at: null,
+    person_id,
+    role_source: source,
+    role_id: null,
+  })
+}
+
+/** Ends a role, and the keys that were made with it. */
+export async function endRole(db: Database, { id, person_id }: Role, now: number): Promise<void> {
+  await announce(db, 'keys', person_id)
+  await keys.update(db, id, { revoked_at: now })
+  await narrowKeys(db, id, [], now)
+}
+
+/** Somebody must be able to manage the service. The host always can, but not everybody who runs the service has it. */
+export async function requireOtherAdministrator(db: Database, role: Key, now: number): Promise<void> {
+  const isAdministrator = role.project_id === null && covers(role.permissions, 'manage')
+  if (!isAdministrator || (await keys.countOtherAdmins(db, role, now)) > 0) return
+  throw conflict('This is the last administrator of the service: name another first')
+}
+
+async function narrowKeys(db: Database, role_id: string, allowed: readonly Permission[], now: number): Promise<void> {
+  for (const key of await keys.listMadeWith(db, role_id)) {
+    const permissions = key.permissions.filter((permission) => covers(allowed, permission))
+    if (permissions.length === 0) await keys.update(db, key.id, { revoked_at: now })
+    else if (permissions.length < key.permissions.length) await keys.update(db, key.id, { permissions })
+  }
+}

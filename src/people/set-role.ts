@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { conflict, forbidden, invalid, notFound } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireScope, requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { coversAll, permissionsOf } from '../security/permissions.ts'
+import { Label } from '../shapes.ts'
+import { GRANTED, PersonParams, PersonReply, presentPerson } from './person.ts'
+import { getInReach, rolesShown } from './person-in-reach.ts'
+import { endRole, giveRole, listRoles, requireOtherAdministrator } from './roles.ts'
+import * as people from './store.ts'
+
+export const setPersonRole = operation({
+  id: 'setPersonRole',
+  method: 'PUT',
+  path: '/v1/people/{person_id}/role',
+  summary: 'Give a person a role, or take it away',
+  description:
+    'In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. The last administrator of the service stays: 409.',
+  permission: 'manage',
+  audit: { target: 'person_id' },
+  mfa: 'keys',
+  accessFields: ['role'],
+  errors: ['conflict'],
+  params: PersonParams,
+  body: z
+    .strictObject({
+      role: Label(64).nullable().describe('A role of the configuration; null takes it away'),
+      all_projects: z
+        .boolean()
+        .default(false)
+        .describe('In all projects: an administrator of the service has admin there'),
+    })
+    .meta({ id: 'SetPersonRole' }),
+  data: PersonReply,
+
+  async run({ params, body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
+    requireScope(actor, null)
+    if (body.all_projects) requireService(actor)
+    const { person } = await getInReach(db, actor, params.person_id)
+    const project_id = body.all_projects ? null : actor.scope.project_id
+    const present = (await listRoles(db, [person.id])).find((role) => role.project_id === project_id)
+    const mayTake = present === undefined || actor.kind === 'local' || coversAll(actor.permissions, present.permissions)
+    if (!mayTake) throw forbidden('You cannot change a role that may do more than you')
+
+    if (body.role === null) {
+      if (!present) throw notFound('Role', person.id)
+      if (present.role_source !== GRANTED) {
+        throw conflict('This role comes from a group: take the person out of the group at the identity provider')
+      }
+      await requireOtherAdministrator(db, present, now())
+      await endRole(db, present, now())
+    } else {
+      const permissions = permissionsOf(body.role, config.roles)
+      if (permissions.length === 0) throw invalid({ field: 'role', error: `unknown role "${body.role}"` })
+      if (actor.kind !== 'local' && !coversAll(actor.permissions, permissions)) {
+        throw forbidden('You cannot give permissions that you do not hold')
+      }
+      if (present && !permissions.includes('manage')) await requireOtherAdministrator(db, present, now())
+      const grant = { project_id, role: body.role, permissions, source: GRANTED, by: actor.id }
+      const given = { ...grant, tier: config.limits.defaultTier }
+      await giveRole(db, person, given, { newId, now: now() })
+    }
+    const roles = rolesShown(actor, await listRoles(db, [person.id]))
+    return presentPerson(person, await people.listIdentities(db, [person.id]), roles)
+  },
+})

@@ -1,0 +1,108 @@
+import { conflict, notFound } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import type { PersonIdentitiesTable } from '../storage/tables/security-tables.ts'
+import type { Person } from './person.ts'
+
+export async function find(db: Database, id: string): Promise<Person | undefined> {
+  return db.selectFrom('persons').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export async function get(db: Database, id: string): Promise<Person> {
+  const person = await find(db, id)
+  if (!person) throw notFound('Person', id)
+  return person
+}
+
+export async function findByIdentity(db: Database, issuer: string, subject: string): Promise<Person | undefined> {
+  return db
+    .selectFrom('persons')
+    .innerJoin('person_identities as i', 'i.person_id', 'persons.id')
+    .selectAll('persons')
+    .where('i.issuer', '=', issuer)
+    .where('i.subject', '=', subject)
+    .executeTakeFirst()
+}
+
+/** The person who was first known by this address, if an identity provider has verified it. */
+export async function findByVerifiedEmail(db: Database, email: string): Promise<Person | undefined> {
+  return db
+    .selectFrom('persons')
+    .selectAll()
+    .where('email', '=', email)
+    .where('email_verified', '=', 1)
+    .orderBy('created_at')
+    .orderBy('id')
+    .executeTakeFirst()
+}
+
+export type PersonFilter = {
+  /** Those with a role in this project or in all; absent: all people. */
+  project_id?: string
+  email?: string | undefined
+}
+
+export async function list(db: Database, query: PageQuery, filter: PersonFilter): Promise<Page<Person>> {
+  const { project_id, email } = filter
+  let select = db.selectFrom('persons').selectAll('persons')
+  if (email !== undefined) select = select.where('email', '=', email.toLowerCase())
+  if (project_id !== undefined) {
+    select = select.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('keys')
+          .select('keys.id')
+          .whereRef('keys.person_id', '=', 'persons.id')
+          .where('keys.role_source', 'is not', null)
+          .where('keys.revoked_at', 'is', null)
+          .where('keys.project_id', '=', project_id),
+      ),
+    )
+  }
+  return page(db, select, query) as Promise<Page<Person>>
+}
+
+export async function listIdentities(db: Database, ids: readonly string[]): Promise<PersonIdentitiesTable[]> {
+  if (ids.length === 0) return []
+  return db
+    .selectFrom('person_identities')
+    .selectAll()
+    .where('person_id', 'in', ids)
+    .orderBy('issuer')
+    .orderBy('subject')
+    .execute()
+}
+
+export async function insert(db: Database, person: Person): Promise<void> {
+  await db.insertInto('persons').values(person).execute()
+}
+
+/** Of two first sign-ins at the same time, the second is to be tried again: then the person is known. */
+export async function insertIdentity(db: Database, identity: PersonIdentitiesTable): Promise<void> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('person_identities')
+    .values(identity)
+    .onConflict((known) => known.doNothing())
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows === 0n) throw conflict('This person signs in twice at the same time: try again')
+}
+
+export async function update(db: Database, { id, ...changes }: Partial<Person> & { id: string }): Promise<void> {
+  await db.updateTable('persons').set(changes).where('id', '=', id).execute()
+}
+
+/** Its identities, roles, keys and sessions go with it, by their foreign keys. */
+export async function remove(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('persons').where('id', '=', id).execute()
+}
+
+/** Removes people who were not seen since `before` and never had a role. */
+export async function removeStrangers(db: Database, before: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('persons')
+    .where('last_seen_at', '<', before)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('keys').select('keys.id').whereRef('keys.person_id', '=', 'persons.id'))),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { CLOCK_SKEW_SECONDS, jose } from '../tokens/bearer-token.ts'
+import type { IdentityProvider } from '../tokens/identity-provider.ts'
+import type { OidcSettings } from './oidc-settings.ts'
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+/** A token that is older was replayed, or was long on its way. */
+const MAX_AGE = '5m'
+
+const Claims = z.object({
+  sub: z.string().optional(),
+  sid: z.string().optional(),
+  nonce: z.undefined(),
+  events: z.looseObject({ [EVENT]: z.looseObject({}) }),
+})
+
+/** Whose sessions have ended at the provider: one of theirs, or all. Undefined for a token that does not count. */
+export async function readLogoutToken(
+  token: string,
+  { clientId }: OidcSettings,
+  provider: IdentityProvider,
+  now: number,
+): Promise<{ subject: string | undefined; session: string | undefined } | undefined> {
+  const { jwtVerify, errors } = jose()
+  try {
+    const { issuer } = await provider.metadata()
+    const { payload } = await jwtVerify(token, provider.keyFor, {
+      issuer,
+      audience: clientId,
+      maxTokenAge: MAX_AGE,
+      clockTolerance: CLOCK_SKEW_SECONDS,
+      currentDate: new Date(now),
+      requiredClaims: ['iat', 'jti', 'events'],
+    })
+    const claims = Claims.safeParse(payload).data
+    if (!claims || (claims.sub === undefined && claims.sid === undefined)) return undefined
+    return { subject: claims.sub, session: claims.sid }
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,229 @@
+import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
+import { lazily } from '../../lib/lazily.ts'
+import { CLOCK_SKEW_SECONDS } from '../tokens/bearer-token.ts'
+import { type IdentityProvider, identityProvider } from '../tokens/identity-provider.ts'
+import { type Identity, readIdentity, tellsGroups } from './identity.ts'
+import { readLogoutToken } from './logout-token.ts'
+import type { OidcSettings } from './oidc-settings.ts'
+
+/** Speaks OpenID Connect. A service without identity providers never loads it. */
+const openid = lazily<typeof import('openid-client')>('openid-client')
+
+/** What ties an answer of the provider to the browser that was sent there. */
+export type Checks = { state: string; nonce: string; verifier: string }
+
+export type IssuerTokens = { refresh_token?: string; id_token?: string }
+
+/** Who a person is, as the provider has just said, and with what it is asked again. */
+export type Vouched = { identity: Identity; tokens: IssuerTokens }
+
+/** What a device shows while its owner signs in elsewhere. */
+export type DeviceCode = {
+  device_code: string
+  user_code: string
+  verification_uri: string
+  verification_uri_complete: string | undefined
+  expires_in: number
+  interval: number
+}
+
+/** The provider does not answer, or not as it should. It may do so later. */
+export class IssuerUnavailable extends Error {}
+
+/** The provider, or a check of what it said, refuses. `code` is the provider's word, if it is known to be harmless. */
+export class IssuerRefusal extends Error {
+  readonly code: string
+  constructor(code: string, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.code = code
+  }
+}
+
+const ANSWER_TIMEOUT_SECONDS = 5
+/** What the provider publishes of itself is asked for again after this time. */
+const DISCOVERY_MS = 3_600_000
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
+type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers
+
+/** One identity provider: sends browsers there, and checks what comes back. */
+export class OidcIssuer {
+  readonly settings: OidcSettings
+  readonly #now: () => number
+  #provider: IdentityProvider | undefined
+  #known: { configuration: Promise<Configuration>; at: number } | undefined
+
+  constructor(settings: OidcSettings, now: () => number) {
+    this.settings = settings
+    this.#now = now
+  }
+
+  /** Where a browser goes to sign in. */
+  async begin(redirect_uri: string): Promise<{ url: string; checks: Checks }> {
+    const { randomState, randomNonce, randomPKCECodeVerifier, calculatePKCECodeChallenge } = openid()
+    const checks = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() }
+    const code_challenge = await calculatePKCECodeChallenge(checks.verifier)
+    return this.#ask(async (configuration) => {
+      const url = openid().buildAuthorizationUrl(configuration, {
+        redirect_uri,
+        scope: this.settings.scopes.join(' '),
+        state: checks.state,
+        nonce: checks.nonce,
+        code_challenge,
+        code_challenge_method: 'S256',
+      })
+      return { url: url.href, checks }
+    })
+  }
+
+  /** Who has signed in. `callback` is the address to which the browser was sent back. */
+  finish(callback: URL, { state, nonce, verifier }: Checks): Promise<Vouched> {
+    return this.#ask(async (configuration) => {
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
+      return this.#vouch(configuration, await openid().authorizationCodeGrant(configuration, callback, checks))
+    })
+  }
+
+  /** Asks again who the person is. Undefined when the provider says that the sign-in has ended there. */
+  async confirm({ refresh_token, id_token }: IssuerTokens, subject: string): Promise<Vouched | undefined> {
+    if (refresh_token === undefined) return undefined
+    return this.#ask(async (configuration) => {
+      try {
+        const tokens = await openid().refreshTokenGrant(configuration, refresh_token)
+        const vouched = await this.#vouch(configuration, tokens, subject)
+        return { ...vouched, tokens: { refresh_token, ...(id_token && { id_token }), ...vouched.tokens } }
+      } catch (error) {
+        if (errorCodeOf(error) === 'invalid_grant') return undefined
+        throw error
+      }
+    })
+  }
+
+  /** Where a browser goes to sign out at the provider too. Undefined if the provider has no such page. */
+  async signOutUrl({ id_token }: IssuerTokens, back: string): Promise<string | undefined> {
+    return this.#ask(async (configuration) => {
+      if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined
+      const given = { post_logout_redirect_uri: back, ...(id_token && { id_token_hint: id_token }) }
+      return openid().buildEndSessionUrl(configuration, given).href
+    })
+  }
+
+  /** The tokens of an ended session are worth nothing afterwards, if the provider can take them back. */
+  async revoke({ refresh_token }: IssuerTokens): Promise<void> {
+    if (refresh_token === undefined) return
+    await this.#ask(async (configuration) => {
+      if (configuration.serverMetadata().revocation_endpoint === undefined) return
+      await openid().tokenRevocation(configuration, refresh_token)
+    })
+  }
+
+  /** Undefined if the provider knows no sign-in of devices. */
+  async beginDevice(): Promise<DeviceCode | undefined> {
+    return this.#ask(async (configuration) => {
+      if (configuration.serverMetadata().device_authorization_endpoint === undefined) return undefined
+      const scope = this.settings.scopes.join(' ')
+      const begun = await openid().initiateDeviceAuthorization(configuration, { scope })
+      return { interval: 5, verification_uri_complete: undefined, ...begun }
+    })
+  }
+
+  /** Who has signed in for a device. `wait` while nobody has, `slow_down` if it is asked too often. */
+  async finishDevice(device_code: string): Promise<Vouched | 'wait' | 'slow_down'> {
+    return this.#ask(async (configuration) => {
+      try {
+        return await this.#vouch(
+          configuration,
+          await openid().genericGrantRequest(configuration, DEVICE_GRANT, { device_code }),
+        )
+      } catch (error) {
+        const code = errorCodeOf(error)
+        if (code === 'authorization_pending') return 'wait'
+        if (code === 'slow_down') return 'slow_down'
+        throw error
+      }
+    })
+  }
+
+  /** Whose sessions the provider says have ended. Undefined if the token does not count. */
+  readLogout(token: string): ReturnType<typeof readLogoutToken> {
+    this.#provider ??= identityProvider({ provider: this.settings.issuer, fetch, now: this.#now })
+    return readLogoutToken(token, this.settings, this.#provider, this.#now())
+  }
+
+  /** The identity in the ID token. What it leaves out is asked for: groups are often told there only. */
+  async #vouch(configuration: Configuration, tokens: Tokens, subject?: string): Promise<Vouched> {
+    const { access_token, refresh_token, id_token } = tokens
+    const ofToken = tokens.claims()
+    const expected = subject ?? ofToken?.sub
+    if (expected === undefined || (ofToken && ofToken.sub !== expected)) {
+      throw new IssuerRefusal('other_subject', 'the provider speaks of another person')
+    }
+    const { userinfo_endpoint, issuer } = configuration.serverMetadata()
+    const isComplete = ofToken && (this.settings.roles.length === 0 || tellsGroups(ofToken, this.settings.groupsClaim))
+    const further =
+      !isComplete && userinfo_endpoint ? await openid().fetchUserInfo(configuration, access_token, expected) : {}
+    const identity = readIdentity({ ...further, ...ofToken, iss: issuer, sub: expected }, this.settings)
+    return { identity, tokens: { ...(refresh_token && { refresh_token }), ...(id_token && { id_token }) } }
+  }
+
+  async #ask<T>(work: (configuration: Configuration) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.#configuration())
+    } catch (error) {
+      if (error instanceof IssuerRefusal || error instanceof IssuerUnavailable) throw error
+      if (isRefusal(error)) throw new IssuerRefusal(errorCodeOf(error) ?? 'refused', error)
+      throw new IssuerUnavailable(reasonOf(error), { cause: error })
+    }
+  }
+
+  #configuration(): Promise<Configuration> {
+    if (this.#known && Math.abs(this.#now() - this.#known.at) < DISCOVERY_MS) return this.#known.configuration
+    const configuration = discover(this.settings)
+    const known = { configuration, at: this.#now() }
+    this.#known = known
+    configuration.catch(() => {
+      if (this.#known === known) this.#known = undefined
+    })
+    return configuration
+  }
+}
+
+async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
+  const { discovery, None, clockTolerance, allowInsecureRequests, enableNonRepudiationChecks } = openid()
+  const metadata = { [clockTolerance]: CLOCK_SKEW_SECONDS, ...(clientSecret && { client_secret: clientSecret }) }
+  const isPlain = new URL(issuer).protocol === 'http:'
+  return discovery(new URL(issuer), clientId, metadata, clientSecret === undefined ? None() : undefined, {
+    timeout: ANSWER_TIMEOUT_SECONDS,
+    // The operator wrote http:// into the configuration.
+    execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
+  })
+}
+
+/** The provider's own word for an error, as its protocol lists them. */
+function errorCodeOf(error: unknown): string | undefined {
+  const { AuthorizationResponseError, ResponseBodyError } = openid()
+  const isSaid = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError
+  return isSaid && /^[a-z_]{1,60}$/.test(error.error) ? error.error : undefined
+}
+
+/** Errors of the network, of time and of a server that fails are no refusals. */
+function isRefusal(error: unknown): boolean {
+  const { ClientError, ResponseBodyError, WWWAuthenticateChallengeError, AuthorizationResponseError } = openid()
+  if (error instanceof AuthorizationResponseError) return error.error !== 'temporarily_unavailable'
+  if (error instanceof ResponseBodyError) return error.status < 500
+  if (error instanceof WWWAuthenticateChallengeError) return true
+  const UNANSWERED = [
+    'OAUTH_TIMEOUT',
+    'OAUTH_ABORT',
+    'OAUTH_RESPONSE_IS_NOT_CONFORM',
+    'OAUTH_RESPONSE_IS_NOT_JSON',
+    'OAUTH_PARSE_ERROR',
+  ]
+  return error instanceof ClientError && !UNANSWERED.includes(error.code ?? '')
+}
+
+/** What the operator reads in the log: with the reason behind `fetch failed`. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import type { OidcIssuer } from '../outside/oidc-issuer.ts'
+import { fetchSoon } from '../running/patience.ts'
+import type { Reply, Service } from '../service/service.ts'
+import { ConsoleTab } from './console-tab.ts'
+
+/** A browser in which people sign in with an identity provider: it goes there and comes back, with all its cookies. */
+export class PersonTab extends ConsoleTab {
+  readonly #atIssuer = new Map<string, string>()
+  readonly #service: () => Service
+
+  constructor(service: () => Service, headers: Record<string, string> = {}) {
+    super(service, headers)
+    this.#service = service
+  }
+
+  /** The address at the provider to which the console sends the browser, and the cookie of this attempt. */
+  async begin(name = 'corp', body: object = {}): Promise<{ url: string; attempt: string }> {
+    const before = this.cookie
+    const reply = await this.ask('POST', `/console/sign-in/${name}`, { body })
+    assert.equal(reply.status, 200, reply.text)
+    const [attempt = ''] = this.setCookie.split(';')
+    this.cookie = before
+    return { url: reply.body.data.url, attempt }
+  }
+
+  /** Signs in at the provider. Returns the address to which it sends the browser back. */
+  async goTo(url: string): Promise<string> {
+    let at = url
+    for (let hop = 0; hop < 10; hop++) {
+      if (new URL(at).origin === new URL(this.#service().url).origin) return at
+      const cookie = [...this.#atIssuer].map(([name, value]) => `${name}=${value}`).join('; ')
+      const { response } = await fetchSoon(at, { redirect: 'manual', ...(cookie && { headers: { cookie } }) })
+      for (const set of response.headers.getSetCookie()) {
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
+        this.#atIssuer.set(name, value)
+      }
+      const next = response.headers.get('location')
+      assert.ok(next, `${at} answered ${response.status}`)
+      at = new URL(next, at).href
+    }
+    throw new Error(`no way back from ${url}`)
+  }
+
+  /** Comes back from the provider. */
+  async comeBack(address: string, attempt: string): Promise<Reply> {
+    const { pathname, search } = new URL(address)
+    const cookie = [this.cookie, attempt].filter(Boolean).join('; ')
+    const reply = await this.ask('GET', pathname + search, {
+      headers: { Cookie: cookie, 'Sec-Fetch-Site': 'cross-site', 'X-Moorage-Console': undefined },
+    })
+    const session = reply.headers.getSetCookie().find((set) => /^(?:__Host-)?moorage(?:-\d+)?=/.test(set))
+    this.cookie = session?.split(';')[0] ?? ''
+    return reply
+  }
+
+  /** The whole way. Returns where in the console the browser ends. */
+  async signInAs(issuer: OidcIssuer, subject: string | undefined, body: object = {}, name = 'corp'): Promise<string> {
+    issuer.next = subject
+    const { url, attempt } = await this.begin(name, body)
+    const { status, headers, text } = await this.comeBack(await this.goTo(url), attempt)
+    assert.equal(status, 303, text)
+    return (headers.get('location') ?? '').replace(this.#service().url, '')
+  }
+
+  /** What the console knows of the session that it runs in. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  async session(project?: string): Promise<any> {
+    const headers = project === undefined ? {} : { 'Moorage-Project': project }
+    return (await this.ask('GET', '/console/session', { headers })).body.data
+  }
+}
