@@ -3,6 +3,8 @@ import { type OpenApi, type OperationObject, operationsOf } from '../src/http/re
 /** The group of methods that each noun stands in. The first noun that an operation's id contains decides. */
 const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Console/, 'console'],
+  [/Person(alKeys?)?|People/, 'people'],
+  [/Invitations?/, 'invitations'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects/, 'invocations'],
   [/Approvals?/, 'approvals'],
@@ -33,6 +35,8 @@ const OWN: Record<string, RegExp> = {
   memory: /Memory/,
   users: /Users?/,
   keys: /Keys?/,
+  people: /Person(?!al)|People/,
+  invitations: /Invitations?/,
   agents: /Agents?/,
 }
 

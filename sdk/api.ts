@@ -2874,6 +2874,11 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'expires_at' | '-expires_at' | 'email' | '-email' | 'id' | '-id' | undefined }
     item: Invitation
   }
+  /** Get an invitation */
+  getInvitation: {
+    params: { invitation_id: string }
+    data: Invitation
+  }
   /** Take an invitation back */
   revokeInvitation: {
     params: { invitation_id: string }
@@ -3068,9 +3073,9 @@ export const routes = {
   createKey: { method: 'POST', path: '/v1/keys' },
   listKeys: { method: 'GET', path: '/v1/keys' },
   getSelf: { method: 'GET', path: '/v1/keys/self' },
-  createPersonalKey: { method: 'POST', path: '/v1/keys/personal' },
-  listPersonalKeys: { method: 'GET', path: '/v1/keys/personal' },
-  revokePersonalKey: { method: 'DELETE', path: '/v1/keys/personal/{key_id}' },
+  createPersonalKey: { method: 'POST', path: '/v1/personal-keys' },
+  listPersonalKeys: { method: 'GET', path: '/v1/personal-keys' },
+  revokePersonalKey: { method: 'DELETE', path: '/v1/personal-keys/{key_id}' },
   getKey: { method: 'GET', path: '/v1/keys/{key_id}' },
   revokeKey: { method: 'DELETE', path: '/v1/keys/{key_id}' },
   rotateKey: { method: 'POST', path: '/v1/keys/{key_id}/rotate' },
@@ -3087,6 +3092,7 @@ export const routes = {
   setPersonRole: { method: 'PUT', path: '/v1/people/{person_id}/role' },
   createInvitation: { method: 'POST', path: '/v1/invitations' },
   listInvitations: { method: 'GET', path: '/v1/invitations' },
+  getInvitation: { method: 'GET', path: '/v1/invitations/{invitation_id}' },
   revokeInvitation: { method: 'DELETE', path: '/v1/invitations/{invitation_id}' },
   createProject: { method: 'POST', path: '/v1/projects' },
   listProjects: { method: 'GET', path: '/v1/projects' },

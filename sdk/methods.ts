@@ -63,7 +63,7 @@ export function methods({ call, list, lines }: Caller) {
       create: (body: Body<'createKey'>, o?: RequestOptions) => call('createKey', { body }, o),
       /** List API keys. Secrets are never shown. A key that is limited to one agent sees the keys of that agent only. */
       list: (query?: ListQuery<'listKeys'>, o?: RequestOptions) => list('listKeys', { query }, o),
-      /** Say what this key may do */
+      /** Say what this key, or this person, may do */
       self: (o?: RequestOptions) => call('getSelf', {}, o),
       /** Get an API key */
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
@@ -174,6 +174,22 @@ export function methods({ call, list, lines }: Caller) {
       /** Get what a listener has heard. At most ten events at a time, each again until it is named in `received`. To ask prolongs the life of the listener. Only the key that made it may ask. */
       get: (listener_id: string, query?: ListQuery<'getListener'>, o?: RequestOptions) => call('getListener', { params: { listener_id }, query }, o),
     },
+    people: {
+      /** Create a key of your own. For people who are signed in. The key may do no more than your role in this project, is narrowed with it, and ends with it. The secret is in this reply only. */
+      createPersonalKey: (body: Body<'createPersonalKey'>, o?: RequestOptions) => call('createPersonalKey', { body }, o),
+      /** List the keys of your own. For people who are signed in: the keys that they have made in this project. */
+      personalKeys: (query?: ListQuery<'listPersonalKeys'>, o?: RequestOptions) => list('listPersonalKeys', { query }, o),
+      /** Revoke a key of your own. For people who are signed in. Takes effect at once. Revoking again changes nothing. */
+      revokePersonalKey: (key_id: string, o?: RequestOptions) => call('revokePersonalKey', { params: { key_id } }, o),
+      /** List people. Those with a role in this project. An actor of all projects that names none sees everybody, also people who have signed in and have no role yet. */
+      list: (query?: ListQuery<'listPeople'>, o?: RequestOptions) => list('listPeople', { query }, o),
+      /** Get a person */
+      get: (person_id: string, o?: RequestOptions) => call('getPerson', { params: { person_id } }, o),
+      /** Remove a person. With their roles, their own keys and their sessions, at once. Somebody whom an identity provider still vouches for can sign in again, and has what their groups give. Takes an actor of all projects. The last administrator of the service stays: 409. */
+      delete: (person_id: string, o?: RequestOptions) => call('deletePerson', { params: { person_id } }, o),
+      /** Give a person a role, or take it away. In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. The last administrator of the service stays: 409. */
+      setRole: (person_id: string, body: Body<'setPersonRole'>, o?: RequestOptions) => call('setPersonRole', { params: { person_id }, body }, o),
+    },
     mfa: {
       /** Give a key a second factor. Makes a TOTP secret for an authenticator app; it is in this reply only, and counts once a first code of it was confirmed. Needs another key with a second factor and its code in `X-Service-OTP`: a stolen key cannot give itself one. The first factor of all is made on the host, with `moorage mfa enrol`. */
       enrol: (key_id: string, o?: RequestOptions) => call('enrolFactor', { params: { key_id } }, o),
@@ -187,10 +203,20 @@ export function methods({ call, list, lines }: Caller) {
     console: {
       /** Create a sign-in link. A token that signs a browser in to the console once, within ten minutes, with the key that asks for it. Put it behind `#link=`: what follows a `#` is not sent to servers. On the host it is for the oldest key that may do everything, or for `key_id`. */
       createLink: (body: Body<'createConsoleLink'> = {}, o?: RequestOptions) => call('createConsoleLink', { body }, o),
-      /** List sessions of the console. Who is signed in to the console, with which key, from where. Without `manage`: the sessions of this key. */
+      /** List sessions of the console. Who is signed in to the console, with which key or as which person, from where. Without `manage`: own sessions. */
       sessions: (query?: ListQuery<'listConsoleSessions'>, o?: RequestOptions) => list('listConsoleSessions', { query }, o),
-      /** End a session of the console. The browser is signed out at once, on every node. Without `manage`: sessions of this key only. */
+      /** End a session of the console. The browser is signed out at once, on every node. Without `manage`: own sessions only. */
       endSession: (session_id: string, o?: RequestOptions) => call('endConsoleSession', { params: { session_id } }, o),
+    },
+    invitations: {
+      /** Invite a person. Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail. */
+      create: (body: Body<'createInvitation'>, o?: RequestOptions) => call('createInvitation', { body }, o),
+      /** List invitations. Of this project; an actor of all projects also sees those for all. Tokens are never shown again. */
+      list: (query?: ListQuery<'listInvitations'>, o?: RequestOptions) => list('listInvitations', { query }, o),
+      /** Get an invitation */
+      get: (invitation_id: string, o?: RequestOptions) => call('getInvitation', { params: { invitation_id } }, o),
+      /** Take an invitation back. Its link is worth nothing from now on. A role that it has given stays. */
+      revoke: (invitation_id: string, o?: RequestOptions) => call('revokeInvitation', { params: { invitation_id } }, o),
     },
     projects: {
       /** Create a project. A room of its own: agents, keys, webhooks, secrets, providers and audit entries belong to one project, and nothing of it is seen from another. Takes a key of all projects. Further requests name the project in the header `Moorage-Project`. */

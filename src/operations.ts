@@ -62,6 +62,7 @@ import { getPerformance } from './metrics/get-performance.ts'
 import type { Operation } from './operation.ts'
 import { createInvitation } from './people/create-invitation.ts'
 import { deletePerson } from './people/delete-person.ts'
+import { getInvitation } from './people/get-invitation.ts'
 import { getPerson } from './people/get-person.ts'
 import { listInvitations } from './people/list-invitations.ts'
 import { listPeople } from './people/list-people.ts'
@@ -207,6 +208,7 @@ export const operations: readonly Operation[] = [
   deletePerson,
   createInvitation,
   listInvitations,
+  getInvitation,
   revokeInvitation,
 
   createProject,

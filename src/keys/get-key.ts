@@ -2,7 +2,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { KeyParams, KeyReply, presentKey } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
-import { withKeyName } from './key-names.ts'
+import { withOwner } from './key-names.ts'
 
 export const getKey = operation({
   id: 'getKey',
@@ -16,6 +16,6 @@ export const getKey = operation({
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = presentKey(await getInScope(db, actor, params.key_id), now())
-    return withKeyName(db, actor, key, ['created_by', 'person_id'])
+    return withOwner(db, actor, key)
   },
 })

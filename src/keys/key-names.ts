@@ -23,7 +23,26 @@ export async function withKeyNames<Field extends string, Item extends { [F in Fi
   })
 }
 
-/** The same for one item. */
+/** Says of keys who made them and whose they are. */
+export async function withOwners<Item extends { created_by: string; person_id: string | null }>(
+  db: Database,
+  actor: Pick<Actor, 'scope' | 'reach'>,
+  items: readonly Item[],
+) {
+  const named = await withKeyNames(db, actor, items, ['created_by', 'person_id'])
+  return named.map(({ person_id_name: person_name, ...key }) => ({ ...key, person_name }))
+}
+
+export async function withOwner<Item extends { created_by: string; person_id: string | null }>(
+  db: Database,
+  actor: Pick<Actor, 'scope' | 'reach'>,
+  item: Item,
+) {
+  const [named] = await withOwners(db, actor, [item])
+  return named as NonNullable<typeof named>
+}
+
+/** The same as `withKeyNames` for one item. */
 export async function withKeyName<Field extends string, Item extends { [F in Field]: string | null }>(
   db: Database,
   actor: Pick<Actor, 'scope' | 'reach'>,

@@ -4,7 +4,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from './key.ts'
-import { withKeyNames } from './key-names.ts'
+import { withOwners } from './key-names.ts'
 import * as keys from './store.ts'
 
 export const listKeys = operation({
@@ -32,6 +32,6 @@ export const listKeys = operation({
       now(),
     )
     const shown = items.map((key) => presentKey(key, now()))
-    return { items: await withKeyNames(db, actor, shown, ['created_by', 'person_id']), total }
+    return { items: await withOwners(db, actor, shown), total }
   },
 })

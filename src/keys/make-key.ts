@@ -10,7 +10,7 @@ import { newKey } from '../security/key-format.ts'
 import { type Permission, permissionsOf } from '../security/permissions.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { type CreateKeyBody, hintOf, type Key, type KeyWithSecret, presentKey } from './key.ts'
-import { withKeyName } from './key-names.ts'
+import { withOwner } from './key-names.ts'
 import { defaultTierFor } from './key-tiers.ts'
 import * as keys from './store.ts'
 
@@ -64,7 +64,7 @@ export async function makeKey(
     role_source: null,
   }
   await keys.insert(db, key)
-  return { ...(await withKeyName(db, actor, presentKey(key, time), ['created_by', 'person_id'])), secret }
+  return { ...(await withOwner(db, actor, presentKey(key, time))), secret }
 
   async function agentOf(ref: string): Promise<string> {
     const agent = await agents.findIn(db, actor.scope.project_id, ref)

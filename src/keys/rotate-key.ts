@@ -8,7 +8,7 @@ import { RotationBody } from '../shapes.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { hintOf, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
-import { withKeyName } from './key-names.ts'
+import { withOwner } from './key-names.ts'
 import * as keys from './store.ts'
 
 export const rotateKey = operation({
@@ -53,6 +53,6 @@ export const rotateKey = operation({
     }
     await keys.update(db, key.id, changes)
     const shown = presentKey({ ...key, ...changes }, time)
-    return { ...(await withKeyName(db, actor, shown, ['created_by', 'person_id'])), secret }
+    return { ...(await withOwner(db, actor, shown)), secret }
   },
 })

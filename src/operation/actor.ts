@@ -37,6 +37,14 @@ export function workingIn(actor: Actor, project_id: string, role?: RoleInProject
   return { ...actor, ...may, scope: { ...actor.scope, project_id }, names_project: true }
 }
 
+/** A person who is signed in. A key of a person cannot make others: it would be hard to say which of them to trust. */
+export function requirePerson(actor: Actor): Actor & { person_id: string } {
+  const { kind, person_id } = actor
+  if (kind !== 'person' || person_id === undefined)
+    throw forbidden('This is for people who are signed in, not for keys')
+  return { ...actor, person_id }
+}
+
 export function requirePermission({ permissions }: Actor, permission: Permission): void {
   if (!covers(permissions, permission)) throw forbidden(`This key lacks the permission "${permission}"`)
 }

@@ -4,6 +4,8 @@ import type { InvitationsTable } from '../storage/tables/security-tables.ts'
 
 export type Invitation = InvitationsTable
 
+export const InvitationParams = z.strictObject({ invitation_id: z.string() })
+
 const MOST_HOURS = 30 * 24
 
 export const CreateInvitationBody = z

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
-import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import { InvitationParams } from './invitation.ts'
+import { getInReach } from './invitation-in-reach.ts'
 import * as invitations from './invitation-store.ts'
 
 export const revokeInvitation = operation({
@@ -13,12 +14,11 @@ export const revokeInvitation = operation({
   permission: 'manage',
   audit: { target: 'invitation_id' },
   mfa: 'keys',
-  params: z.strictObject({ invitation_id: z.string() }),
+  params: InvitationParams,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
   async run({ params: { invitation_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
-    const found = await invitations.find(db, id)
-    requireFound(actor, found && { ...found, agent_id: null }, { kind: 'Invitation', id })
+    await getInReach(db, actor, id)
     await invitations.remove(db, id)
     return { id, deleted: true as const }
   },

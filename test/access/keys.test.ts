@@ -36,6 +36,8 @@ onBothEngines('keys', (service) => {
         role: null,
         tier: 'pro',
         created_by_name: 'first admin key',
+        person_id: null,
+        person_name: null,
         hint: `${secret.slice(0, 8)}…${secret.slice(-4)}`,
         status: 'active',
         expires_at: null,
@@ -315,6 +317,7 @@ onBothEngines('keys', (service) => {
       data: {
         id,
         kind: 'key',
+        person_id: null,
         name: 'me',
         project_id: 'prj_default',
         reach: 'project',

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { operations } from '../../src/operations.ts'
-import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
+import { operationsForKeys, pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
 import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-const ID = /\b(?:agt|prj|key|whk|dep|req|mem|evt|dlv|lsn|sch|apr|aud|cns)_[0-9A-HJKMNP-TV-Z]{26}\b/g
+const ID = /\b(?:agt|prj|key|whk|dep|req|mem|evt|dlv|lsn|sch|apr|aud|cns|prs|rol|inv)_[0-9A-HJKMNP-TV-Z]{26}\b/g
 const NAME = /\b(?:sample-\d+|SAMPLE_\d+|wall-one)\b/g
 
 // Two projects, filled alike. Whatever the one has, no key of the other hears of it: a new operation is in this test by itself.
@@ -40,7 +39,7 @@ onBothEngines(
       said.add((await service().call('GET', '/v1/keys/self')).body.data.id)
     })
 
-    for (const operation of operations) {
+    for (const operation of operationsForKeys) {
       const { id, method, path } = operation
       describe(`${method} ${path} (${id})`, () => {
         test('tells a key of another project nothing, changes nothing for it, and succeeds afterwards', async () => {
@@ -123,6 +122,6 @@ function marksIn(text: string): string[] {
   return [...(text.match(ID) ?? []), ...(text.match(NAME) ?? [])]
 }
 
-function bodyNames(operation: (typeof operations)[number], field: string): boolean {
+function bodyNames(operation: (typeof operationsForKeys)[number], field: string): boolean {
   return operation.method === 'POST' && /^create(Key|Webhook|Listener)$/.test(operation.id) && field === 'agent_id'
 }

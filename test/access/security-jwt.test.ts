@@ -36,6 +36,7 @@ onOneEngine(
       assert.deepEqual(self, {
         id: 'token:https://app.example.com#ada',
         kind: 'token',
+        person_id: null,
         name: null,
         project_id: 'prj_default',
         reach: 'project',

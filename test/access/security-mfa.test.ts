@@ -458,7 +458,7 @@ onManyNodes(
       })
       assert.deepEqual(
         [status, body.error.code, body.error.message],
-        [401, 'mfa_required', 'This needs a one-time code, which only an API key can have'],
+        [401, 'mfa_required', 'This needs a one-time code, which a token cannot have'],
       )
     })
   },

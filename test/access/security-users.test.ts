@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operations } from '../../src/operations.ts'
-import { pathOf, sampleBody } from '../support/clients/requests.ts'
+import { operationsForKeys, pathOf, sampleBody } from '../support/clients/requests.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -300,7 +300,7 @@ onAnyEngine(
       test('it may call what keeps to its user or names nobody, and nothing else', async () => {
         const may = operations.filter(({ userTokens }) => userTokens).map(({ id }) => id)
         assert.deepEqual(may.toSorted(), [...FOR_USER_TOKENS].toSorted())
-        for (const operation of operations.filter(({ userTokens }) => !userTokens)) {
+        for (const operation of operationsForKeys.filter(({ userTokens }) => !userTokens)) {
           const answer = await ask(operation.method, pathOf(operation), sampleBody(operation))
           assert.deepEqual(answer, CONCERNS_OTHERS, operation.id)
         }

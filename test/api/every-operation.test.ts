@@ -7,7 +7,7 @@ import { operations } from '../../src/operations.ts'
 import { newKey } from '../../src/security/key-format.ts'
 import { covers, Permission } from '../../src/security/permissions.ts'
 import { assertStandardHeaders, head, sendRaw } from '../support/clients/raw.ts'
-import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
+import { operationsForKeys, pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
 import { onOneEngine, type Reply } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -34,7 +34,7 @@ onOneEngine(
       return service().call(operation.method, pathOf(operation) + query, rest)
     }
 
-    for (const operation of operations) {
+    for (const operation of operationsForKeys) {
       const { id, method, path, permission, body } = operation
       describe(`${method} ${path} (${id})`, () => {
         test('401 without a key and with a wrong one, in the same words', async () => {
@@ -105,7 +105,7 @@ onOneEngine(
 onOneEngine(
   'every operation succeeds',
   (service) => {
-    for (const operation of operations) {
+    for (const operation of operationsForKeys) {
       const { id, method, path } = operation
       test(`${method} ${path} (${id}) with ${operation.success ?? 200} in the envelope`, async () => {
         const { path: target, body: sample, headers } = await sampleRequest(service(), operation)
@@ -145,10 +145,10 @@ describe('the list of operations', () => {
   })
 
   test('what reads needs read, what deletes needs delete; keys, secrets, the audit log and telemetry need manage', () => {
-    for (const { id, method, path, permission } of operations) {
+    for (const { id, method, path, permission } of operationsForKeys) {
       if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
       else if (id === 'invokeAgent' || id === 'listInvocable') assert.equal(permission, 'invoke')
-      else if (/^\/v1\/(keys|secrets|audit|telemetry|console|system)/.test(path)) assert.equal(permission, 'manage', id)
+      else if (/^\/v1\/(keys|people|invitations|secrets|audit|telemetry|console|system)/.test(path)) assert.equal(permission, 'manage', id)
       // A project is for administrators to make; every key may ask for its own.
       else if (/Project|moveAgent/.test(id)) assert.equal(permission, method === 'GET' ? 'read' : 'manage', id)
       // Who writes agents chooses from the providers.

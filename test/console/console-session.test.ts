@@ -32,6 +32,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.deepEqual(data, {
       signed_in: true,
       key: { id: key.id, name: 'of the console', hint: key.hint },
+      person: null,
       permissions: ['read'],
       reach: 'project',
       project_id: 'prj_default',
@@ -258,6 +259,9 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.deepEqual(shown, {
       key_id: key.id,
       key_name: 'a key',
+      person_id: null,
+      person_name: null,
+      issuer: null,
       agent_id: null,
       address: '127.0.0.1',
       browser: '',

@@ -97,6 +97,7 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
     tags: [tagOf(operation)],
     ...(operation.permission && { 'x-permission': operation.permission }),
     ...(operation.ownPermission && { 'x-own-permission': operation.ownPermission }),
+    ...(operation.forPeople && { 'x-for-people': true }),
     parameters: parametersOf(operation, schemas),
     ...(operation.body && {
       requestBody: {

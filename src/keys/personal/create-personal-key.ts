@@ -1,17 +1,18 @@
+import { requirePerson } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { CreatePersonalKeyBody, KeyWithSecret } from '../key.ts'
 import { makeKey } from '../make-key.ts'
-import { requirePerson } from './require-person.ts'
 
 export const createPersonalKey = operation({
   id: 'createPersonalKey',
   method: 'POST',
-  path: '/v1/keys/personal',
+  path: '/v1/personal-keys',
   summary: 'Create a key of your own',
   description:
     'For people who are signed in. The key may do no more than your role in this project, is narrowed with it, and ends with it. The secret is in this reply only.',
   permission: null,
+  forPeople: true,
   audit: { target: 'reply' },
   mfa: 'keys',
   idempotent: true,

@@ -1,18 +1,19 @@
+import { requirePerson } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from '../key.ts'
-import { withKeyNames } from '../key-names.ts'
+import { withOwners } from '../key-names.ts'
 import * as keys from '../store.ts'
-import { requirePerson } from './require-person.ts'
 
 export const listPersonalKeys = operation({
   id: 'listPersonalKeys',
   method: 'GET',
-  path: '/v1/keys/personal',
+  path: '/v1/personal-keys',
   summary: 'List the keys of your own',
   description: 'For people who are signed in: the keys that they have made in this project.',
   permission: null,
+  forPeople: true,
   query: listQuery(['created_at', 'name', 'expires_at', 'last_used_at', 'id'], { status: KeyStatus.optional() }),
   list: KeyReply,
 
@@ -21,6 +22,6 @@ export const listPersonalKeys = operation({
     const { status, ...page } = query
     const { items, total } = await keys.list(db, page, { shown: await shownAgents(), reach, person_id, status }, now())
     const shown = items.map((key) => presentKey(key, now()))
-    return { items: await withKeyNames(db, actor, shown, ['created_by', 'person_id']), total }
+    return { items: await withOwners(db, actor, shown), total }
   },
 })

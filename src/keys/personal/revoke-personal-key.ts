@@ -1,20 +1,21 @@
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
+import { requirePerson } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { Time } from '../../shapes.ts'
 import { KeyParams } from '../key.ts'
 import { concernedAgent } from '../key-in-scope.ts'
 import * as keys from '../store.ts'
-import { requirePerson } from './require-person.ts'
 
 export const revokePersonalKey = operation({
   id: 'revokePersonalKey',
   method: 'DELETE',
-  path: '/v1/keys/personal/{key_id}',
+  path: '/v1/personal-keys/{key_id}',
   summary: 'Revoke a key of your own',
   description: 'For people who are signed in. Takes effect at once. Revoking again changes nothing.',
   permission: null,
+  forPeople: true,
   audit: { target: 'key_id' },
   params: KeyParams,
   concerns: concernedAgent,

@@ -5,6 +5,7 @@ import { operations } from '../../../src/operations.ts'
 import { ConsoleTab } from '../console/console-tab.ts'
 import { until } from '../running/until.ts'
 import type { Service, Settings } from '../service/service.ts'
+import { makePerson } from '../slices/people.ts'
 import { createAgent, createKey, idsOf } from '../slices/resources.ts'
 import { enrol } from './mfa.ts'
 import { type Params, STORIES } from './request-stories.ts'
@@ -17,6 +18,9 @@ export type SampleRequest = {
   body: Record<string, unknown> | undefined
   headers: Record<string, string>
 }
+
+/** Every operation that a key may call. Those for people have stories of their own. */
+export const operationsForKeys = operations.filter(({ forPeople }) => !forPeople)
 
 /** Webhooks may point at this machine, where nobody listens on the port that they are given. */
 export const SAMPLE_SETTINGS: Settings = {
@@ -40,6 +44,8 @@ const FIELDS: Record<string, () => unknown> = {
 /** What an operation wants of its fields together. */
 const TOGETHER: Record<string, Record<string, unknown>> = {
   createKey: { role: 'viewer' },
+  createInvitation: { email: 'sample@example.com', role: 'viewer' },
+  setPersonRole: { role: 'developer' },
   decideApproval: { decision: 'reject' },
   updateAgent: { temperature: 1 },
   updateMemory: { content: 'changed' },
@@ -78,6 +84,8 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     return (items as { id: string }[])[0]?.id as string
   },
   listener_id: async (service) => (await create(service, '/v1/listeners', 'createListener')).id as string,
+  person_id: (service) => makePerson(service, `sample-${++made}`),
+  invitation_id: async (service) => (await create(service, '/v1/invitations', 'createInvitation')).id as string,
   async session_id(service) {
     const { body } = await new ConsoleTab(() => service).signIn(service.admin)
     return body.data.session_id

@@ -1,5 +1,5 @@
 import { notFound } from '../../../errors.ts'
-import { type Actor, requirePermission } from '../../../operation/actor.ts'
+import { type Actor, requirePermission, requirePerson } from '../../../operation/actor.ts'
 import { requireEveryUser, requireScope } from '../../../operation/scope.ts'
 import type { Operation } from '../../../operation.ts'
 import { covers } from '../../../security/permissions.ts'
@@ -46,7 +46,9 @@ export async function authoriseNamed(
   return authorise(edge, { arrived, actor }, operation, params)
 }
 
-function requireOperationPermission(actor: Actor, { permission, ownPermission, userTokens }: Operation): void {
+function requireOperationPermission(actor: Actor, operation: Operation): void {
+  const { permission, ownPermission, userTokens, forPeople } = operation
+  if (forPeople) requirePerson(actor)
   const mayOwn = ownPermission !== undefined && covers(actor.permissions, ownPermission)
   if (permission && !mayOwn) requirePermission(actor, permission)
   if (!userTokens) requireEveryUser(actor)

@@ -27,7 +27,7 @@ async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): P
   if (is_strong) return
   const code = arrived.message.headers[HEADER]
   if (kind !== 'key' && kind !== 'person') {
-    throw codeRequired('This needs a one-time code, which only keys and people can have')
+    throw codeRequired('This needs a one-time code, which a token cannot have')
   }
   if (typeof code !== 'string' || !CODE.test(code)) {
     throw codeRequired('This needs a one-time code: send its six digits as X-Service-OTP')

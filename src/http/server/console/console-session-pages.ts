@@ -159,8 +159,9 @@ function notOurPage(): ApiError {
 }
 
 /** The operations that the key may call, by their ids: the console shows nothing else. */
-function featuresOf({ edge }: Front, { permissions }: Actor): string[] {
-  const allowed = edge.operations.filter(({ permission, ownPermission }) =>
+function featuresOf({ edge }: Front, { kind, permissions }: Actor): string[] {
+  const offered = edge.operations.filter(({ forPeople }) => !forPeople || kind === 'person')
+  const allowed = offered.filter(({ permission, ownPermission }) =>
     [permission, ownPermission].some((name) => name === null || (name !== undefined && covers(permissions, name))),
   )
   return allowed.map(({ id }) => id)
