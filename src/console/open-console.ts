@@ -78,7 +78,7 @@ export class OpenConsole {
   async describe(actor: Actor) {
     const { id, person_id = '', console_session = '' } = actor
     const { db } = this.#parts.storage
-    const [key, person, session, factor, projects] = await Promise.all([
+    const [key, person, session, factor, offered] = await Promise.all([
       keys.get(db, id),
       people.find(db, person_id),
       sessions.find(db, console_session),
@@ -92,7 +92,7 @@ export class OpenConsole {
       expires_at: session?.expires_at ?? this.#parts.now(),
       idle_seconds: this.#idleTimeout / 1000,
       has_factor: factor !== undefined,
-      projects,
+      projects: offered,
     }
   }
 

@@ -148,7 +148,8 @@ describe('the list of operations', () => {
     for (const { id, method, path, permission } of operationsForKeys) {
       if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
       else if (id === 'invokeAgent' || id === 'listInvocable') assert.equal(permission, 'invoke')
-      else if (/^\/v1\/(keys|people|invitations|secrets|audit|telemetry|console|system)/.test(path)) assert.equal(permission, 'manage', id)
+      else if (/^\/v1\/(keys|people|invitations|secrets|audit|telemetry|console|system)/.test(path))
+        assert.equal(permission, 'manage', id)
       // A project is for administrators to make; every key may ask for its own.
       else if (/Project|moveAgent/.test(id)) assert.equal(permission, method === 'GET' ? 'read' : 'manage', id)
       // Who writes agents chooses from the providers.

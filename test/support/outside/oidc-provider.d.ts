@@ -5,7 +5,7 @@ declare module 'oidc-provider' {
   type Session = { uid: string; params: Record<string, unknown>; prompt: { name: string }; grantId?: string }
   type Grant = { addOIDCScope(scope: string): void; save(): Promise<string> }
 
-  export default class Provider {
+  export class Provider {
     constructor(issuer: string, configuration: object)
     Grant: new (given: {
       accountId: string
