@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
-import { operation } from '../operation.ts'
+import type { Needs } from '../../operation/context.ts'
+import { operation } from '../../operation.ts'
 import { InvitationParams } from './invitation.ts'
 import { getInReach } from './invitation-in-reach.ts'
 import * as invitations from './invitation-store.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Label, Time } from '../shapes.ts'
-import type { InvitationsTable } from '../storage/tables/security-tables.ts'
+import { Label, Time } from '../../shapes.ts'
+import type { InvitationsTable } from '../../storage/tables/security-tables.ts'
 
 export type Invitation = InvitationsTable
 

@@ -1,6 +1,6 @@
-import type { Actor } from '../operation/actor.ts'
-import { requireFound } from '../operation/scope.ts'
-import type { Database } from '../storage/database.ts'
+import type { Actor } from '../../operation/actor.ts'
+import { requireFound } from '../../operation/scope.ts'
+import type { Database } from '../../storage/database.ts'
 import type { Invitation } from './invitation.ts'
 import * as invitations from './invitation-store.ts'
 

@@ -1,5 +1,5 @@
-import type { Needs } from '../operation/context.ts'
-import { operation } from '../operation.ts'
+import type { Needs } from '../../operation/context.ts'
+import { operation } from '../../operation.ts'
 import { InvitationParams, InvitationReply, presentInvitation } from './invitation.ts'
 import { getInReach } from './invitation-in-reach.ts'
 

@@ -1,7 +1,7 @@
-import type { Needs } from '../operation/context.ts'
-import { requireScope } from '../operation/scope.ts'
-import { operation } from '../operation.ts'
-import { listQuery } from '../shapes.ts'
+import type { Needs } from '../../operation/context.ts'
+import { requireScope } from '../../operation/scope.ts'
+import { operation } from '../../operation.ts'
+import { listQuery } from '../../shapes.ts'
 import { InvitationReply, presentInvitation } from './invitation.ts'
 import * as invitations from './invitation-store.ts'
 

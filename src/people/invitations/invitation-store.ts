@@ -1,5 +1,5 @@
-import type { Database } from '../storage/database.ts'
-import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import type { Database } from '../../storage/database.ts'
+import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 import type { Invitation } from './invitation.ts'
 
 export async function find(db: Database, id: string): Promise<Invitation | undefined> {
