@@ -4,8 +4,8 @@
 // A few processes run side by side and take one file after the other from a common list.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { globSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
@@ -13,9 +13,11 @@ import { chromiumPath } from '../test/support/console/chromium.ts'
 import { writeFileList } from '../test/support/running/file-list.ts'
 import { PATIENCE } from '../test/support/running/patience.ts'
 import { TEST_LIMIT_MS } from '../test/support/running/time-limit.ts'
+import { childEnv } from '../test/support/service/child.ts'
 import { pgbouncerPath } from '../test/support/stores/pgbouncer.ts'
 import { startPostgres } from '../test/support/stores/postgres.ts'
 import { redisEngine } from '../test/support/stores/redis.ts'
+import { runFolder } from '../test/support/stores/store-folder.ts'
 
 const RUN_LIMIT_MS = 40 * 60_000 * PATIENCE
 /** One more than there are processors: tests wait for other processes, for the disk and for time. */
@@ -60,6 +62,9 @@ if (CI && !chromium) stop('CI is set and there is no chromium: a test would be s
 const pgbouncer = pgbouncerPath()
 if (CI && !pgbouncer) stop('CI is set and there is no pgbouncer: a test would be skipped')
 
+const folder = runFolder()
+process.env.MOORAGE_TEST_FOLDER = folder
+
 const givenPostgres = MOORAGE_TEST_POSTGRES || DATABASE_URL
 const givenRedis = MOORAGE_TEST_REDIS || REDIS_URL
 const ownPostgres = givenPostgres ? undefined : await startPostgres()
@@ -74,7 +79,10 @@ console.log(
   ].join(' · '),
 )
 
-process.exitCode = await run().finally(() => ownPostgres?.close())
+process.exitCode = await run().finally(async () => {
+  await ownPostgres?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 function rankOf(file) {
   const rank = LONGEST.findIndex((name) => file.endsWith(`/${name}.test.ts`))
@@ -95,11 +103,11 @@ async function postgresVersion(url) {
 }
 
 async function run() {
-  const folder = mkdtempSync(join(tmpdir(), 'moorage-tests-'))
   const list = writeFileList(folder, files)
-  const entries = writeEntries(folder)
+  const entries = writeEntries()
   const env = {
     ...process.env,
+    ...childEnv(),
     MOORAGE_TEST_POSTGRES: postgres,
     MOORAGE_TEST_REDIS: givenRedis,
     MOORAGE_TEST_CHROMIUM: chromium,
@@ -133,12 +141,11 @@ async function run() {
   const [code] = await once(child, 'exit')
   clearTimeout(deadline)
   for (const line of list.cutShort()) console.error(line)
-  rmSync(folder, { recursive: true, force: true })
   return code ?? 1
 }
 
 /** What each process runs. */
-function writeEntries(folder) {
+function writeEntries() {
   const takeFiles = pathToFileURL(join(root, 'test/support/running/take-files.ts')).href
   return Array.from({ length: Math.min(SIDE_BY_SIDE, files.length) }, (_, i) => {
     const entry = join(folder, `process-${i + 1}.mjs`)

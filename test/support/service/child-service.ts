@@ -1,14 +1,14 @@
 import { type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newKey } from '../../../src/security/key-format.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { openStorage } from '../../../src/storage/open-storage.ts'
 import { fetchSoon, PATIENCE } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
+import { storeFolder } from '../stores/store-folder.ts'
 import { built } from './built.ts'
 import { childEnv, startChild } from './child.ts'
 import type { Engine, Reply, Settings } from './service.ts'
@@ -111,7 +111,7 @@ export async function startChildService(
 
 /** A folder, a store and the environment of the process. */
 async function prepareHome(engine: Engine, settings: Settings) {
-  const home = await mkdtemp(join(tmpdir(), 'moorage-child-'))
+  const home = await storeFolder('child')
   const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
   if (engine === 'sqlite') await freshSqlite(join(home, 'data'))
   const env = {

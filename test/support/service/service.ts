@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { type App, startApp } from '../../../src/app.ts'
@@ -11,6 +10,7 @@ import { newKey } from '../../../src/security/key-format.ts'
 import { checkReply } from '../clients/openapi.ts'
 import { fetchSoon } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
+import { storeFolder } from '../stores/store-folder.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -75,7 +75,7 @@ export async function startService(
   outgoing: Outgoing = {},
   overrides: Overrides = {},
 ): Promise<Service> {
-  const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const home = await storeFolder('test')
   const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
   if (engine === 'sqlite' && !settings['MOORAGE_DATA']) await freshSqlite(join(home, 'data'))
   const environment = {

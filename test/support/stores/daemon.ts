@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
-import { chown, mkdtemp, readFile } from 'node:fs/promises'
+import { chown, readFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PATIENCE } from '../running/patience.ts'
+import { storeFolder } from './store-folder.ts'
 
 export type Account = { uid?: number; gid?: number }
 
@@ -31,7 +31,7 @@ rm -rf "$1"
 
 /** A foreign server in a folder of its own. Both vanish with this process, and neither keeps it running. */
 export async function createDaemon(name: string, account: Account = {}): Promise<Daemon> {
-  const folder = await mkdtemp(join(tmpdir(), `moorage-${name}-`))
+  const folder = await storeFolder(name)
   if (account.uid !== undefined && account.gid !== undefined) await chown(folder, account.uid, account.gid)
   const log = join(folder, 'log')
   // detached: a terminal's Ctrl-C must reach neither the keeper nor the server before the tests are through with it.

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openStorage } from '../../../src/storage/open-storage.ts'
 import { type TestDatabase, testPostgres } from './postgres.ts'
+import { storeFolder } from './store-folder.ts'
 
 /** Brings an empty PostgreSQL database to where services begin. */
 const migrateDatabase = async (url: string) => {
@@ -25,7 +25,7 @@ export async function freshSqlite(data: string): Promise<void> {
 }
 
 async function migrateFile(): Promise<Buffer> {
-  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const data = await storeFolder('test')
   const storage = await openStorage({ data, database: { poolSize: 1 } })
   // The last connection to close moves everything into the one file.
   await storage.close()

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { after, before, describe } from 'node:test'
 import { openStorage, type Storage } from '../../../src/storage/open-storage.ts'
 import { ENGINES, type Engine } from '../service/service.ts'
 import { freshPostgres, freshSqlite } from './fresh-store.ts'
+import { storeFolder } from './store-folder.ts'
 
 /** A database without a service on top: nothing but the test writes to it. */
 export type Store = {
@@ -17,7 +16,7 @@ export type Store = {
 }
 
 async function openStore(engine: Engine): Promise<Store & { close(): Promise<void> }> {
-  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const data = await storeFolder('test')
   const database = engine === 'postgres' ? await freshPostgres() : undefined
   if (!database) await freshSqlite(data)
   const options = { data, database: { url: database?.url, poolSize: 5 } }
