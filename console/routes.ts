@@ -2,6 +2,8 @@ import type { ComponentType } from 'preact'
 import type { OperationId } from '../sdk/call.ts'
 import { projects } from './lib/projects/chosen-project.ts'
 import { may } from './lib/session-state.ts'
+import { AgentsPage } from './pages/agents/agents-page.tsx'
+import { loadPlot } from './pages/metrics/load-plot.ts'
 import type { IconName } from './ui/icon.tsx'
 
 export type Params = Record<string, string>
@@ -12,14 +14,14 @@ type Route = { path: string; load(): Promise<PageComponent> }
 
 const pages = () => import('./pages/all-pages.ts')
 
-/** Every page. Most are loaded together, when one of them is opened for the first time. */
+/** Every page. The first one comes with the shell; the others are loaded together, when one of them is opened. */
 const ROUTES: Route[] = [
-  { path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
-  { path: '/agents', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
+  { path: '/', load: async () => AgentsPage },
+  { path: '/agents', load: async () => AgentsPage },
   { path: '/agents/:agent', load: async () => (await pages()).PlaygroundPage },
   { path: '/agents/:agent/deployments', load: async () => (await pages()).DeploymentsPage },
   { path: '/agents/:agent/logs', load: async () => (await pages()).LogsPage },
-  { path: '/agents/:agent/metrics', load: async () => (await import('./pages/metrics/metrics-page.tsx')).MetricsPage },
+  { path: '/agents/:agent/metrics', load: async () => (await Promise.all([pages(), loadPlot()]))[0].MetricsPage },
   { path: '/agents/:agent/memory', load: async () => (await pages()).MemoryPage },
   { path: '/agents/:agent/settings', load: async () => (await pages()).SettingsPage },
   { path: '/agents/:agent/schedules', load: async () => (await pages()).SchedulesPage },

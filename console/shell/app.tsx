@@ -4,7 +4,8 @@ import { CodeDialog } from '../ui/dialogs/code-dialog.tsx'
 import { Toasts } from '../ui/dialogs/toasts.tsx'
 import { LeaveDialog } from './leave-dialog.tsx'
 import { Outlet } from './outlet.tsx'
-import { PaletteSlot } from './palette-slot.tsx'
+import { Palette } from './palette/palette.tsx'
+import { isPaletteOpen } from './palette-state.ts'
 import { Sidebar } from './sidebar.tsx'
 import { SignIn } from './sign-in.tsx'
 import { UseLink } from './use-link.tsx'
@@ -27,7 +28,7 @@ export function App() {
       <Toasts />
       <CodeDialog />
       <LeaveDialog />
-      <PaletteSlot />
+      {isPaletteOpen.value && <Palette />}
     </>
   )
 }

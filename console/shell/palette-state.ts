@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals'
 
-/** Whether the palette is open. Its code is loaded when it is opened for the first time. */
 export const isPaletteOpen = signal(false)
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform)

@@ -1,8 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks'
-import uPlot from 'uplot'
+import type uPlot from 'uplot'
 import { exactText } from '../../lib/text/format.ts'
 import { theme } from '../../lib/theme.ts'
 import { colorOf } from './color.ts'
+import { loadPlot } from './load-plot.ts'
 
 export type Line = {
   label: string
@@ -54,19 +55,14 @@ export function Chart(props: Props) {
   latest.current = props
   // A chart is drawn anew when what it shows changes, and when the colours do.
   useEffect(() => {
-    const host = element.current as HTMLDivElement
-    let chart = draw(host, latest)
-    const again = () => {
-      chart.destroy()
-      chart = draw(host, latest)
-    }
-    const resized = new ResizeObserver(() => chart.setSize({ width: host.clientWidth, height: HEIGHT }))
-    resized.observe(host)
-    const stop = theme.subscribe(again)
+    let isCurrent = true
+    let remove: (() => void) | undefined
+    void loadPlot().then(({ default: Plot }) => {
+      if (isCurrent) remove = show(Plot, element.current as HTMLDivElement, latest)
+    })
     return () => {
-      resized.disconnect()
-      stop()
-      chart.destroy()
+      isCurrent = false
+      remove?.()
     }
   }, [times, lines, markers])
   return (
@@ -77,7 +73,26 @@ export function Chart(props: Props) {
   )
 }
 
-function draw(host: HTMLElement, latest: { current: Props }): uPlot {
+type Plot = typeof uPlot
+
+/** Draws the chart, and returns what removes it. */
+function show(Plot: Plot, host: HTMLElement, latest: { current: Props }): () => void {
+  let chart = draw(Plot, host, latest)
+  const again = () => {
+    chart.destroy()
+    chart = draw(Plot, host, latest)
+  }
+  const resized = new ResizeObserver(() => chart.setSize({ width: host.clientWidth, height: HEIGHT }))
+  resized.observe(host)
+  const stop = theme.subscribe(again)
+  return () => {
+    resized.disconnect()
+    stop()
+    chart.destroy()
+  }
+}
+
+function draw(Plot: Plot, host: HTMLElement, latest: { current: Props }): uPlot {
   const { times, lines, end, least, format } = latest.current
   const axis = {
     stroke: colorOf(host, '--soft'),
@@ -85,7 +100,7 @@ function draw(host: HTMLElement, latest: { current: Props }): uPlot {
     ticks: { show: false },
     font: '12px system-ui, sans-serif',
   }
-  return new uPlot(
+  return new Plot(
     {
       width: host.clientWidth,
       height: HEIGHT,
@@ -104,7 +119,7 @@ function draw(host: HTMLElement, latest: { current: Props }): uPlot {
       ],
       series: [
         { label: 'Time', value: (_, time) => (time ? exactText(time * 1000) : '–') },
-        ...lines.map((line) => seriesOf(host, line, format)),
+        ...lines.map((line) => seriesOf(Plot, host, line, format)),
       ],
       hooks: {
         draw: [(chart) => drawMarkers(chart, host, latest.current.markers)],
@@ -116,7 +131,12 @@ function draw(host: HTMLElement, latest: { current: Props }): uPlot {
   )
 }
 
-function seriesOf(host: HTMLElement, { label, color, isBars }: Line, format: (value: number) => string): uPlot.Series {
+function seriesOf(
+  Plot: Plot,
+  host: HTMLElement,
+  { label, color, isBars }: Line,
+  format: (value: number) => string,
+): uPlot.Series {
   const stroke = colorOf(host, color)
   return {
     label,
@@ -124,7 +144,7 @@ function seriesOf(host: HTMLElement, { label, color, isBars }: Line, format: (va
     width: isBars ? 0 : 1.5,
     spanGaps: true,
     value: (_, value) => (value === null || value === undefined ? '–' : format(value)),
-    ...(isBars && { fill: stroke, paths: uPlot.paths.bars?.({ size: [0.8, 40] }) as uPlot.Series.PathBuilder }),
+    ...(isBars && { fill: stroke, paths: Plot.paths.bars?.({ size: [0.8, 40] }) as uPlot.Series.PathBuilder }),
     points: { show: !isBars, size: 4 },
   }
 }
