@@ -17,7 +17,7 @@ export type Result = {
   started_ms: number
   /** What one request adds to a SQLite store, in bytes; null where it is not measured. */
   disk_bytes: number | null
-  /** How many times the p50 of the same request with 1,000 rows. */
+  /** How many times the p50 of the same request with less in the store. */
   growth: number | null
   failed: number
 }
@@ -39,7 +39,7 @@ export function printReport(results: Result[]): void {
       'idle MB': Math.round(result.idle_mb),
       'start ms': Math.round(result.started_ms),
       ...(result.disk_bytes !== null && { 'disk B': Math.round(result.disk_bytes) }),
-      ...(result.growth !== null && { 'of 1,000 rows': `× ${result.growth.toFixed(2)}` }),
+      ...(result.growth !== null && { 'of the smaller': `× ${result.growth.toFixed(2)}` }),
       failed: result.failed,
     },
   ])

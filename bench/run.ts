@@ -155,9 +155,15 @@ async function prepareGroup(subjects: Subject[]): Promise<Measurement[]> {
         // If a row fails, no server is left behind.
         closers.push(() => started.stop())
         server = started
-        servers.set(name, server)
         await store?.fill(server)
+        if (store?.restarts) {
+          await started.stop('SIGTERM')
+          const restarted = await startAgain(started, `${servers.size}-again`, flags)
+          closers.push(() => restarted.stop())
+          server = restarted
+        }
       }
+      servers.set(name, server)
       if (fill) await fillMemory(server.url, key, fill)
       measurements.push({ subject, server, disk_bytes: null, results: [] })
     }
@@ -228,9 +234,10 @@ async function startEngine(checkout: string, engine: Engine, name: string, flags
     closers.push(() => redis.close())
     env['REDIS_URL'] = redis.url
   }
-  const program: [string, ...string[]] = engine === 'floor' ? ['bench/proxy-floor.ts'] : START
+  const isFloor = engine === 'floor'
+  const program: [string, ...string[]] = isFloor ? ['bench/proxy-floor.ts'] : START
   const server = await startServer({
-    checkout: engine === 'floor' ? own : checkout,
+    checkout: isFloor ? own : checkout,
     program,
     folder,
     name: `server-${name}`,
@@ -238,7 +245,16 @@ async function startEngine(checkout: string, engine: Engine, name: string, flags
     flags,
   })
   await setTimeout(SETTLED_MS)
-  return { ...server, checkout, data, modelUrl, databaseUrl: env['DATABASE_URL'], idle_mb: server.residentMegabytes() }
+  const idle_mb = server.residentMegabytes()
+  return { ...server, checkout, env, data, modelUrl, databaseUrl: env['DATABASE_URL'], idle_mb }
+}
+
+/** Another process on the store of one that has stopped. */
+async function startAgain(stopped: StoredServer, name: string, flags: string[]): Promise<StoredServer> {
+  const { checkout, env } = stopped
+  const server = await startServer({ checkout, program: START, folder, name: `server-${name}`, env, flags })
+  await setTimeout(SETTLED_MS)
+  return { ...stopped, ...server, idle_mb: server.residentMegabytes() }
 }
 
 function middle(values: number[]): number {

@@ -17,6 +17,7 @@ export type Server = {
 /** A server of a checkout, and where it stores. */
 export type StoredServer = Server & {
   checkout: string
+  env: Record<string, string>
   data: string
   databaseUrl: string | undefined
   /** The model that its agents may have. */

@@ -6,7 +6,7 @@ export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis' | 'floor'
 
 /** What is measured: one request, repeated, on a server with one engine. */
 export type Subject = {
-  group: 'models' | 'streams' | 'requests' | 'memory' | 'searching' | 'lists' | 'webhooks'
+  group: 'models' | 'streams' | 'requests' | 'memory' | 'searching' | 'lists' | 'projects' | 'webhooks'
   name: string
   engine: Engine
   load: Load
@@ -19,14 +19,14 @@ export type Subject = {
   brief?: boolean
   /** Whether it is told what one request adds to the disk. */
   disk?: boolean
-  /** The name of the same subject with few rows. */
+  /** The name of the same subject with less in its store. */
   grownFrom?: string
   /** Measures it in another way than by repeating the request for some time. */
   measure?(server: StoredServer): Promise<Measured>
 }
 
-/** What a server has before anything is measured. */
-export type Store = { name: string; fill(server: StoredServer): Promise<void> }
+/** What a server has before anything is measured. If it `restarts`, its start with all of that is measured too. */
+export type Store = { name: string; restarts?: boolean; fill(server: StoredServer): Promise<void> }
 
 /** How many memories each of the users gets. */
 export type Fill = { users: string[]; memories: number; text(i: number): string; agent?: string }

@@ -2,6 +2,7 @@ import { create } from './fill.ts'
 import { listSubjects } from './lists.ts'
 import type { Load } from './load.ts'
 import { modelSubjects } from './model-subjects.ts'
+import { projectSubjects } from './projects.ts'
 import { sentence } from './sentence.ts'
 import { streamSubjects } from './streams.ts'
 import type { Engine, Subject } from './subject.ts'
@@ -20,6 +21,7 @@ export function subjectsFor(key: string, rows: number): Subject[] {
     ...ENGINES.flatMap((engine) => memorySubjects(key, engine)),
     ...ENGINES.map((engine) => searchSubject(key, engine)),
     ...listSubjects(key, rows),
+    ...projectSubjects(key),
     ...webhookSubjects(key),
   ]
 }

@@ -22,6 +22,7 @@ export type Access = {
   findProject: FindProject
   mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
+  guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
   close(): void
 }
 
@@ -59,7 +60,10 @@ export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): 
       return (hasFormOfJwt(token) ? forms?.jwt : forms?.opaque) ?? false
     },
     async guardedAgents() {
-      return gates.guardedOf(await agents.listKnownGuarded(parts))
+      return gates.guardedOf(await agents.listKnownGuarded(parts)).all
+    },
+    async guardedIn(project_id) {
+      return gates.guardedOf(await agents.listKnownGuarded(parts)).ofProject.get(project_id) ?? []
     },
     close: stopWatching,
   }

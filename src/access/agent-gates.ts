@@ -11,13 +11,15 @@ const MAX_VERIFIERS = 1_000
 
 type OwnSecurity = { id: string; project_id: string; name: string; security: SecuritySettings }
 
+type GuardedAgents = { all: readonly GuardedAgent[]; ofProject: ReadonlyMap<string, readonly GuardedAgent[]> }
+
 export type GateParts = Pick<Parts, 'config' | 'fetch' | 'keyring' | 'log' | 'now'>
 
 /** The gates that agents have of their own. What is worked out from a record is kept as long as that record. */
 export class AgentGates {
   readonly #parts: GateParts
   #found = new WeakMap<Agent, FoundAgent>()
-  #guarded = new WeakMap<object, GuardedAgent[]>()
+  #guarded = new WeakMap<object, GuardedAgents>()
   /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
   readonly #verifiers = new LRUCache<string, VerifyToken>({ max: MAX_VERIFIERS })
 
@@ -41,10 +43,11 @@ export class AgentGates {
     return found
   }
 
-  guardedOf(agents: readonly OwnSecurity[]): readonly GuardedAgent[] {
+  guardedOf(agents: readonly OwnSecurity[]): GuardedAgents {
     const known = this.#guarded.get(agents)
     if (known) return known
-    const guarded = agents.map(({ security: own, ...agent }) => ({ ...agent, gate: this.#gateOf(agent.id, own) }))
+    const all = agents.map(({ security: own, ...agent }) => ({ ...agent, gate: this.#gateOf(agent.id, own) }))
+    const guarded = { all, ofProject: Map.groupBy(all, ({ project_id }) => project_id) }
     this.#guarded.set(agents, guarded)
     return guarded
   }

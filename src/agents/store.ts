@@ -159,11 +159,27 @@ export async function listDescribed(
   return { items: described as DescribedAgent[], total }
 }
 
+/** Reading this many definitions takes a few milliseconds, and requests wait for it. */
+const DEFINITIONS_AT_ONCE = 50
+
 /** The wanted ones of the agents whose memory needs work in the background. */
 export async function listWithMemory(db: Database, isWanted: (agent: Agent) => boolean): Promise<Agent[]> {
-  // Most agents have the default policy, so not every definition is read.
-  const rows = await db.selectFrom('agents').select(COLUMNS).where('own_memory', '=', 1).execute()
-  return readable(db, rows, fromRow).filter(isWanted)
+  const wanted: Agent[] = []
+  for (let after = 0; ; ) {
+    const rows = await db
+      .selectFrom('agents')
+      .select(COLUMNS)
+      // Most agents have the default policy, so not every definition is read. A literal, for the index of the others.
+      .where('own_memory', '=', sql.lit(1))
+      .where('seq', '>', after)
+      .orderBy('seq')
+      .limit(DEFINITIONS_AT_ONCE)
+      .execute()
+    wanted.push(...readable(db, rows, fromRow).filter(isWanted))
+    const last = rows.at(-1)
+    if (!last) return wanted
+    after = last.seq
+  }
 }
 
 /** Agents with their numbers. */

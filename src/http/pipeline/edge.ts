@@ -32,6 +32,8 @@ export type Edge = {
   mayBeOfAgent(token: string): Promise<boolean>
   /** The agents that have a gate of their own. */
   guardedAgents(): Promise<readonly GuardedAgent[]>
+  /** Those of one project. */
+  guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
   spendCode: SpendCode
   limiter: RateLimiter
   idempotency: Idempotency

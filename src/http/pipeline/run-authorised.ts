@@ -13,7 +13,7 @@ import { hasMoved } from './guards/choose-project.ts'
 import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
 import { fingerprint } from './idempotency/repeatable.ts'
-import type { Arrived, Authorised, FoundAgent } from './request.ts'
+import type { Authorised, FoundAgent } from './request.ts'
 import { type Input, runAlone, runOperation, runWithin } from './run-operation.ts'
 
 /** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
@@ -48,7 +48,7 @@ export async function runAuthorised(
     request_id,
     address,
     span: arrived.span,
-    closedAgents: () => findClosed(arrived, edge),
+    closedAgents: () => findClosed(authorised, edge),
   }
   if (key === undefined) return runOperation(edge.parts, call, channel)
   const repeatable = {
@@ -90,19 +90,17 @@ function gatesOf({ gate }: Edge, agent: FoundAgent | undefined) {
 }
 
 /** The gates of all agents whose data the operation may change. An agent that is closed to the request is left out. */
-async function gatesInReach({ gate, guardedAgents, parts }: Edge, { arrived, actor }: Authorised): Promise<Gate[]> {
+async function gatesInReach({ gate, guardedIn, parts }: Edge, { arrived, actor }: Authorised): Promise<Gate[]> {
   const { project_id, agent_id: only } = actor.scope
   const time = parts.now()
-  const guarded = (await guardedAgents()).filter(
-    (agent) => agent.project_id === project_id && (only ?? agent.id) === agent.id,
-  )
+  const guarded = (await guardedIn(project_id)).filter(({ id }) => (only ?? id) === id)
   return [gate(), ...guarded.map((agent) => agent.gate).filter((own) => passesGate(arrived, own, time))]
 }
 
 /** The agents that a list must leave out, because this request does not pass their own gates. */
-async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Promise<string[]> {
+async function findClosed({ arrived, actor }: Authorised, { guardedIn, parts }: Edge): Promise<string[]> {
   const time = parts.now()
-  const closed = (await guardedAgents()).filter(({ gate }) => !passesGate(arrived, gate, time))
+  const closed = (await guardedIn(actor.scope.project_id)).filter(({ gate }) => !passesGate(arrived, gate, time))
   return closed.map(({ id }) => id)
 }
 

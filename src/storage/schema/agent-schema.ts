@@ -28,6 +28,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
     )`,
     'create unique index agents_by_name on agents (project_id, name)',
     'create index agents_by_created_at on agents (project_id, created_at, id)',
+    'create index agents_with_memory on agents (seq) where own_memory = 1',
 
     `create table versions (
       agent_id ${text} not null references agents (id) on delete cascade,

@@ -29,7 +29,8 @@ export async function isStoredWithheld(agent_id: string, db: Database): Promise<
   return agent !== undefined && isWithheld(agent)
 }
 
-/** The ids of all such agents. */
-export async function listWithheld(known: Known): Promise<string[]> {
-  return (await agents.listKnownGuarded(known)).filter(isWithheld).map(({ id }) => id)
+/** The ids of all such agents of a project. */
+export async function listWithheld(project_id: string, known: Known): Promise<string[]> {
+  const ofProject = (await agents.listKnownGuarded(known)).filter((agent) => agent.project_id === project_id)
+  return ofProject.filter(isWithheld).map(({ id }) => id)
 }

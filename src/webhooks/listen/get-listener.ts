@@ -53,7 +53,7 @@ export const getListener = operation({
     const deadline = performance.now() + query.wait_ms
     for (;;) {
       // An agent may have begun to check its callers after its event was stored.
-      const except = listener.agent_id === null ? await listWithheld({ memo, storage }) : []
+      const except = listener.agent_id === null ? await listWithheld(listener.project_id, { memo, storage }) : []
       const deliveries = await listeners.listHeard(db, listener_id, { except, limit: BATCH })
       const left = deadline - performance.now()
       if (deliveries.length > 0 || left <= 0) return { ...rest, expires_at, deliveries }
