@@ -6,6 +6,7 @@ import { CONSOLE_FLOORS, floorOf, wrongConsoleArrows } from '../support/house/co
 import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from '../support/house/house-names.ts'
 import { ROOMS, roomOf, wrongArrows } from '../support/house/house-rules.ts'
 import { cyclesOf, filesOf, loadedBy, readImports, readSources, type SourceFile } from '../support/house/imports.ts'
+import { OF_ALL_PROJECTS, unboundStatements, uncheckedLookups } from '../support/house/project-rules.ts'
 import { unsaidNeeds } from '../support/house/signatures.ts'
 
 const sources = readSources(fileURLToPath(new URL('../../src', import.meta.url)))
@@ -90,6 +91,14 @@ describe('the house', () => {
 
   test('a signature says what is used: no operation and no slice takes all parts or the whole context', () => {
     assert.deepEqual(unsaidNeeds(sources), [], 'say `Needs<…>` or `Pick<Parts, …>`')
+  })
+
+  test('a statement on what belongs to projects names the project, or a row', () => {
+    assert.deepEqual(unboundStatements(sources).toSorted(), Object.keys(OF_ALL_PROJECTS), 'or say why it means all')
+  })
+
+  test('an operation that looks up a row by the id in the request asks whether the actor may know of it', () => {
+    assert.deepEqual(uncheckedLookups(sources), [])
   })
 
   test(`the table of words has at most ${MOST_WORDS}`, () => {
@@ -190,6 +199,35 @@ const text = "import x from './in-a-string.ts'"
         'dynamic ./inner.ts',
         'dynamic ./worker.ts',
       ].toSorted(),
+    )
+  })
+
+  const store = (parameters: string, statement = "selectFrom('keys')") => {
+    const text = `type Filter = { shown: ShownAgents }\n\nexport async function planted(${parameters}) {\n  return db.${statement}\n}\n`
+    return unboundStatements([{ file: 'keys/store.ts', text }])
+  }
+  for (const parameters of ['db: Database', 'db: Database, now: number', 'db: Database, is: (key: Key) => boolean']) {
+    test(`see a statement on keys that names no project: (${parameters})`, () => {
+      assert.deepEqual(store(parameters), ['keys/store.ts planted'])
+      assert.deepEqual(store(parameters, 'sql`update keys set x = 1`'), ['keys/store.ts planted'])
+      assert.deepEqual(store(parameters, "selectFrom('settings')"), [])
+    })
+  }
+  for (const bound of ['project_id: string', '{ id }: Key', 'filter: Filter', 'seq: number', 'key_ids: string[]']) {
+    test(`let a statement pass that names one, or a row: ${bound}`, () => {
+      assert.deepEqual(store(`db: Database, ${bound}`), [])
+    })
+  }
+
+  test('see an operation that trusts the id in a request', () => {
+    const text = 'export const x = operation({\n  run: ({ params }) => keys.find(db, params.key_id),\n})\n'
+    const checked = text.replace('keys.find', 'requireFound(actor, await keys.find')
+    assert.deepEqual(
+      uncheckedLookups([
+        { file: 'keys/x.ts', text },
+        { file: 'keys/y.ts', text: checked },
+      ]),
+      ['keys/x.ts'],
     )
   })
 
