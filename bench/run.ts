@@ -218,7 +218,7 @@ async function startEngine(checkout: string, engine: Engine, name: string, flags
   const env: Record<string, string> = {
     ...LOCAL_RECEIVERS,
     MOORAGE_DATA: data,
-    MOORAGE_BOOTSTRAP_KEY: key,
+    MOORAGE_INIT_KEY: key,
     MOORAGE_LIMITS__TIERS: unlimited,
     MOORAGE_PROVIDERS: JSON.stringify([{ name: 'bench', baseUrl: modelUrl }]),
     MODEL_URL: modelUrl,

@@ -5,6 +5,7 @@ import { hintOf } from './keys/key.ts'
 import * as keys from './keys/store.ts'
 import type { Parts } from './operation/parts.ts'
 import * as invitations from './people/invitations/invitation-store.ts'
+import { withLimits } from './projects/project.ts'
 import * as projects from './projects/store.ts'
 import { sha256 } from './security/digest.ts'
 import { newKey } from './security/key-format.ts'
@@ -28,10 +29,11 @@ export async function firstStart(parts: FirstParts): Promise<FirstStart> {
     const { first } = await writeOnce(db, 'first_start', String(parts.now()))
     if (!first) return { adminKey: undefined }
     await projects.begin(db, parts.now())
+    await insertProject(db, parts)
     await insertDemoAgent(db, parts)
     await invitePerson(db, parts)
     if ((await keys.count(db)) > 0) return { adminKey: undefined }
-    const given = parts.config.bootstrapKey
+    const given = parts.config.initKey
     const secret = given ?? newKey(randomBytes)
     const key_id = await insertAdminKey(db, parts, secret)
     await parts.audit.record(db, {
@@ -78,6 +80,14 @@ async function insertAdminKey(db: Database, { config, newId, now }: FirstParts, 
     role_id: null,
   })
   return id
+}
+
+async function insertProject(db: Database, { config, newId, now }: FirstParts): Promise<void> {
+  const name = config.initProject
+  if (name === undefined || (await projects.find(db, name))) return
+  const [time, limits] = [now(), withLimits({}, {})]
+  const id = newId('prj', time)
+  await projects.insert(db, { id, name, description: null, limits, created_at: time, updated_at: time })
 }
 
 /** The person with this address becomes an administrator when they first sign in. Their verified address is enough. */

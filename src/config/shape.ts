@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseSize } from '../lib/size.ts'
+import { PROJECT_NAME, PROJECT_NAME_RULE } from '../lib/text/project-name.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { OidcSettings } from '../security/oidc/oidc-settings.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
@@ -233,9 +234,14 @@ export const ConfigSettings = z.strictObject({
   )
     .optional()
     .describe('Encrypts stored secrets: 32 bytes as hex or base64; without it `master.key` in `data`'),
-  bootstrapKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
+  initKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
     .optional()
-    .describe('The first admin key, instead of a generated one'),
+    .describe('The first admin key, of all projects, instead of a generated one'),
+  initProject: z
+    .string()
+    .regex(PROJECT_NAME, PROJECT_NAME_RULE)
+    .optional()
+    .describe('Name of a project that the first start makes beside `default`'),
   initPerson: z
     .email()
     .optional()

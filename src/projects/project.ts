@@ -1,14 +1,12 @@
 import { z } from 'zod'
+import { PROJECT_NAME, PROJECT_NAME_RULE } from '../lib/text/project-name.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { Label, Time } from '../shapes.ts'
 import type { ProjectsTable } from '../storage/tables/project-tables.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { RowWith } from '../storage/tables/row.ts'
 
-/** Names may not begin with `prj_`, which is kept for ids: a reference is either a name or an id, never both. */
-const ProjectName = z
-  .string()
-  .regex(/^(?!prj_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
+const ProjectName = z.string().regex(PROJECT_NAME, PROJECT_NAME_RULE)
 
 const limit = (most: number) => z.int().min(1).max(most).nullable()
 

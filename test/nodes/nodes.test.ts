@@ -25,7 +25,7 @@ test('nodes of one database see each other; one that was killed falls silent, is
   }
   const mortal = await startChildService(t, 'postgres', {
     ...MASTER_KEY,
-    MOORAGE_BOOTSTRAP_KEY: survivor.admin,
+    MOORAGE_INIT_KEY: survivor.admin,
     DATABASE_URL: survivor.app.parts.config.database.url ?? '',
   })
   await untilHolds(async () => assert.equal((await nodes()).length, 2))
@@ -61,7 +61,7 @@ test('a node that stops leaves at once', async () => {
   const first = await startService('postgres', MASTER_KEY)
   const second = await startService('postgres', {
     ...MASTER_KEY,
-    MOORAGE_BOOTSTRAP_KEY: first.admin,
+    MOORAGE_INIT_KEY: first.admin,
     DATABASE_URL: first.app.parts.config.database.url ?? '',
   })
   const count = async () => (await first.call('GET', '/v1/system')).body.data.nodes.length

@@ -95,7 +95,7 @@ test('kill -9 during a request with an Idempotency-Key, restart, retry at once: 
 })
 
 test('the first start prints one admin key; the second prints none', async (t) => {
-  const service = await startChildService(t, 'sqlite', { MOORAGE_BOOTSTRAP_KEY: '' })
+  const service = await startChildService(t, 'sqlite', { MOORAGE_INIT_KEY: '' })
   const key = /mrg_[0-9A-Za-z]{49}/.exec(service.output())?.[0]
   const self = () => service.send('GET', '/v1/keys/self', undefined, { Authorization: `Bearer ${key}` })
   assert.partialDeepStrictEqual((await self())?.body.data, {

@@ -209,10 +209,10 @@ describe('secrets and mistakes', () => {
     assert.equal(folder.load({ ...env, MOORAGE_AUTH__SECRET: 'é'.repeat(16) }).config.auth?.type, 'jwt')
   })
 
-  test('a bootstrap key with a wrong checksum is refused', (t) => {
-    const MOORAGE_BOOTSTRAP_KEY = 'mrg_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf2Wnokq'
-    assert.deepEqual(configFolder(t).problems({ MOORAGE_BOOTSTRAP_KEY }), [
-      'environment MOORAGE_BOOTSTRAP_KEY: must be a well-formed API key (mrg_…)',
+  test('a first key with a wrong checksum is refused', (t) => {
+    const MOORAGE_INIT_KEY = 'mrg_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf2Wnokq'
+    assert.deepEqual(configFolder(t).problems({ MOORAGE_INIT_KEY }), [
+      'environment MOORAGE_INIT_KEY: must be a well-formed API key (mrg_…)',
     ])
   })
 
@@ -243,7 +243,7 @@ describe('secrets and mistakes', () => {
   }
 
   const leaks: Record<string, string> = {
-    'wrong key': `masterKey: ${secret}\nbootstrapKey: ${secret}\nauth: { type: jwt, secret: ${secret} }`,
+    'wrong key': `masterKey: ${secret}\ninitKey: ${secret}\nauth: { type: jwt, secret: ${secret} }`,
     'wrong addresses': `database: { url: ${secret} }\nredis: { url: ${secret} }\nproviders: [{ name: a, baseUrl: "https://u:${secret}@x" }]`,
     'wrong types': `secrets: { A: ${secret}, B: { value: [${secret}], hosts: [x] }, C: { value: "${secret}\\n", hosts: [x] } }`,
     'PEM in place of a path': `server: { tls: { cert: ${secret}, key: ${secret} } }`,

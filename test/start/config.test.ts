@@ -184,7 +184,7 @@ describe('configuration by environment', () => {
       MOORAGE_AUTH__TYPE: 'jwt',
       MOORAGE_AUTH__SECRET: 's'.repeat(32),
       MOORAGE_MASTER_KEY: 'ab'.repeat(32),
-      MOORAGE_BOOTSTRAP_KEY: KEY,
+      MOORAGE_INIT_KEY: KEY,
     })
     assert.equal(config.database.poolSize, 3)
     assert.equal(config.webhooks.allowInsecure, true)
@@ -196,7 +196,7 @@ describe('configuration by environment', () => {
     assert.deepEqual(config.security.ipWhitelist.addresses, ['192.0.2.1'])
     assert.deepEqual(config.auth, { type: 'jwt', secret: 's'.repeat(32) })
     assert.equal(config.masterKey, 'ab'.repeat(32))
-    assert.equal(config.bootstrapKey, KEY)
+    assert.equal(config.initKey, KEY)
   })
 
   test('a MOORAGE_ name wins over the plain one; empty counts as unset', (t) => {
@@ -289,7 +289,7 @@ describe('configuration shown', () => {
       `memory: { embedder: { type: openai-compatible, baseUrl: "https://x.test", model: m, apiKey: ${secret} } }`,
       `auth: { type: oauth2, provider: "https://id.test", clientId: c, clientSecret: ${secret} }`,
     ]
-    const env = { MOORAGE_MASTER_KEY: 'cd'.repeat(32), MOORAGE_BOOTSTRAP_KEY: KEY, REDIS_URL: `redis://:${secret}@r` }
+    const env = { MOORAGE_MASTER_KEY: 'cd'.repeat(32), MOORAGE_INIT_KEY: KEY, REDIS_URL: `redis://:${secret}@r` }
     const { settings } = configFolder(t, { 'moorage.yaml': yaml.join('\n') }).load(env)
     const shown = JSON.stringify(settings)
     for (const hidden of [secret, env.MOORAGE_MASTER_KEY, KEY]) assert.ok(!shown.includes(hidden), shown)
@@ -297,7 +297,7 @@ describe('configuration shown', () => {
       settings.filter(({ value }) => value === '(set)').map(({ path }) => path),
       [
         'masterKey',
-        'bootstrapKey',
+        'initKey',
         'database.url',
         'redis.url',
         'providers[0].apiKey',

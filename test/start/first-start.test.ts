@@ -52,19 +52,46 @@ for (const engine of ANY_ENGINE) {
         await second.stop()
       }))
 
-    test('makes no admin key where a key exists already, whatever MOORAGE_BOOTSTRAP_KEY says', () =>
+    test('makes no admin key where a key exists already, whatever MOORAGE_INIT_KEY says', () =>
       withFreshStore(async (env) => {
         const existing = await createOnHost(env)
-        const bootstrap = newKey(randomBytes)
-        const app = await start({ ...env, MOORAGE_BOOTSTRAP_KEY: bootstrap })
+        const unwanted = newKey(randomBytes)
+        const app = await start({ ...env, MOORAGE_INIT_KEY: unwanted })
         assert.equal(app.adminKey, undefined)
         const { data } = await createClient({ url: app.url, key: existing }).keys.list()
         assert.deepEqual(
           data.map(({ name }) => name),
           ['made before'],
         )
-        const stranger = createClient({ url: app.url, key: bootstrap, retries: 0 })
+        const stranger = createClient({ url: app.url, key: unwanted, retries: 0 })
         await assert.rejects(stranger.keys.self(), { code: 'unauthorized' })
+        await app.stop()
+      }))
+
+    test('makes the project and the key that the operator names, once', () =>
+      withFreshStore(async (env) => {
+        const key = newKey(randomBytes)
+        const named = { ...env, MOORAGE_INIT_PROJECT: 'shop', MOORAGE_INIT_KEY: key }
+        const namesAt = async (url: string) =>
+          (await createClient({ url, key }).projects.list({ sort: 'name' })).data.map(({ name }) => name)
+        const first = await start(named)
+        assert.equal(first.adminKey, undefined)
+        assert.deepEqual(await namesAt(first.url), ['default', 'shop'])
+        const shop = createClient({ url: first.url, key, project: 'shop' })
+        assert.equal((await shop.keys.self()).reach, 'service')
+        assert.equal((await shop.agents.list()).pagination.total, 0)
+        await createClient({ url: first.url, key }).projects.delete('shop', { name: 'shop' })
+        await first.stop()
+        const second = await start(named)
+        assert.deepEqual(await namesAt(second.url), ['default'], 'what was deleted stays so')
+        await second.stop()
+      }))
+
+    test('takes the default project for the one that is named', () =>
+      withFreshStore(async (env) => {
+        const app = await start({ ...env, MOORAGE_INIT_PROJECT: 'default' })
+        const { pagination } = await createClient({ url: app.url, key: app.adminKey }).projects.list()
+        assert.equal(pagination.total, 1)
         await app.stop()
       }))
 

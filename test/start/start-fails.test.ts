@@ -23,7 +23,7 @@ async function prepare(t: TestContext, engine: Engine, settings: Settings) {
   t.after(() => database?.drop())
   const env = {
     MOORAGE_DATA: join(home, 'data'),
-    MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),
+    MOORAGE_INIT_KEY: newKey(randomBytes),
     PORT: '0',
     ...(database && { DATABASE_URL: database.url }),
     ...settings,

@@ -255,7 +255,7 @@ onBothEngines(
         const valueOf = (name: string) => settings.find(({ setting }: { setting: string }) => setting === name)?.value
         assert.equal(valueOf('console.enabled'), true)
         assert.equal(valueOf('secrets.CRM.value'), '(set)')
-        assert.equal(valueOf('bootstrapKey'), '(set)')
+        assert.equal(valueOf('initKey'), '(set)')
         for (const hidden of [PASSWORD, service().admin]) assert.ok(!text.includes(hidden))
         if (engine === 'postgres') assert.equal(valueOf('database.url'), '(set)')
       })

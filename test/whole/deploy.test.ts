@@ -105,12 +105,15 @@ describe('deploy/compose.yaml', () => {
   const filled = (value: string) => value.replaceAll(/\$\{(\w+):\?[^}]*\}/g, (_, name: string) => given[name] ?? '')
 
   test('starts nodes whose settings are sound and reach the services beside them', () => {
-    const nodes = Object.values<{ environment: Record<string, string>; depends_on: object }>(services).filter(
+    const nodes = Object.values<{ environment: Record<string, string | null>; depends_on: object }>(services).filter(
       ({ depends_on }) => depends_on,
     )
     assert.equal(nodes.length, 2)
     for (const { environment, depends_on } of nodes) {
-      const env = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]))
+      // Those without a value are handed on if they are set.
+      const env = Object.fromEntries(
+        Object.entries(environment).flatMap(([name, value]) => (value === null ? [] : [[name, filled(value)]])),
+      )
       const { database, redis } = configOf(env)
       const hosts = [database.url, redis.url].map((url) => new URL(url ?? '').hostname)
       assert.deepEqual(hosts, Object.keys(depends_on))

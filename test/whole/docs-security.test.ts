@@ -78,7 +78,7 @@ describe('docs/security.md', () => {
   async function performScene(scene: Scene, folder: string): Promise<void> {
     const KEY = newKey(randomBytes)
     const clock = { offset: 0 }
-    const env = { MOORAGE_DATA: join(folder, 'data'), MOORAGE_BOOTSTRAP_KEY: KEY, PORT: '0' }
+    const env = { MOORAGE_DATA: join(folder, 'data'), MOORAGE_INIT_KEY: KEY, PORT: '0' }
     const { config } = loadConfig({ env, cwd: folder })
     const log = createLog({ level: 'silent', format: 'json' })
     const app = await startApp(config, { now: () => Date.now() + clock.offset, log })

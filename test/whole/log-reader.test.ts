@@ -155,7 +155,7 @@ describe('a service whose log nobody reads', () => {
       ...childEnv(),
       HOME: home,
       MOORAGE_DATA: join(home, 'data'),
-      MOORAGE_BOOTSTRAP_KEY: key,
+      MOORAGE_INIT_KEY: key,
       PORT: port,
     }
     const start = [built('cli'), 'start']

@@ -23,7 +23,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
   async function holdOnAnotherNode(t: TestContext) {
     const node = await startChildService(t, 'postgres', {
       ...SETTINGS,
-      MOORAGE_BOOTSTRAP_KEY: survivor.admin,
+      MOORAGE_INIT_KEY: survivor.admin,
       DATABASE_URL: survivor.app.parts.config.database.url ?? '',
     })
     const held: (() => void)[] = []

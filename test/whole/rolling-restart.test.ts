@@ -17,7 +17,7 @@ test('a node behind a load balancer is restarted while 50 clients keep it busy: 
   const settings = {
     DATABASE_URL: database.url,
     MOORAGE_MASTER_KEY: randomBytes(32).toString('base64'),
-    MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),
+    MOORAGE_INIT_KEY: newKey(randomBytes),
     // The load balancer looks several times meanwhile, also where the machine is busy.
     MOORAGE_SERVER__DRAIN_DELAY: `${2_000 * PATIENCE}ms`,
     MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}',
@@ -34,7 +34,7 @@ test('a node behind a load balancer is restarted while 50 clients keep it busy: 
   const clients = Array.from({ length: CLIENTS }, async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     while (!over) {
-      const end = await invoke(balancer.url, agent, settings.MOORAGE_BOOTSTRAP_KEY)
+      const end = await invoke(balancer.url, agent, settings.MOORAGE_INIT_KEY)
       ends.set(end, (ends.get(end) ?? 0) + 1)
       answered++
       await delay(20)

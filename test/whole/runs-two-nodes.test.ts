@@ -22,7 +22,7 @@ test('another node goes on with the run of a node that was killed, whichever ste
   const mortal = await startChildService(t, 'postgres', {
     ...world.settings,
     MOORAGE_MASTER_KEY: '00'.repeat(32),
-    MOORAGE_BOOTSTRAP_KEY: survivor.admin,
+    MOORAGE_INIT_KEY: survivor.admin,
     DATABASE_URL: survivor.app.parts.config.database.url ?? '',
   })
   const tools = [

@@ -50,7 +50,7 @@ describe('kill -9 at a tick', () => {
     const stays = await startChildService(t, 'postgres', { DATABASE_URL: database.url })
     const dies = await startChildService(t, 'postgres', {
       DATABASE_URL: database.url,
-      MOORAGE_BOOTSTRAP_KEY: stays.admin,
+      MOORAGE_INIT_KEY: stays.admin,
       MOORAGE_DATA: stays.data,
     })
     const ids = await createSchedules(stays)

@@ -43,7 +43,7 @@ export async function startCluster(t: TestContext, names: readonly string[]): Pr
     DATABASE_URL: postgres.url,
     REDIS_URL: redis.url,
     MOORAGE_MASTER_KEY: randomBytes(32).toString('base64'),
-    MOORAGE_BOOTSTRAP_KEY: admin,
+    MOORAGE_INIT_KEY: admin,
     ...LOCAL_TOOLS,
     MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}',
     MOORAGE_SERVER__DRAIN_DELAY: '200ms',

@@ -48,7 +48,7 @@ export async function startChildService(
   limits: { openFiles?: number } = {},
 ): Promise<ChildService> {
   const { home, env, remove } = await prepareHome(engine, settings)
-  const { MOORAGE_BOOTSTRAP_KEY: admin, MOORAGE_DATA: data } = env
+  const { MOORAGE_INIT_KEY: admin, MOORAGE_DATA: data } = env
   let child: ChildProcess | undefined
   let url = ''
   let output = ''
@@ -121,7 +121,7 @@ async function prepareHome(engine: Engine, settings: Settings) {
     ...settings,
     DATABASE_URL: settings['DATABASE_URL'] ?? database?.url,
     MOORAGE_DATA: settings['MOORAGE_DATA'] ?? join(home, 'data'),
-    MOORAGE_BOOTSTRAP_KEY: settings['MOORAGE_BOOTSTRAP_KEY'] ?? newKey(randomBytes),
+    MOORAGE_INIT_KEY: settings['MOORAGE_INIT_KEY'] ?? newKey(randomBytes),
   }
   const remove = async () => {
     await database?.drop()

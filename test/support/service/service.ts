@@ -80,7 +80,7 @@ export async function startService(
   if (engine === 'sqlite' && !settings['MOORAGE_DATA']) await freshSqlite(join(home, 'data'))
   const environment = {
     MOORAGE_DATA: join(home, 'data'),
-    MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),
+    MOORAGE_INIT_KEY: newKey(randomBytes),
     PORT: '0',
     LOG_LEVEL: 'trace',
     ...(database && { DATABASE_URL: database.url }),
@@ -94,12 +94,12 @@ export async function startService(
 
 async function startNode(
   engine: Engine,
-  environment: Settings & { MOORAGE_DATA: string; MOORAGE_BOOTSTRAP_KEY: string },
+  environment: Settings & { MOORAGE_DATA: string; MOORAGE_INIT_KEY: string },
   home: string,
   overrides: Overrides,
   release: () => Promise<void>,
 ): Promise<Service> {
-  const admin = environment.MOORAGE_BOOTSTRAP_KEY
+  const admin = environment.MOORAGE_INIT_KEY
   let offset = 0
   let log = ''
   const start = () => {
