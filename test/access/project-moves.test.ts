@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
 import { until } from '../support/running/until.ts'
-import { inProject, onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { inProject, onAnyEngine, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 // An agent leaves a project: what its former neighbours still hold of it is worth nothing.
-onBothEngines('what the old project keeps of an agent that has moved', (service) => {
+onAnyEngine('what the old project keeps of an agent that has moved', (service) => {
   let made = 0
   /** An agent, a key of its project, and its move to another. */
   const moving = async (body: object = {}) => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operationsForKeys, pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
-import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 const ID = /\b(?:agt|prj|key|whk|dep|req|mem|evt|dlv|lsn|sch|apr|aud|cns|prs|rol|inv)_[0-9A-HJKMNP-TV-Z]{26}\b/g
 const NAME = /\b(?:sample-\d+|SAMPLE_\d+|wall-one)\b/g
 
 // Two projects, filled alike. Whatever the one has, no key of the other hears of it: a new operation is in this test by itself.
-onBothEngines(
+onAnyEngine(
   'the walls between projects',
   (service) => {
     /** Every id and name that belongs to the first project. */

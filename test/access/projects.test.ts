@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../support/running/until.ts'
-import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
 import { LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
 
-onBothEngines(
+onAnyEngine(
   'projects',
   (service) => {
     test('a service that uses none has one, which nobody need name', async () => {

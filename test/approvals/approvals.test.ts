@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { allEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import {
   approver,
   decide,
@@ -16,7 +16,7 @@ import {
 
 const APPROVE = { decision: 'approve' }
 
-onBothEngines(
+onAnyEngine(
   'approvals',
   (service) => {
     let till: Till

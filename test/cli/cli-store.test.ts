@@ -14,9 +14,9 @@ import { after, before, describe, test } from 'node:test'
 import { newShell, type Shell, shellOfNobody } from '../support/clients/cli.ts'
 import { authenticator } from '../support/clients/mfa.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, startService } from '../support/service/service.ts'
+import { onAnyEngine, startService } from '../support/service/service.ts'
 
-onBothEngines("moorage keys on the server's own machine", (service) => {
+onAnyEngine("moorage keys on the server's own machine", (service) => {
   let shell: Shell
   let env: Record<string, string>
   before(() => {
@@ -82,7 +82,7 @@ onBothEngines("moorage keys on the server's own machine", (service) => {
   })
 })
 
-onBothEngines('moorage audit verify', (service) => {
+onAnyEngine('moorage audit verify', (service) => {
   test('exit code 1 for a chain that does not hold, in words and as JSON', async () => {
     const shell = newShell()
     const { parts } = service().app
@@ -230,7 +230,7 @@ describe('moorage backup and restore', () => {
   })
 })
 
-onBothEngines('moorage doctor', (service) => {
+onAnyEngine('moorage doctor', (service) => {
   test('finds a healthy service healthy', async (t) => {
     const shell = newShell(service())
     t.after(() => shell.remove())

@@ -5,7 +5,7 @@ import type { JournalEntry } from '../../src/storage/journal/entry.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { betweenNodes, onBothEngines, type Reply, type Service } from '../support/service/service.ts'
+import { betweenNodes, onManyNodes, type Reply, type Service } from '../support/service/service.ts'
 
 const SOON = { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '50ms' }
 
@@ -62,7 +62,7 @@ function assertGoesOn({ status, body, text }: Reply): void {
   assert.equal(body.error.retry_after, 1)
 }
 
-onBothEngines(
+onManyNodes(
   'a run with an Idempotency-Key goes on, and no retry runs it again',
   (service, engine) => {
     let tool: LocalServer

@@ -6,7 +6,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
 
@@ -50,7 +50,7 @@ async function receipt(service: Service, agent: string, request_id: string) {
   return body.data
 }
 
-onBothEngines(
+onAnyEngine(
   'invocations',
   (service) => {
     describe('POST /v1/agents/{agent_id}/invoke', () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until, untilHolds } from '../support/running/until.ts'
-import { betweenNodes, onBothEngines, type Reply, type Service, withService } from '../support/service/service.ts'
+import { betweenNodes, onAnyEngine, type Reply, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
@@ -46,7 +46,7 @@ async function untilEnded(service: Service, agent: string, id: string, count: nu
 
 const slowAgent = { model: 'builtin/script', script: { rules: [{ reply: 'slow', delay_ms: 60_000 }] } }
 
-onBothEngines('schedules', (service, engine) => {
+onAnyEngine('schedules', (service, engine) => {
   const patch = (agent: string, id: string, body: object, key?: string) =>
     service().call('PATCH', `/v1/agents/${agent}/schedules/${id}`, { body, ...(key && { key }) })
   const pause = (agent: string, status: 'paused' | 'running') =>

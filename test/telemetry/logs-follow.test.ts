@@ -4,9 +4,9 @@ import pg from 'pg'
 import { createClient } from '../../sdk/client.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { betweenNodes, onBothEngines } from '../support/service/service.ts'
+import { betweenNodes, onManyNodes } from '../support/service/service.ts'
 
-onBothEngines('a log that is followed', (service, engine) => {
+onManyNodes('a log that is followed', (service, engine) => {
   const read = async (agent: string, query: string) => {
     const reply = await service().call('GET', `/v1/agents/${agent}/logs?${query}`)
     assert.equal(reply.status, 200, reply.text)

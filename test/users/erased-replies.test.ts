@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import * as claims from '../../src/storage/leases/claims.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { approver, refundingAgent, startWaiting, untilStatus } from '../support/slices/approvals.ts'
 import { createKey } from '../support/slices/resources.ts'
 import { createWebhook, LOCAL_RECEIVERS } from '../support/slices/webhooks.ts'
@@ -12,7 +12,7 @@ import { everythingStored } from '../support/stores/stored.ts'
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
 const WORD = 'diagnosis'
 
-onBothEngines(
+onAnyEngine(
   'what was answered under an Idempotency-Key',
   (service) => {
     /** A request that can be sent again. */

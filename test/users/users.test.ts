@@ -6,7 +6,7 @@ import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
-import { ENGINES, onBothEngines } from '../support/service/service.ts'
+import { ANY_ENGINE, onAnyEngine } from '../support/service/service.ts'
 import { approver, refundingAgent } from '../support/slices/approvals.ts'
 import { writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -37,7 +37,7 @@ const TABLES = [
   'schedules',
 ]
 
-onBothEngines(
+onAnyEngine(
   'what is known of a user',
   (service) => {
     let people = 0
@@ -296,7 +296,7 @@ onBothEngines(
   { ...LOCAL_RECEIVERS, ...JWT_SETTINGS },
 )
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   test(`an erasure that is killed is finished by sending it again, on ${engine}`, async (t) => {
     const child = await startChildService(t, engine)
     const items = Array.from({ length: 100 }, (_, i) => ({ content: `word ${i}`, context: { user_id: 'anna' } }))

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { verifySignature } from '../../sdk/webhook.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 import {
   type Arrival,
   createAgent,
@@ -56,7 +56,7 @@ const verifies = ({ body: sent, headers }: Arrival, key: string) =>
 
 const getWebhook = async (service: Service, id: string) => (await service.call('GET', `/v1/webhooks/${id}`)).body.data
 
-onBothEngines(
+onAnyEngine(
   'webhook deliveries',
   (service) => {
     describe('an event', () => {

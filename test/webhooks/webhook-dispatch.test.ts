@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import * as deliveries from '../../src/webhooks/delivery/delivery-store.ts'
 import { until } from '../support/running/until.ts'
-import { ANY_ENGINE, onBothEngines, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, onAnyEngine, type Service, startService } from '../support/service/service.ts'
 import {
   createAgent,
   createWebhook,
@@ -42,7 +42,7 @@ const countPending = async (service: Service, webhook_id: string) => {
 
 const events = (agent_id: string, count: number) => Array.from({ length: count }, (_, n) => ({ agent_id, data: { n } }))
 
-onBothEngines(
+onAnyEngine(
   'the dispatcher',
   (service) => {
     test('sends at most 5 at a time to one receiver', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createWebhook, LOCAL_RECEIVERS, openInbox, uniqueName } from '../support/slices/webhooks.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
@@ -12,7 +12,7 @@ async function createKey(service: Service, fields: Record<string, unknown>): Pro
   return body.data.secret
 }
 
-onBothEngines('webhooks', (service) => {
+onAnyEngine('webhooks', (service) => {
   describe('POST /v1/webhooks', () => {
     test('201 with every field, the secret, and where to find it', async () => {
       const agent_id = await createAgent(service())
@@ -309,7 +309,7 @@ onBothEngines('webhooks', (service) => {
   })
 })
 
-onBothEngines(
+onAnyEngine(
   'webhooks',
   (service) => {
     describe('POST /v1/webhooks/{webhook_id}/test', () => {
@@ -344,7 +344,7 @@ onBothEngines(
   LOCAL_RECEIVERS,
 )
 
-onBothEngines(
+onAnyEngine(
   'the number of webhooks',
   (service) => {
     test('409 once there are as many as webhooks.maxPerAgent allows, however many come at once', async () => {

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
-import { newShell } from '../support/clients/cli.ts'
-import { built } from '../support/service/built.ts'
-import { childEnv, startChild } from '../support/service/child.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { namesOf } from '../support/slices/resources.ts'
+import { newShell } from '../../support/clients/cli.ts'
+import { built } from '../../support/service/built.ts'
+import { childEnv, startChild } from '../../support/service/child.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { namesOf } from '../../support/slices/resources.ts'
 
 const START = [built('cli'), 'start', '--port=0']
 

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { request as httpRequest } from 'node:http'
 import { createRequire } from 'node:module'
 import { after, before, describe, test } from 'node:test'
-import { REVISIONS, type Revision } from '../support/clients/mcp-client.ts'
-import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
-import { type Service, startService } from '../support/service/service.ts'
+import { REVISIONS, type Revision } from '../../support/clients/mcp-client.ts'
+import { type LocalServer, startLocalServer } from '../../support/outside/local-server.ts'
+import { type Service, startService } from '../../support/service/service.ts'
 
 const runner = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
 

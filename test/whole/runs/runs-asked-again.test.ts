@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { watchWorld } from '../support/outside/watched-world.ts'
-import { until } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { endLeases } from '../support/service/end-leases.ts'
-import { ANY_ENGINE, type Reply } from '../support/service/service.ts'
+import { watchWorld } from '../../support/outside/watched-world.ts'
+import { until } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { endLeases } from '../../support/service/end-leases.ts'
+import { ANY_ENGINE, type Reply } from '../../support/service/service.ts'
 
 type Asking = { path: string; body: object; headers?: Record<string, string> }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSamples } from '../support/clients/prometheus.ts'
-import { until } from '../support/running/until.ts'
-import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
-import { createWebhook, LOCAL_RECEIVERS } from '../support/slices/webhooks.ts'
+import { readSamples } from '../../support/clients/prometheus.ts'
+import { until } from '../../support/running/until.ts'
+import { newAgent } from '../../support/service/agents.ts'
+import { ENGINES, type Service, startService } from '../../support/service/service.ts'
+import { createWebhook, LOCAL_RECEIVERS } from '../../support/slices/webhooks.ts'
 
 const GHOST = 'service:ghost'
 const HOUR_MS = 3_600_000

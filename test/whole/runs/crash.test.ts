@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { until, untilHolds } from '../support/running/until.ts'
-import { type ChildService, startChildService } from '../support/service/child-service.ts'
-import { ANY_ENGINE, type Reply } from '../support/service/service.ts'
-import { testPostgres } from '../support/stores/postgres.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import { type ChildService, startChildService } from '../../support/service/child-service.ts'
+import { ANY_ENGINE, type Reply } from '../../support/service/service.ts'
+import { testPostgres } from '../../support/stores/postgres.ts'
 
 for (const engine of ANY_ENGINE) {
   describe(`kill -9 during a burst of creates, invocations and keys, on ${engine}`, () => {

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { writeFileList } from '../support/running/file-list.ts'
-import { boundedShrinking, fc } from '../support/running/property.ts'
-import { until } from '../support/running/until.ts'
-import { childEnv, isAlive, startChild } from '../support/service/child.ts'
+import { writeFileList } from '../../support/running/file-list.ts'
+import { boundedShrinking, fc } from '../../support/running/property.ts'
+import { until } from '../../support/running/until.ts'
+import { childEnv, isAlive, startChild } from '../../support/service/child.ts'
 
-const support = (name: string) => JSON.stringify(import.meta.resolve(`../support/${name}`))
+const support = (name: string) => JSON.stringify(import.meta.resolve(`../../support/${name}`))
 
 /** A process that stands for one that runs tests. */
 function runner(t: TestContext, program: string) {
@@ -44,7 +44,8 @@ describe('a program that a test started', () => {
   for (const [how, [last, signal]] of Object.entries(ends)) {
     test(`ends when the process that runs the tests ${how}, and so does what it started`, async (t) => {
       const child = runner(t, STARTS + last)
-      const [said] = await once(child.stdout, 'data')
+      const failed = text(child.stderr).then((why) => assert.fail(why))
+      const [said] = await Promise.race([once(child.stdout, 'data'), failed])
       const pids = String(said).trim().split(' ').map(Number)
       assert.equal(pids.length, 3)
       const ended = once(child, 'exit')
@@ -58,7 +59,7 @@ describe('a program that a test started', () => {
   }
 
   test('is started in one way, which the above is true for', () => {
-    const root = join(import.meta.dirname, '../..')
+    const root = join(import.meta.dirname, '../../..')
     const files = globSync('test/**/*.ts', { cwd: root }).filter(
       (file) => !/support\/(service\/child|stores\/daemon)\.ts$/.test(file),
     )

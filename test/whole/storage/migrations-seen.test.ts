@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createLog } from '../../src/lib/log.ts'
-import { openStorage } from '../../src/storage/open-storage.ts'
-import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
-import type { Migration } from '../../src/storage/schema/migration.ts'
-import { MigrationWatch } from '../../src/storage/schema/migration-watch.ts'
-import { until } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { betweenNodes, ENGINES, onBothEngines, startService } from '../support/service/service.ts'
-import { unusedPort } from '../support/stores/daemon.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { openStorage } from '../../../src/storage/open-storage.ts'
+import { MIGRATIONS, migrate } from '../../../src/storage/schema/migrate.ts'
+import type { Migration } from '../../../src/storage/schema/migration.ts'
+import { MigrationWatch } from '../../../src/storage/schema/migration-watch.ts'
+import { until } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { betweenNodes, ENGINES, onBothEngines, startService } from '../../support/service/service.ts'
+import { unusedPort } from '../../support/stores/daemon.ts'
 
 /** A migration that stands still in the middle until it is let go. */
 function slowMigration() {

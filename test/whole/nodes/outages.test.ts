@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readSamples } from '../support/clients/prometheus.ts'
-import { PATIENCE } from '../support/running/patience.ts'
-import { until, untilHolds } from '../support/running/until.ts'
-import { startService } from '../support/service/service.ts'
-import { freshPostgres } from '../support/stores/fresh-store.ts'
-import { startPostgres } from '../support/stores/postgres.ts'
-import { startRedis } from '../support/stores/redis.ts'
-import { startNetwork } from '../support/stores/silent-network.ts'
+import { readSamples } from '../../support/clients/prometheus.ts'
+import { inOneAttempt } from '../../support/running/attempts.ts'
+import { PATIENCE } from '../../support/running/patience.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import { startService } from '../../support/service/service.ts'
+import { freshPostgres } from '../../support/stores/fresh-store.ts'
+import { startPostgres } from '../../support/stores/postgres.ts'
+import { startRedis } from '../../support/stores/redis.ts'
+import { startNetwork } from '../../support/stores/silent-network.ts'
 
 const WITHIN_MS = 1_000 * PATIENCE
 
@@ -39,15 +40,12 @@ describe('telemetry while PostgreSQL hangs', () => {
       return { tookMs, samples: new Map(readSamples(text).map(({ name, value }) => [name, value])) }
     }
     const own = `http://127.0.0.1:${port}/metrics`
-    await scrape(`${service.url}/metrics`)
     await untilHolds(async () => {
       const { samples } = await scrape(own)
       assert.deepEqual([samples.get('moorage_database_up'), samples.get('moorage_queue_depth')], [1, 0])
     })
 
-    network.silence()
-    // With a key too, which is still in memory; then on the port that needs none, again and again.
-    for (const url of [`${service.url}/metrics`, own, own]) {
+    const saysSoInTime = async (url: string) => {
       const samples = await until('it says so in time', async () => {
         const { tookMs, samples: found } = await scrape(url)
         return tookMs < WITHIN_MS && found.get('moorage_database_up') === 0 ? found : undefined
@@ -55,6 +53,17 @@ describe('telemetry while PostgreSQL hangs', () => {
       assert.equal(samples.has('moorage_queue_depth'), false, 'what only the database knows is left out')
       assert.ok((samples.get('process_resident_memory_bytes') ?? 0) > 0)
     }
+    // With a key too, which is in memory until the silence is noticed: a busy machine may be too late for that.
+    await inOneAttempt(async (attempt) => {
+      if (attempt > 1) network.restore()
+      await until('the database is heard', () => service.app.parts.storage.hears())
+      await scrape(`${service.url}/metrics`)
+      network.silence()
+      await saysSoInTime(`${service.url}/metrics`)
+    })
+    // Then on the port that needs none, again and again.
+    await saysSoInTime(own)
+    await saysSoInTime(own)
 
     // Once it is noticed, no key is taken from memory any more.
     await until('it is noticed', () => !service.app.parts.storage.hears())

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { until } from '../support/running/until.ts'
-import { newAgent } from '../support/service/agents.ts'
-import { type Service, startService } from '../support/service/service.ts'
-import { createKey } from '../support/slices/resources.ts'
-import { pgbouncerPath, startPgBouncer } from '../support/stores/pgbouncer.ts'
-import { testPostgres } from '../support/stores/postgres.ts'
+import { until } from '../../support/running/until.ts'
+import { newAgent } from '../../support/service/agents.ts'
+import { type Service, startService } from '../../support/service/service.ts'
+import { createKey } from '../../support/slices/resources.ts'
+import { pgbouncerPath, startPgBouncer } from '../../support/stores/pgbouncer.ts'
+import { testPostgres } from '../../support/stores/postgres.ts'
 
 const program = pgbouncerPath()
 

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { newShell } from '../support/clients/cli.ts'
-import { built } from '../support/service/built.ts'
-import { childEnv, startChild } from '../support/service/child.ts'
-import { startChildService } from '../support/service/child-service.ts'
+import { newShell } from '../../support/clients/cli.ts'
+import { built } from '../../support/service/built.ts'
+import { childEnv, startChild } from '../../support/service/child.ts'
+import { startChildService } from '../../support/service/child-service.ts'
 
 const MAIN = built('main')
 

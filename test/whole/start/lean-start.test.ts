@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../support/running/until.ts'
-import { childEnv, startChild } from '../support/service/child.ts'
+import { until } from '../../support/running/until.ts'
+import { childEnv, startChild } from '../../support/service/child.ts'
 
 /** Makes a process say which packages it loads. */
 const TELLING = `data:text/javascript,${encodeURIComponent(`
@@ -22,7 +22,7 @@ const TELLING = `data:text/javascript,${encodeURIComponent(`
 async function packagesOf(args: string[], said: RegExp): Promise<string[]> {
   const home = mkdtempSync(join(tmpdir(), 'moorage-lean-'))
   const env = { ...childEnv(), HOME: home, MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'error' }
-  const root = join(import.meta.dirname, '../..')
+  const root = join(import.meta.dirname, '../../..')
   const child = startChild(process.execPath, ['--import', TELLING, ...args], { cwd: root, env })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
