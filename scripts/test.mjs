@@ -35,13 +35,17 @@ const LONGEST = [
   'properties',
   'slow-readers',
   'growth',
+  'every-operation',
+  'project-walls',
+  'security-rate-limit',
+  'security-input',
+  'audit',
+  'storage',
+  'schedules',
   'memory-warm',
   'invocations-queue',
-  'crash',
+  'webhook-dispatch',
   'metrics',
-  'every-operation',
-  'memory-scope',
-  'console-agent',
 ]
 
 const root = dirname(import.meta.dirname)

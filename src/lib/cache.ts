@@ -26,7 +26,9 @@ const OF_ANY = [ANY]
 export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cache<T> {
   const keysOf = new Map<string, Set<string>>()
   const found = new LRUCache<string, Entry<T>>({
-    max: size,
+    // With `max` the memory for all of them would be taken now.
+    maxSize: size,
+    sizeCalculation: () => 1,
     dispose({ subjects }, key) {
       for (const subject of subjects) {
         const keys = keysOf.get(subject)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { leastLongestPass } from '../support/running/longest-pass.ts'
-import { newAgent } from '../support/service/agents.ts'
-import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { leastLongestPass } from '../../support/running/longest-pass.ts'
+import { newAgent } from '../../support/service/agents.ts'
+import { onAnyEngine, type Service } from '../../support/service/service.ts'
 
 /** All that was given takes several times as long. */
 const MOST_MS = 75

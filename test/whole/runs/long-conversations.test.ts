@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { Budget } from '../../src/lib/work/budget.ts'
-import { EarlierTexts, MAX_EARLIER } from '../../src/operation/earlier-texts.ts'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { leastLongestPass } from '../support/running/longest-pass.ts'
-import { until } from '../support/running/until.ts'
-import { newAgent } from '../support/service/agents.ts'
-import { holdRuns } from '../support/service/held-runs.ts'
-import { onAnyEngine } from '../support/service/service.ts'
+import { Budget } from '../../../src/lib/work/budget.ts'
+import { EarlierTexts, MAX_EARLIER } from '../../../src/operation/earlier-texts.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { leastLongestPass } from '../../support/running/longest-pass.ts'
+import { until } from '../../support/running/until.ts'
+import { newAgent } from '../../support/service/agents.ts'
+import { holdRuns } from '../../support/service/held-runs.ts'
+import { onAnyEngine } from '../../support/service/service.ts'
 
 /** The id of a response contains that of its invocation. */
 const requestOf = (id: string | undefined) => id && `req_${id.slice(5, 31)}`

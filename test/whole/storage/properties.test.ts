@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Operation } from '../../src/operation.ts'
-import { operations } from '../../src/operations.ts'
-import { bodySchema, pathOf, querySchemas, SAMPLE_SETTINGS } from '../support/clients/requests.ts'
-import { breaking, fitting, nastyText } from '../support/running/arbitrary.ts'
-import { fc, tries } from '../support/running/property.ts'
-import { onOneEngine, type Service } from '../support/service/service.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import type { Operation } from '../../../src/operation.ts'
+import { operations } from '../../../src/operations.ts'
+import { bodySchema, pathOf, querySchemas, SAMPLE_SETTINGS } from '../../support/clients/requests.ts'
+import { breaking, fitting, nastyText } from '../../support/running/arbitrary.ts'
+import { fc } from '../../support/running/property.ts'
+import { onOneEngine, type Service } from '../../support/service/service.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
-const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? tries(12))
+const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? 12)
 
 type Sent = { path: string; body: string | undefined; headers: Record<string, string> }
 

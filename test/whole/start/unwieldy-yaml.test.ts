@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { readAgentFile } from '../../src/cli/commands/agents/agent-file.ts'
-import { Failure } from '../../src/cli/failure.ts'
-import type { World } from '../../src/cli/world.ts'
-import { ConfigError, loadConfig } from '../../src/config.ts'
-import { cpuTime } from '../support/running/cpu-time.ts'
+import { readAgentFile } from '../../../src/cli/commands/agents/agent-file.ts'
+import { Failure } from '../../../src/cli/failure.ts'
+import type { World } from '../../../src/cli/world.ts'
+import { ConfigError, loadConfig } from '../../../src/config.ts'
+import { cpuTime } from '../../support/running/cpu-time.ts'
 
 const MIB = 1024 * 1024
 /** Of the processor: how long a test waits for its turn on a busy machine does not count. */
