@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact'
 import type { OperationId } from '../sdk/call.ts'
 import { projects } from './lib/projects/chosen-project.ts'
-import { may } from './lib/session-state.ts'
+import { may, session } from './lib/session-state.ts'
 import { AgentsPage } from './pages/agents/agents-page.tsx'
 import { loadPlot } from './pages/metrics/load-plot.ts'
 import type { IconName } from './ui/icon.tsx'
@@ -37,14 +37,18 @@ const ROUTES: Route[] = [
   { path: '/deliveries/:delivery', load: async () => (await pages()).FoundDeliveryPage },
   { path: '/keys', load: async () => (await pages()).KeysPage },
   { path: '/projects', load: async () => (await pages()).ProjectsPage },
+  { path: '/people', load: async () => (await pages()).PeoplePage },
+  { path: '/people/:person', load: async () => (await pages()).PersonPage },
   { path: '/keys/:key', load: async () => (await pages()).KeyPage },
 ]
 
-type Entry = { label: string; icon: IconName; to: string; needs: OperationId }
+type Entry = { label: string; icon: IconName; to: string; needs: OperationId; isUsed?(): boolean }
 
-const PROJECTS = '/projects'
+/** A service that uses no projects, or no people, does not speak of them. */
+const hasProjects = () => projects.value.length > 0
+const hasPeople = () => session.value?.has_people ?? false
 
-/** The sidebar. An entry whose operation the key may not call is not shown. */
+/** The sidebar. An entry whose operation the reader may not call is not shown. */
 const ENTRIES: Entry[] = [
   { label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' },
   { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations' },
@@ -52,13 +56,14 @@ const ENTRIES: Entry[] = [
   { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
   { label: 'Connections', icon: 'connections', to: '/connections', needs: 'listProviders' },
   { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
-  { label: 'Projects', icon: 'projects', to: PROJECTS, needs: 'createProject' },
+  { label: 'My keys', icon: 'keys', to: '/keys', needs: 'listPersonalKeys', isUsed: () => !may('listKeys') },
+  { label: 'People', icon: 'people', to: '/people', needs: 'listPeople', isUsed: hasPeople },
+  { label: 'Projects', icon: 'projects', to: '/projects', needs: 'createProject', isUsed: hasProjects },
   { label: 'System', icon: 'system', to: '/system', needs: 'listAuditLog' },
 ]
 
-/** A service that uses no projects does not speak of them. */
 export function shownEntries(): Entry[] {
-  return ENTRIES.filter(({ needs, to }) => may(needs) && (to !== PROJECTS || projects.value.length > 0))
+  return ENTRIES.filter(({ needs, isUsed }) => may(needs) && (isUsed?.() ?? true))
 }
 
 export type Match = { route: Route; params: Params }

@@ -3,7 +3,8 @@ import { BASE } from './base.ts'
 import { askForCode } from './one-time-code.ts'
 import { leaveProject } from './projects/change-project.ts'
 import { chosenProject } from './projects/chosen-project.ts'
-import { endSession } from './session-state.ts'
+import { loadRights, loseSession } from './session.ts'
+import { session } from './session-state.ts'
 
 /** The service takes a browser's session only with this header, which no other site can send. */
 const HEADERS = { 'X-Moorage-Console': '1' }
@@ -19,8 +20,8 @@ export const service = createClient({
   },
 })
 
-/** The same in another project than the one that is open. */
-export function serviceIn(project: string): Client {
+/** The same in another project than the one that is open; undefined: in all of them. */
+export function serviceIn(project: string | undefined): Client {
   return createClient({ ...OPTIONS, project })
 }
 
@@ -29,6 +30,8 @@ async function send(url: string, init: RequestInit = {}): Promise<Response> {
   const headers: Record<string, string> = { ...(init.headers as Record<string, string>), ...HEADERS }
   const response = await fetch(url, { ...init, headers })
   if (response.status === 400) await noteLostProject(response, headers['Moorage-Project'])
+  // What a person may do can end while the page is open.
+  if (response.status === 403 && session.peek()?.person) void loadRights()
   if (response.status !== 401) return response
   const { code, message } = await errorOf(response)
   if (code === 'mfa_required') {
@@ -36,7 +39,7 @@ async function send(url: string, init: RequestInit = {}): Promise<Response> {
     if (otp === undefined) return response
     return send(url, { ...init, headers: { ...headers, 'X-Service-OTP': otp } })
   }
-  endSession('Your session has ended: sign in again to go on where you are.')
+  loseSession()
   return response
 }
 

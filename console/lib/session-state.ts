@@ -1,32 +1,45 @@
 import { computed, signal } from '@preact/signals'
 import type { OperationId } from '../../sdk/call.ts'
+import type { Key } from '../../sdk/client.ts'
 import { forgetAll } from './resource-cache.ts'
 
 export type NamedProject = { id: string; name: string }
 
-/** Who is signed in, and what they may do. */
+/** An identity provider: the name in paths, and what people call it. */
+export type Issuer = { name: string; label: string }
+
+/** Who is signed in, and what they may do in the project that is open. */
 export type Session = {
-  key: { id: string; name: string; hint: string }
-  /** `service`: the key works in every project. */
+  /** Null if a person is signed in, who needs no key. */
+  key: { id: string; name: string; hint: string } | null
+  person: { id: string; name: string; email: string | null; role: string | null } | null
+  /** As whom requests are made: the key, or the person's role. */
+  actor_id: string
+  permissions: Key['permissions']
+  /** `service`: the key or the role holds in every project. */
   reach: 'project' | 'service'
-  /** The project of the key; the default one if it works in every project. */
+  /** Where the permissions hold; the default project if they hold in every one and none was named. */
   project_id: string
-  /** What a key of all projects may choose from, the default one first. */
+  /** What there is to choose from: all projects, or those where the person has a role. The default one comes first. */
   projects: NamedProject[]
   /** The one agent that the key is for, if it is for one. */
   agent_id: string | null
   expires_at: string
   version: string
-  /** The operations that the key may call. */
+  /** The operations that may be called. */
   features: string[]
+  issuers: Issuer[]
+  /** Whether people sign in here without a key, or ever did. */
+  has_people: boolean
 }
 
 type State =
   | { is: 'unknown' }
-  | { is: 'out'; reason?: string }
+  | { is: 'out'; reason?: string | undefined; issuers: Issuer[]; invitation?: string }
   | { is: 'in'; session: Session }
   /** Somebody is signed in, and has opened a link that would sign in anew. */
   | { is: 'linked'; session: Session; link_token: string }
+  | { is: 'invited'; session: Session; invitation: string }
 
 export const state = signal<State>({ is: 'unknown' })
 
@@ -34,14 +47,20 @@ export const session = computed(() => (state.value.is === 'in' ? state.value.ses
 
 const features = computed(() => new Set(session.value?.features))
 
-/** What takes a key of all projects. */
-const OF_ALL_PROJECTS = new Set<OperationId>(['createProject', 'updateProject', 'deleteProject', 'moveAgent'])
+/** What takes a key, or a role, of all projects. */
+const OF_ALL_PROJECTS = new Set<OperationId>([
+  'createProject',
+  'updateProject',
+  'deleteProject',
+  'moveAgent',
+  'deletePerson',
+])
 
 /** What concerns the whole service: only keys of all projects and of the default one may call it. */
 const OF_SERVICE = new Set<OperationId>(['getSystem', 'getAuditHead', 'getTelemetry', 'getMemoryStatus'])
-const DEFAULT_PROJECT = 'prj_default'
+export const DEFAULT_PROJECT = 'prj_default'
 
-/** Whether the key may call this operation. What it may not do is not shown. */
+/** Whether the reader may call this operation. What they may not do is not shown. */
 export function may(operation: OperationId): boolean {
   return features.value.has(operation) && isInReach(operation)
 }
@@ -52,12 +71,19 @@ function isInReach(operation: OperationId): boolean {
   return !OF_ALL_PROJECTS.has(operation)
 }
 
+/** Whether the reader may do other things in another project. */
+export function hasRolesByProject({ person, reach }: Session): boolean {
+  return person !== null && reach === 'project'
+}
+
 export function beginSession(given: Session): void {
   state.value = { is: 'in', session: given }
 }
 
-export function endSession(reason?: string): void {
-  if (state.value.is === 'out') return
+/** Shows the sign-in page. The session knew which identity providers there are. */
+export function endSession(reason?: string, issuers?: Issuer[]): void {
+  const before = state.peek()
+  if (before.is === 'out') return
   forgetAll()
-  state.value = { is: 'out', ...(reason !== undefined && { reason }) }
+  state.value = { is: 'out', reason, issuers: issuers ?? ('session' in before ? before.session.issuers : []) }
 }

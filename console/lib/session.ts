@@ -2,57 +2,119 @@ import { MoorageError } from '../../sdk/client.ts'
 import { errorOf } from '../../sdk/errors.ts'
 import { forgetDrafts } from './agents/drafts.ts'
 import { BASE } from './base.ts'
-import { beginSession, endSession, type Session, state } from './session-state.ts'
+import { here } from './location.ts'
+import { failureText } from './people/failure-text.ts'
+import { wantedProject } from './projects/chosen-project.ts'
+import { beginSession, endSession, type Issuer, type Session, session, state } from './session-state.ts'
+import { toast } from './toasts.ts'
 
-const URL_OF_SESSION = new URL('console/session', BASE)
 const HEADERS = { 'X-Moorage-Console': '1', 'Content-Type': 'application/json', Accept: 'application/json' }
 
+type Found = { signed_in: false; issuers: Issuer[] } | ({ signed_in: true } & Session)
+
 /**
- * Finds out who is signed in. A link from `npm start` carries a token behind the `#`, which signs in once. It may have
- * come from a stranger, so it does not replace a session without asking.
+ * Finds out who is signed in. What stands behind the `#` may be the token of a link, which signs in once, or of an
+ * invitation. It may have come from a stranger, so it does not replace a session without asking.
  */
 export async function loadSession(): Promise<void> {
-  const link_token = new URLSearchParams(window.location.hash.slice(1)).get('link')
-  // The token works once. It must not stay in the browser's history.
-  if (link_token) window.history.replaceState(null, '', window.location.pathname + window.location.search)
+  const { link, invitation, failure } = takeFragment()
   try {
-    const found = await ask('GET')
-    if (link_token && found) state.value = { is: 'linked', session: found, link_token }
-    else if (link_token) await useLink(link_token)
-    else if (found) beginSession(found)
-    else endSession()
+    const found = await askSession()
+    if (link && found.signed_in) state.value = { is: 'linked', session: found, link_token: link }
+    else if (invitation && found.signed_in) state.value = { is: 'invited', session: found, invitation }
+    else if (found.signed_in) {
+      beginSession(found)
+      if (failure) toast(failureText(failure))
+    } else if (link) await useLink(link, found.issuers)
+    else if (invitation) state.value = { is: 'out', issuers: found.issuers, invitation }
+    else endSession(failure && failureText(failure), found.issuers)
   } catch (error) {
     endSession(error instanceof MoorageError && error.status !== 401 ? error.message : undefined)
   }
 }
 
-async function useLink(link_token: string): Promise<void> {
+/** What the address says behind the `#`. Tokens must not stay in the address bar or in the browser's history. */
+function takeFragment() {
+  const { hash, pathname, search } = window.location
+  const given = new URLSearchParams(hash.slice(1))
+  const taken = {
+    link: given.get('link'),
+    invitation: given.get('invitation'),
+    failure: given.get('sign-in-failed') ?? undefined,
+  }
+  if (taken.link || taken.invitation || taken.failure) window.history.replaceState(null, '', pathname + search)
+  return taken
+}
+
+async function useLink(link_token: string, issuers: Issuer[]): Promise<void> {
   const why = await signIn({ link_token }).catch((error: MoorageError) => error)
-  if (why) endSession(`The link does not work any more: ${why.message}`)
+  if (why) endSession(`The link does not work any more: ${why.message}`, issuers)
 }
 
 /** Throws the service's error if it refuses the credentials. */
 export async function signIn(credentials: { key: string } | { link_token: string }): Promise<void> {
-  const begun = await ask('POST', credentials)
-  if (begun) beginSession(begun)
+  beginSession(await ask<Session>('POST', 'console/session', credentials))
 }
 
+const MOST_CHARACTERS = 2_000
+
+/** Sends the browser to an identity provider. It comes back to the page that is open. */
+export async function signInWith(issuer: string, invitation?: string): Promise<void> {
+  const { path, query } = here.peek()
+  const page = path + (query.size ? `?${query}` : '')
+  const to = invitation === undefined && page.length <= MOST_CHARACTERS ? page : '/'
+  const body = { to, ...(invitation !== undefined && { invitation }) }
+  const { url } = await ask<{ url: string }>('POST', `console/sign-in/${encodeURIComponent(issuer)}`, body)
+  window.location.assign(url)
+}
+
+/** Signs out here, and at the identity provider too if that is where the person came from. */
 export async function signOut(): Promise<void> {
-  await ask('DELETE')
+  const { sign_out_url, issuers } = await ask<{ sign_out_url: string | null; issuers: Issuer[] }>(
+    'DELETE',
+    'console/session',
+  )
   forgetDrafts()
-  endSession()
+  endSession(undefined, issuers)
+  if (sign_out_url) window.location.assign(sign_out_url)
 }
 
-async function ask(method: string, body?: object): Promise<Session | undefined> {
-  const response = await fetch(URL_OF_SESSION, {
+/** Says why the sign-in page is shown. The address stays, so that the reader comes back to the page. */
+export function loseSession(): void {
+  const why = session.peek()?.person ? ' It may have been ended where you signed in.' : ''
+  endSession(`Your session has ended.${why} Sign in again to go on where you are.`)
+}
+
+const askingFor = new Set<string | undefined>()
+
+/** Asks again what the reader may do in the project that is open. Requests that fail together ask once. */
+export async function loadRights(): Promise<void> {
+  const wanted = wantedProject()
+  if (askingFor.has(wanted)) return
+  askingFor.add(wanted)
+  const found = await askSession().catch(() => undefined)
+  askingFor.delete(wanted)
+  if (!found) return
+  if (!found.signed_in) return loseSession()
+  // Where the reader has no role any more, the service answers with another project.
+  const isThere = ({ id, name }: { id: string; name: string }) =>
+    found.project_id === id || (id !== wanted && name !== wanted)
+  beginSession({ ...found, projects: found.projects.filter(isThere) })
+}
+
+function askSession(): Promise<Found> {
+  return ask<Found>('GET', 'console/session', undefined, wantedProject())
+}
+
+async function ask<Data>(method: string, path: string, body?: object, project?: string): Promise<Data> {
+  const response = await fetch(new URL(path, BASE), {
     method,
-    headers: HEADERS,
+    headers: { ...HEADERS, ...(project !== undefined && { 'Moorage-Project': project }) },
     ...(body && { body: JSON.stringify(body) }),
   }).catch((cause: unknown) => {
     throw new MoorageError('unreachable', `Cannot reach ${BASE.host}`, { cause })
   })
   const text = await response.text()
   if (!response.ok) throw errorOf(response.status, response.headers, text)
-  const { data } = JSON.parse(text) as { data: { signed_in: false } | ({ signed_in: true } & Session) }
-  return data.signed_in ? data : undefined
+  return (JSON.parse(text) as { data: Data }).data
 }

@@ -1,13 +1,13 @@
 import { href } from '../lib/base.ts'
 import { asLeft, here } from '../lib/location.ts'
 import { signOut } from '../lib/session.ts'
-import { session } from '../lib/session-state.ts'
 import { shortText } from '../lib/text/format.ts'
 import { chooseTheme, theme } from '../lib/theme.ts'
 import { useWaitingApprovals } from '../lib/waiting-approvals.ts'
 import { shownEntries } from '../routes.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { Account } from './account.tsx'
 import { Anchor } from './anchor.tsx'
 import { isMac, isPaletteOpen } from './palette-state.ts'
 import { ProjectSwitch } from './project-switch.tsx'
@@ -44,7 +44,7 @@ export function Sidebar() {
         </a>
       </nav>
       <footer>
-        <span title="The key that you are signed in with">{session.value?.key.name}</span>
+        <Account />
         <Button look="quiet" icon="theme" label={`Use ${other} colours`} onClick={() => chooseTheme(other)} />
         <Button look="quiet" icon="out" label="Sign out" onClick={() => void signOut()} />
       </footer>

@@ -1,17 +1,22 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useAction } from '../lib/resource.ts'
 import { signIn } from '../lib/session.ts'
+import type { Issuer } from '../lib/session-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Field } from '../ui/forms/field.tsx'
 import { Form } from '../ui/forms/form.tsx'
 import { Anchor } from './anchor.tsx'
+import { IssuerButtons } from './issuer-buttons.tsx'
+
+type Props = { reason?: string | undefined; issuers: Issuer[] }
 
 /** The key goes to the service once and is not kept in the browser. */
-export function SignIn({ reason }: { reason: string | undefined }) {
+export function SignIn({ reason, issuers }: Props) {
   const [key, setKey] = useState('')
   const action = useAction(() => signIn({ key: key.trim() }))
+  const hasIssuers = issuers.length > 0
   useEffect(() => {
     document.title = 'Sign in · Moorage'
   }, [])
@@ -21,6 +26,8 @@ export function SignIn({ reason }: { reason: string | undefined }) {
         <Anchor />
         <h1>Sign in to Moorage</h1>
         {reason && <p class="notice">{reason}</p>}
+        <IssuerButtons issuers={issuers} />
+        {hasIssuers && <p class="or">or with a key</p>}
         <Field
           label="API key"
           type="password"
@@ -30,11 +37,11 @@ export function SignIn({ reason }: { reason: string | undefined }) {
           onInput={setKey}
           hint="You see and do what the key may. It is not kept in this browser."
           isRequired
-          hasFocus
+          hasFocus={!hasIssuers}
           isMono
         />
         <Failure error={action.error} />
-        <Button look="main" type="submit" isBusy={action.isBusy}>
+        <Button look={hasIssuers ? 'plain' : 'main'} type="submit" isBusy={action.isBusy}>
           Sign in
         </Button>
         <details>

@@ -6,6 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Form } from '../ui/forms/form.tsx'
 import { Anchor } from './anchor.tsx'
+import { nameOf } from './name-of.ts'
 
 /** Asks before a link replaces the session: with a stranger's link, one would go on under the stranger's key. */
 export function UseLink({ session, link_token }: { session: Session; link_token: string }) {
@@ -19,8 +20,9 @@ export function UseLink({ session, link_token }: { session: Session; link_token:
         <Anchor />
         <h1>Sign in anew?</h1>
         <p>
-          You are signed in with the key <strong>{session.key.name}</strong>. The link that you opened signs in with the
-          key it was made for, which may be another one. Use it only if you know who made it.
+          You are signed in {session.person ? 'as' : 'with the key'} <strong>{nameOf(session)}</strong>. The link that
+          you opened signs in with the key it was made for, which may be another one. Use it only if you know who made
+          it.
         </p>
         <Failure error={action.error} />
         <Button look="main" onClick={() => beginSession(session)}>

@@ -78,21 +78,26 @@ export class OpenConsole {
   async describe(actor: Actor) {
     const { id, person_id = '', console_session = '' } = actor
     const { db } = this.#parts.storage
-    const [key, person, session, factor, offered] = await Promise.all([
+    const [key, person, session, factor, offered, isAnyKnown] = await Promise.all([
       keys.get(db, id),
       people.find(db, person_id),
       sessions.find(db, console_session),
       factors.find(db, id, 'active'),
       this.#projectsOf(actor),
+      people.isAny(db),
     ])
+    const issuers = this.issuers()
     return {
       session_id: console_session,
+      actor_id: id,
       key: person ? null : { id: key.id, name: key.name, hint: key.hint },
       person: person ? { id: person.id, name: person.name, email: person.email, role: key.role } : null,
       expires_at: session?.expires_at ?? this.#parts.now(),
       idle_seconds: this.#idleTimeout / 1000,
       has_factor: factor !== undefined,
       projects: offered,
+      issuers,
+      has_people: issuers.length > 0 || isAnyKnown,
     }
   }
 

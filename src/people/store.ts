@@ -61,6 +61,11 @@ export async function list(db: Database, query: PageQuery, filter: PersonFilter)
   return page(db, select, query) as Promise<Page<Person>>
 }
 
+/** Whether anybody has ever come from an identity provider. */
+export async function isAny(db: Database): Promise<boolean> {
+  return (await db.selectFrom('persons').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
 export async function listIdentities(db: Database, ids: readonly string[]): Promise<PersonIdentitiesTable[]> {
   if (ids.length === 0) return []
   return db

@@ -31,8 +31,11 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.ok(Math.abs(Date.parse(expires_at) - Date.now() - 12 * HOUR) < MINUTE)
     assert.deepEqual(data, {
       signed_in: true,
+      actor_id: key.id,
       key: { id: key.id, name: 'of the console', hint: key.hint },
       person: null,
+      issuers: [],
+      has_people: false,
       permissions: ['read'],
       reach: 'project',
       project_id: 'prj_default',

@@ -1,9 +1,9 @@
 import { session } from '../session-state.ts'
 
 // A draft survives a reload. It goes with the tab, or when its reader signs out. Drafts hold definitions, never secrets.
-const nameOf = (subject: string) => `draft ${session.value?.key.id} ${subject}`
+const nameOf = (subject: string) => `draft ${session.value?.actor_id} ${subject}`
 
-/** What was typed about this subject and not saved, by the same key. */
+/** What was typed about this subject and not saved, by the same key or person. */
 export function findDraft<Draft>(subject: string): Draft | undefined {
   const text = sessionStorage.getItem(nameOf(subject))
   return text === null ? undefined : (JSON.parse(text) as Draft)

@@ -1,12 +1,10 @@
 import { batch, effect } from '@preact/signals'
 import { forgetQueries, go, here, writeProject } from '../location.ts'
 import { forgetAll } from '../resource-cache.ts'
-import { beginSession, type NamedProject, session } from '../session-state.ts'
+import { loadRights } from '../session.ts'
+import { beginSession, hasRolesByProject, type NamedProject, session } from '../session-state.ts'
 import { dismissToast, lastToast, toast } from '../toasts.ts'
-import { chosenProject, findProject, projects } from './chosen-project.ts'
-
-/** The project of the last visit, for an address that names none. */
-const STORED = 'project'
+import { chosenProject, findProject, projects, storedProject, storeProject } from './chosen-project.ts'
 
 /** The address is the state: whatever changes it, the project follows, and the address always names it. */
 export function watchProject(): void {
@@ -24,15 +22,19 @@ export function watchProject(): void {
       if (lastToast.peek()?.undo) dismissToast()
     }
     if (named !== null && now.projects.length > 0 && !findProject(now.projects)) sayGone(named)
-    const wanted = named === null ? (findProject(projects.value, localStorage.getItem(STORED)) ?? chosen) : chosen
+    const wanted = named === null ? (findProject(projects.value, storedProject()) ?? chosen) : chosen
     if ((named ?? undefined) !== wanted?.name) writeProject(wanted?.name)
-    else if (chosen) localStorage.setItem(STORED, chosen.id)
+    else if (chosen) {
+      storeProject(chosen)
+      if (hasRolesByProject(now) && now.project_id !== chosen.id) void loadRights()
+    }
   })
 }
 
 function sayGone(name: string): void {
-  const { projects: left } = session.peek() ?? {}
-  toast(`The project ${name} is not there any more: you are in ${left?.[0]?.name} now`)
+  const { projects: left, person } = session.peek() ?? {}
+  const why = person ? 'is not open to you any more' : 'is not there any more'
+  toast(`The project ${name} ${why}: you are in ${left?.[0]?.name} now`)
   go('/', { replace: true })
 }
 

@@ -15,7 +15,7 @@ type Props = { approval: Approval; agentName: string; onDecided(): void }
 /** One thing that waits for a person, or that a person has decided. */
 export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   const { kind, tool, status, created_at, expires_at, agent_id, request_id, user_id } = approval
-  const isOwn = approval.started_by === session.value?.key.id
+  const isOwn = approval.started_by === session.value?.actor_id
   const Form = kind === 'question' ? AnswerForm : DecisionForm
   return (
     <article class="approval" aria-label={titleOf(approval)}>

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
-import type { Key, KeyWithSecret, Self } from '../../../sdk/client.ts'
+import type { KeyWithSecret, Self } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
+import { heldPermissions, type Permission } from '../../lib/people/permissions.ts'
 import { chosenProject, projects } from '../../lib/projects/chosen-project.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -12,47 +13,45 @@ import { Checks } from '../../ui/forms/checks.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 
-type Permission = Key['permissions'][number]
-
-const PERMISSIONS: { value: Permission; about: string }[] = [
-  { value: 'invoke', about: 'send messages to agents' },
-  { value: 'read', about: 'see agents, invocations, logs, memory' },
-  { value: 'write', about: 'create and change agents, deploy; includes invoke' },
-  { value: 'delete', about: 'delete agents and clear memory' },
-  { value: 'approve', about: 'decide what agents ask people' },
-  { value: 'manage', about: 'keys, audit log, the service itself' },
-]
-
 type Roles = Self['roles']
 
-type Props = { onClose(): void; onCreated(key: KeyWithSecret): void }
+type Props = {
+  /** A key of the person who is signed in, not of a service. */
+  isOwn: boolean
+  onClose(): void
+  onCreated(key: KeyWithSecret): void
+}
 
-export function CreateKeyDialog({ onClose, onCreated }: Props) {
+export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
+  const held = heldPermissions()
   const [name, setName] = useState('')
-  const [permissions, setPermissions] = useState<Permission[]>(['invoke'])
+  const [permissions, setPermissions] = useState<Permission[]>(isOwn ? held.map(({ value }) => value) : ['invoke'])
   const [agent, setAgent] = useState('')
   const [isForAll, setForAll] = useState(false)
   const [tier, setTier] = useState<string>()
   const [expires, setExpires] = useState('')
   const names = useAgentNames().data
   const self = useResource('self', (signal) => service.keys.self({ signal })).data
-  const hasChoice = projects.value.length > 0
+  const hasChoice = projects.value.length > 0 && !isOwn
   const action = useAction(async () => {
+    const key = {
+      name: name.trim(),
+      permissions,
+      agent_id: agent.trim() || null,
+      tier,
+      expires_at: expires ? new Date(expires).toISOString() : null,
+    }
     onCreated(
-      await service.keys.create({
-        name: name.trim(),
-        permissions,
-        agent_id: agent.trim() || null,
-        ...(hasChoice && { all_projects: isForAll }),
-        tier,
-        expires_at: expires ? new Date(expires).toISOString() : null,
-      }),
+      isOwn
+        ? await service.people.createPersonalKey(key)
+        : await service.keys.create({ ...key, ...(hasChoice && { all_projects: isForAll }) }),
     )
   })
   const allError = reasonOf(action.error, 'all_projects')
   return (
-    <Dialog title="New key" onClose={onClose}>
+    <Dialog title={isOwn ? 'New key of your own' : 'New key'} onClose={onClose}>
       <Form onSubmit={() => action.run()}>
+        {isOwn && <p class="hint">It may do no more than you, now and later, and ends with your role.</p>}
         <Field
           label="Name"
           value={name}
@@ -76,7 +75,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
         )}
         <Checks
           legend="It may"
-          choices={PERMISSIONS}
+          choices={held}
           chosen={permissions}
           onChange={setPermissions}
           error={reasonOf(action.error, 'permissions')}

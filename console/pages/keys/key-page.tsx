@@ -27,7 +27,7 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
   const [rotated, setRotated] = useState<KeyWithSecret>()
   const key = useResource(`key ${id}`, (signal) => service.keys.get(id, { signal }))
   const found = key.data
-  const isOwn = session.value?.key.id === id
+  const isOwn = session.value?.actor_id === id
   const close = () => setAsking(undefined)
   return (
     <Page
@@ -107,6 +107,7 @@ function KeyFacts({ of: key }: { of: Key }) {
       of={{
         May: permissions.join(', '),
         Role: role ?? undefined,
+        Of: key.person_id ? <Who id={key.person_id} name={key.person_name} /> : undefined,
         Project: projectText(key.project_id),
         Agent: <AgentLink id={agent_id} />,
         Tier: tier,

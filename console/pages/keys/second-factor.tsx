@@ -22,7 +22,7 @@ export function SecondFactor({ key_id }: { key_id: string }) {
   const factor = useResource(`factor ${key_id}`, (signal) => service.mfa.get(key_id, { signal }))
   const enrol = useAction(async () => setEnrolled(await service.mfa.enrol(key_id)))
   const found = factor.data
-  const isOwn = session.value?.key.id === key_id
+  const isOwn = session.value?.actor_id === key_id
   return (
     <section aria-label="Second factor">
       <div class="section-head">

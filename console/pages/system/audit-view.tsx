@@ -32,10 +32,16 @@ const COLUMNS: Column<AuditEntry>[] = [
   },
   {
     title: 'Who',
-    cell: ({ actor, actor_name, actor_kind }) =>
+    cell: ({ actor, actor_name, actor_kind, key_id }) =>
       actor ? (
         <span title={actor_kind ?? ''}>
           <Who id={actor} name={actor_name} />
+          {key_id && (
+            <span class="soft">
+              {' '}
+              with <Who id={key_id} name="a key" />
+            </span>
+          )}
         </span>
       ) : (
         'not recognised'

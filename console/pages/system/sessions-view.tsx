@@ -1,5 +1,4 @@
 import type { ConsoleSession } from '../../../sdk/client.ts'
-import { href } from '../../lib/base.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -9,6 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { List } from '../../ui/data/list.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { Who } from '../../ui/data/who.tsx'
 import { browserText } from './browser-text.ts'
 
 const LIMIT = 25
@@ -23,15 +23,15 @@ export function SessionsView() {
   )
   const end = useAction(async (session: ConsoleSession) => {
     await service.console.endSession(session.id)
-    toast(`${session.key_name} is signed out there`)
+    toast(`${session.person_name ?? session.key_name} is signed out there`)
     sessions.reload()
   })
   const columns: Column<ConsoleSession>[] = [
     {
-      title: 'Key',
-      cell: ({ key_id, key_name, current }) => (
+      title: 'Who',
+      cell: ({ key_id, key_name, person_id, person_name, current }) => (
         <>
-          <a href={href(`/keys/${key_id}`)}>{key_name}</a>
+          <Who id={person_id ?? key_id ?? ''} name={person_name ?? key_name} />
           {current && <span class="soft"> this one</span>}
         </>
       ),

@@ -6,7 +6,7 @@ import { projects } from '../../lib/projects/chosen-project.ts'
 import { recall } from '../../lib/resource-cache.ts'
 import { service } from '../../lib/service.ts'
 import { signOut } from '../../lib/session.ts'
-import { may } from '../../lib/session-state.ts'
+import { may, session } from '../../lib/session-state.ts'
 import { chooseTheme, theme } from '../../lib/theme.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { IconName } from '../../ui/icon.tsx'
@@ -15,11 +15,24 @@ import type { IconName } from '../../ui/icon.tsx'
 export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
 
 /** A command that opens a page with a dialog: the same one that a button of the page opens. */
-type Opening = { label: string; icon: IconName; needs: OperationId; to: string }
+type Opening = { label: string; icon: IconName; needs: OperationId; to: string; isUsed?(): boolean }
 
 const OF_SERVICE: Opening[] = [
   { label: 'New agent', icon: 'plus', needs: 'createAgent', to: '/?open=agent' },
   { label: 'New key', icon: 'plus', needs: 'createKey', to: '/keys?open=key' },
+  {
+    label: 'New key of your own',
+    icon: 'plus',
+    needs: 'createPersonalKey',
+    to: '/keys?view=own&open=key',
+  },
+  {
+    label: 'Invite a person',
+    icon: 'plus',
+    needs: 'createInvitation',
+    to: '/people?open=invite',
+    isUsed: () => session.value?.has_people ?? false,
+  },
   { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
 ]
 
@@ -37,7 +50,12 @@ const OF_AGENT: Opening[] = [
 export function serviceCommands(): Target[] {
   const other = theme.value === 'dark' ? 'light' : 'dark'
   return [
-    ...OF_SERVICE.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => ({ id: label, label, icon, to })),
+    ...OF_SERVICE.filter(({ needs, isUsed }) => may(needs) && (isUsed?.() ?? true)).map(({ label, icon, to }) => ({
+      id: label,
+      label,
+      icon,
+      to,
+    })),
     { id: 'theme', label: `Use ${other} colours`, icon: 'theme', run: () => chooseTheme(other) },
     { id: 'sign out', label: 'Sign out', icon: 'out', run: () => void signOut() },
   ]

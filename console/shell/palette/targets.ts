@@ -15,6 +15,7 @@ const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: str
   whk: { label: 'webhook', icon: 'webhooks', path: (id) => `/webhooks/${id}` },
   dep: { label: 'deployment', icon: 'send', path: (id) => `/deployments/${id}` },
   dlv: { label: 'delivery', icon: 'webhooks', path: (id) => `/deliveries/${id}` },
+  prs: { label: 'person', icon: 'people', path: (id) => `/people/${id}` },
   key: { label: 'key', icon: 'keys', path: (id) => `/keys/${id}` },
 }
 

@@ -5,6 +5,7 @@ const LOOKS: Record<string, string> = {
   enabled: 'good',
   delivered: 'good',
   approved: 'good',
+  accepted: 'good',
   healthy: 'good',
   answers: 'good',
   live: 'good',

@@ -1,12 +1,20 @@
+import type { OperationId } from '../../../sdk/call.ts'
 import { href } from '../../lib/base.ts'
 import { may } from '../../lib/session-state.ts'
 
-/** Shows the name of a key, with a link to its page. Tokens, and keys that are gone, are shown by their ids. */
+/** What has a page of its own, by what its ids begin with. The role of a person has none. */
+const PAGES: Record<string, { folder: string; needs: OperationId }> = {
+  key: { folder: 'keys', needs: 'getKey' },
+  prs: { folder: 'people', needs: 'getPerson' },
+}
+
+/** Shows the name of a key or a person, with a link to their page. Tokens, and keys that are gone, are shown by their ids. */
 export function Who({ id, name }: { id: string; name: string | null | undefined }) {
   if (!name) return <code class="soft">{id}</code>
-  if (!may('getKey')) return <span title={id}>{name}</span>
+  const page = PAGES[id.slice(0, 3)]
+  if (!page || !may(page.needs)) return <span title={id}>{name}</span>
   return (
-    <a href={href(`/keys/${id}`)} title={id}>
+    <a href={href(`/${page.folder}/${id}`)} title={id}>
       {name}
     </a>
   )

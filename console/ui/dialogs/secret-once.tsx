@@ -6,22 +6,36 @@ import { Dialog, DialogActions } from './dialog.tsx'
 type Props = {
   title: string
   secret: string
-  /** The variable that programs read it from. */
-  variable: string
+  /** What it is. */
+  label?: string
+  about?: string
+  /** The variable that programs read it from, if they do. */
+  variable?: string
+  /** What the reader says before the dialog closes. */
+  stored?: string
   onDone(): void
 }
 
 /** Shows a secret that can never be shown again. It does not close before the reader says that it is stored. */
-export function SecretOnce({ title, secret, variable, onDone }: Props) {
+export function SecretOnce({
+  title,
+  secret,
+  label = 'secret',
+  about = 'This is the only time that it is shown. Put it where secrets belong.',
+  variable,
+  stored = 'I have stored it',
+  onDone,
+}: Props) {
   const [isStored, setStored] = useState(false)
   return (
     <Dialog title={title} onClose={onDone} isGuarded>
       <div class="stack">
-        <p class="notice">This is the only time that it is shown. Put it where secrets belong.</p>
-        <Snippet label="secret" text={secret} />
-        <Snippet label="line for the shell" text={`export ${variable}='${secret}'`} />
+        <p class="notice">{about}</p>
+        <Snippet label={label} text={secret} />
+        {variable && <Snippet label="line for the shell" text={`export ${variable}='${secret}'`} />}
         <label class="check">
-          <input type="checkbox" checked={isStored} onChange={() => setStored(!isStored)} />I have stored it
+          <input type="checkbox" checked={isStored} onChange={() => setStored(!isStored)} />
+          {stored}
         </label>
         <DialogActions>
           <Button look="main" disabled={!isStored} onClick={onDone}>

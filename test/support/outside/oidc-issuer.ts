@@ -90,13 +90,24 @@ function configurationOf(
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
-      rpInitiatedLogout: { enabled: true },
+      // Pages that ask nothing of other servers.
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (ctx: { body: string }, form: string) => {
+          ctx.body = `<!doctype html>${form}<button form="op.logoutForm" name="logout" value="yes">Yes</button>`
+        },
+        postLogoutSuccessSource: (ctx: { body: string }) => {
+          ctx.body = '<!doctype html>You are signed out'
+        },
+      },
       revocation: { enabled: true },
       deviceFlow: { enabled: true },
     },
     interactions: { url: (_ctx: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
     cookies: { keys: ['a key of the provider'] },
     pkce: { required: () => true },
+    // Otherwise it refuses to tell a service on this machine that somebody has signed out.
+    fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) => fetch(url, options),
     findAccount: (_ctx: unknown, accountId: string) => {
       const account = accounts.get(accountId)
       return account && { accountId, claims: () => ({ sub: accountId, ...account }) }

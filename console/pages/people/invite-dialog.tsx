@@ -1,0 +1,52 @@
+import { useState } from 'preact/hooks'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Field, Select } from '../../ui/forms/field.tsx'
+import { Form } from '../../ui/forms/form.tsx'
+import { type GivenRole, RoleField } from './role-field.tsx'
+
+const HOURS = [
+  { value: '24', label: 'a day' },
+  { value: '72', label: '3 days' },
+  { value: '168', label: 'a week' },
+  { value: '720', label: '30 days' },
+]
+
+type Props = { onClose(): void; onCreated(invitation: { email: string; token: string }): void }
+
+export function InviteDialog({ onClose, onCreated }: Props) {
+  const [email, setEmail] = useState('')
+  const [given, setGiven] = useState<GivenRole>({ role: 'viewer', all_projects: false })
+  const [hours, setHours] = useState('72')
+  const create = useAction(async () => {
+    onCreated(await service.invitations.create({ email: email.trim(), ...given, expires_in_hours: Number(hours) }))
+  })
+  return (
+    <Dialog title="Invite a person" onClose={onClose}>
+      <Form onSubmit={() => create.run()}>
+        <Field
+          label="E-mail address"
+          value={email}
+          onInput={setEmail}
+          placeholder="ada@example.com"
+          hint="The identity provider must have verified it: the invitation is for this address only."
+          error={reasonOf(create.error, 'email')}
+          isRequired
+          hasFocus
+        />
+        <RoleField value={given} onChange={setGiven} error={create.error} />
+        <Select label="The link works for" value={hours} choices={HOURS} onChange={setHours} />
+        <Failure error={create.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={create.isBusy}>
+            Make the link
+          </Button>
+        </DialogActions>
+      </Form>
+    </Dialog>
+  )
+}

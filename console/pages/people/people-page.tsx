@@ -1,0 +1,136 @@
+import { useState } from 'preact/hooks'
+import type { Person } from '../../../sdk/client.ts'
+import { BASE, href } from '../../lib/base.ts'
+import { param, setParams } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
+import { pageQuery } from '../../lib/page-query.ts'
+import { chosenProject } from '../../lib/projects/chosen-project.ts'
+import { useResource } from '../../lib/resource.ts'
+import { serviceIn } from '../../lib/service.ts'
+import { may, session } from '../../lib/session-state.ts'
+import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
+import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Segments } from '../../ui/forms/field.tsx'
+import { Page } from '../../ui/page.tsx'
+import { InvitationsView } from './invitations-view.tsx'
+import { InviteDialog } from './invite-dialog.tsx'
+import { RoleIn, sourceText } from './role-text.tsx'
+
+/** Who signs in with an identity provider, what they may do, and who is invited. */
+export function PeoplePage() {
+  const [invited, setInvited] = useState<{ email: string; token: string }>()
+  const project = session.value?.reach === 'service' ? chosenProject.value : undefined
+  const views = [
+    { value: 'here', label: project ? `In ${project.name}` : 'People' },
+    ...(project ? [{ value: 'everybody', label: 'Everybody' }] : []),
+    { value: 'invitations', label: 'Invitations' },
+  ]
+  const view = views.find(({ value }) => value === param('view'))?.value ?? 'here'
+  const show = (next: string) =>
+    setParams({ view: next === 'here' ? undefined : next, offset: undefined, sort: undefined }, { push: true })
+  return (
+    <Page
+      title="People"
+      api={{ operation: 'listPeople', method: 'people.list' }}
+      actions={
+        may('createInvitation') && (
+          <Button look="main" icon="plus" onClick={() => openDialog('invite')}>
+            Invite
+          </Button>
+        )
+      }
+    >
+      <div class="filters">
+        <Segments label="Show" value={view} choices={views} onChange={show} />
+      </div>
+      {view === 'invitations' ? (
+        <InvitationsView key={invited?.token} />
+      ) : (
+        <PeopleView isOfAll={view === 'everybody'} />
+      )}
+      {openedDialog() === 'invite' && may('createInvitation') && (
+        <InviteDialog
+          onClose={closeDialog}
+          onCreated={(invitation) => {
+            closeDialog()
+            setInvited(invitation)
+          }}
+        />
+      )}
+      {invited && (
+        <SecretOnce
+          title={`The invitation of ${invited.email}`}
+          label="link"
+          secret={`${BASE.href}#invitation=${invited.token}`}
+          about={`Send it to ${invited.email} yourself: the service sends no mail. It works once, and is shown only now.`}
+          stored="I have sent or stored it"
+          onDone={() => {
+            setInvited(undefined)
+            show('invitations')
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+const COLUMNS: Column<Person>[] = [
+  {
+    title: 'Person',
+    sort: 'name',
+    cell: ({ id, name }) => (
+      <>
+        <a href={href(`/people/${id}`)}>{name}</a>
+        {id === session.value?.person?.id && <span class="soft"> you</span>}
+      </>
+    ),
+  },
+  { title: 'E-mail', sort: 'email', isWide: true, isExtra: true, cell: ({ email }) => email ?? '–' },
+  {
+    title: 'Role',
+    cell: ({ roles }) => {
+      if (roles.length === 0) return <span class="soft">none yet</span>
+      return roles.map((role) => (
+        <div key={role.id}>
+          <RoleIn {...role} />
+        </div>
+      ))
+    },
+  },
+  {
+    title: 'From',
+    isExtra: true,
+    cell: ({ roles }) => roles.map(({ id, source }) => <div key={id}>{sourceText(source)}</div>),
+  },
+  { title: 'Last seen', sort: 'last_seen_at', isNumber: true, cell: ({ last_seen_at }) => <Ago time={last_seen_at} /> },
+]
+
+/** Without a project, those who have a role anywhere, or none yet. */
+function PeopleView({ isOfAll }: { isOfAll: boolean }) {
+  const query = pageQuery(25, 'name')
+  const project = isOfAll ? undefined : chosenProject.value?.id
+  const people = useResource(`people ${project} ${JSON.stringify(query)}`, (signal) =>
+    serviceIn(project).people.list(query as { sort: 'name' }, { signal }),
+  )
+  return (
+    <List
+      of={people}
+      label="People"
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      sort={query.sort}
+      empty={
+        <Empty title="Nobody yet">
+          <p>
+            People are here once they have signed in with an identity provider. Their role comes from their groups
+            there, from an invitation, or from you.
+          </p>
+        </Empty>
+      }
+    />
+  )
+}

@@ -1,0 +1,168 @@
+import { useState } from 'preact/hooks'
+import type { Person } from '../../../sdk/client.ts'
+import { go } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may, session } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { Id } from '../../ui/copy.tsx'
+import { Facts } from '../../ui/data/facts.tsx'
+import { type Column, Table } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
+import { Confirm } from '../../ui/dialogs/confirm.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Page } from '../../ui/page.tsx'
+import { RoleDialog } from './role-dialog.tsx'
+import { placeText, type Role, sourceText } from './role-text.tsx'
+
+type Doing = { what: 'give' } | { what: 'change' | 'take'; role: Role } | { what: 'remove' }
+
+/** One person: as whom identity providers know them, and what they may do where. */
+export function PersonPage({ params: { person: id = '' } }: { params: Params }) {
+  const [doing, setDoing] = useState<Doing>()
+  const person = useResource(`person ${id}`, (signal) => service.people.get(id, { signal }))
+  const found = person.data
+  const close = () => setDoing(undefined)
+  // In a project, people without a role there do not exist.
+  const show = (changed: Person) =>
+    changed.roles.length === 0 && session.value?.reach === 'project' ? go('/people') : person.replace(changed)
+  return (
+    <Page
+      title={found?.name ?? 'Person'}
+      crumbs={[{ label: 'People', to: '/people' }]}
+      about={found?.id === session.value?.person?.id && <span class="soft">you</span>}
+      api={{ operation: 'getPerson', method: 'people.get', params: { person_id: id } }}
+      actions={
+        found && (
+          <>
+            {may('setPersonRole') && <Button onClick={() => setDoing({ what: 'give' })}>Give a role</Button>}
+            {may('deletePerson') && (
+              <Button look="danger" onClick={() => setDoing({ what: 'remove' })}>
+                Remove
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      <Failure error={person.error} retry={person.reload} />
+      {found && <PersonFacts of={found} />}
+      {found && (
+        <section aria-label="Roles">
+          <h2>Roles</h2>
+          <Table
+            label="Roles"
+            columns={columnsOf(setDoing)}
+            rows={found.roles}
+            keyOf={(role) => role.id}
+            empty={<Empty title="No role yet: they cannot sign in" />}
+          />
+        </section>
+      )}
+      {found && (doing?.what === 'give' || doing?.what === 'change') && (
+        <RoleDialog
+          person={found}
+          present={doing.what === 'change' ? doing.role : undefined}
+          onClose={close}
+          onSaved={show}
+        />
+      )}
+      {found && doing?.what === 'take' && <TakeRole person={found} role={doing.role} onClose={close} onDone={show} />}
+      {found && doing?.what === 'remove' && <RemovePerson person={found} onClose={close} />}
+    </Page>
+  )
+}
+
+function PersonFacts({ of: { id, email, email_verified, identities, created_at, last_seen_at } }: { of: Person }) {
+  return (
+    <Facts
+      of={{
+        'E-mail': email ? (
+          <>
+            {email} {!email_verified && <span class="soft">not verified</span>}
+          </>
+        ) : undefined,
+        'Signs in with': identities.map(({ issuer, subject }) => (
+          <div key={issuer + subject}>
+            {issuer} <span class="soft">as</span> <code>{subject}</code>
+          </div>
+        )),
+        'Last seen': <Ago time={last_seen_at} />,
+        'First seen': <Ago time={created_at} />,
+        Id: <Id id={id} />,
+      }}
+    />
+  )
+}
+
+const columnsOf = (setDoing: (doing: Doing) => void): Column<Role>[] => [
+  { title: 'Role', cell: ({ role }) => <b>{role}</b> },
+  { title: 'Where', cell: ({ project_id }) => placeText(project_id) },
+  { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
+  { title: 'From', cell: ({ source }) => sourceText(source) },
+  { title: 'Since', isNumber: true, isExtra: true, cell: ({ created_at }) => <Ago time={created_at} /> },
+  {
+    title: '',
+    isNumber: true,
+    cell: (role) =>
+      may('setPersonRole') && (
+        <span class="cell-actions">
+          <Button look="quiet" icon="edit" label="Change the role" onClick={() => setDoing({ what: 'change', role })} />
+          <Button
+            look="quiet"
+            icon="close"
+            label="Take the role away"
+            onClick={() => setDoing({ what: 'take', role })}
+          />
+        </span>
+      ),
+  },
+]
+
+type Taking = { person: Person; role: Role; onClose(): void; onDone(person: Person): void }
+
+function TakeRole({ person, role, onClose, onDone }: Taking) {
+  const all_projects = role.project_id === null
+  return (
+    <Confirm
+      title="Take the role away"
+      action="Take role away"
+      isDanger
+      onClose={onClose}
+      work={async () => {
+        const changed = await service.people.setRole(person.id, { role: null, all_projects })
+        toast(`${person.name} is not ${role.role} any more`)
+        onDone(changed)
+      }}
+    >
+      <p>
+        <b>{person.name}</b> is not {role.role} in {placeText(role.project_id)} any more, at once. Keys that were made
+        with this role end.
+      </p>
+    </Confirm>
+  )
+}
+
+function RemovePerson({ person: { id, name }, onClose }: { person: Person; onClose(): void }) {
+  return (
+    <Confirm
+      title="Remove the person"
+      action="Remove person"
+      isDanger
+      onClose={onClose}
+      work={async () => {
+        await service.people.delete(id)
+        toast(`${name} is removed`)
+        go('/people')
+      }}
+    >
+      <p>
+        The roles, the own keys and the sessions of <b>{name}</b> end at once. Somebody for whom an identity provider
+        still vouches can sign in again, and has what groups give there.
+      </p>
+    </Confirm>
+  )
+}

@@ -1,0 +1,50 @@
+import { useState } from 'preact/hooks'
+import type { Person } from '../../../sdk/client.ts'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Form } from '../../ui/forms/form.tsx'
+import { type GivenRole, RoleField } from './role-field.tsx'
+import { placeText, type Role } from './role-text.tsx'
+
+type Props = {
+  person: Person
+  /** The one that is changed; absent to give another. */
+  present: Role | undefined
+  onClose(): void
+  onSaved(person: Person): void
+}
+
+export function RoleDialog({ person, present, onClose, onSaved }: Props) {
+  const [given, setGiven] = useState<GivenRole>({
+    role: present?.role ?? 'viewer',
+    all_projects: present?.project_id === null,
+  })
+  const save = useAction(async () => {
+    const saved = await service.people.setRole(person.id, given)
+    onClose()
+    toast(`${person.name} is ${given.role}${given.all_projects ? ` in ${placeText(null)}` : ''} now`)
+    onSaved(saved)
+  })
+  return (
+    <Dialog title={present ? `Change the role of ${person.name}` : `Give ${person.name} a role`} onClose={onClose}>
+      <Form onSubmit={() => save.run()}>
+        <RoleField value={given} onChange={setGiven} error={save.error} />
+        <p class="hint">
+          It holds at once, over what groups give, and takes the place of a role that {person.name} has there. Keys that{' '}
+          {person.name} has made keep no more than it allows.
+        </p>
+        <Failure error={save.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={save.isBusy}>
+            {present ? 'Change role' : 'Give role'}
+          </Button>
+        </DialogActions>
+      </Form>
+    </Dialog>
+  )
+}

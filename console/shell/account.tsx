@@ -1,0 +1,54 @@
+import { useId } from 'preact/hooks'
+import { heldPermissions } from '../lib/people/permissions.ts'
+import { chosenProject } from '../lib/projects/chosen-project.ts'
+import { signOut } from '../lib/session.ts'
+import { type Session, session } from '../lib/session-state.ts'
+import { Button } from '../ui/button.tsx'
+import { Facts } from '../ui/data/facts.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { nameOf } from './name-of.ts'
+
+/** Who is signed in. A click tells as whom, and what that allows here. */
+export function Account() {
+  const id = useId()
+  const now = session.value
+  if (!now) return null
+  const { person, key } = now
+  return (
+    <>
+      <button type="button" class="account" popovertarget={id} title="Who you are here, and what you may do">
+        <Icon name="person" />
+        <span>{nameOf(now)}</span>
+      </button>
+      <div id={id} popover="auto" class="popover account-menu">
+        <b>{nameOf(now)}</b>
+        <Facts
+          of={{
+            'E-mail': person?.email ?? undefined,
+            Role: person ? roleText(now) : undefined,
+            Key: key ? <code>{key.hint}</code> : undefined,
+          }}
+        />
+        <details>
+          <summary>What may I do here?</summary>
+          <ul>
+            {heldPermissions().map(({ value, about }) => (
+              <li key={value}>
+                <code>{value}</code> <span class="soft">{about}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+        <Button icon="out" onClick={() => void signOut()}>
+          Sign out
+        </Button>
+      </div>
+    </>
+  )
+}
+
+/** `developer in shop`. Where there is one project only, it is not spoken of. */
+function roleText({ person, reach }: Session): string {
+  const where = reach === 'service' ? ' in all projects' : chosenProject.value ? ` in ${chosenProject.value.name}` : ''
+  return `${person?.role ?? ''}${where}`
+}

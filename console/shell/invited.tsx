@@ -1,0 +1,44 @@
+import { useEffect } from 'preact/hooks'
+import { beginSession, type Issuer, type Session } from '../lib/session-state.ts'
+import { Button } from '../ui/button.tsx'
+import { Anchor } from './anchor.tsx'
+import { IssuerButtons } from './issuer-buttons.tsx'
+import { nameOf } from './name-of.ts'
+
+type Props = {
+  invitation: string
+  issuers: Issuer[]
+  /** Set if somebody is signed in already. */
+  session?: Session
+}
+
+/** What an invitation opens. It is accepted by signing in with the address to which it was sent. */
+export function Invited({ invitation, issuers, session }: Props) {
+  useEffect(() => {
+    document.title = 'You are invited · Moorage'
+  }, [])
+  return (
+    <main class="sign-in">
+      <section>
+        <Anchor />
+        <h1>You are invited</h1>
+        {issuers.length > 0 ? (
+          <p>Sign in with the e-mail address that was invited, and you have the role that it gives.</p>
+        ) : (
+          <p class="notice">
+            This service has no identity provider at present. Ask who invited you for another way to sign in.
+          </p>
+        )}
+        <IssuerButtons issuers={issuers} invitation={invitation} />
+        {session && (
+          <>
+            <p class="hint">
+              You are signed in as {nameOf(session)}. To accept the invitation ends that session in this browser.
+            </p>
+            <Button onClick={() => beginSession(session)}>Stay signed in</Button>
+          </>
+        )}
+      </section>
+    </main>
+  )
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { consoleUrl, personWindows } from '../../support/console/person-window.ts'
+import { startLocalServer } from '../../support/outside/local-server.ts'
+import { type OidcIssuer, startOidcIssuer } from '../../support/outside/oidc-issuer.ts'
+import { createAgent } from '../../support/slices/resources.ts'
+
+let issuer: OidcIssuer
+const settings = async () => {
+  issuer = await startOidcIssuer()
+  const oidc = [
+    issuer.entry({ label: 'Corporate login', roles: [{ group: 'devs', project: 'default', role: 'developer' }] }),
+    {
+      name: 'old',
+      label: 'Old login',
+      issuer: await unusedAddress(),
+      clientId: 'moorage',
+      clientSecret: 'not-used-0123456789',
+    },
+  ]
+  return { MOORAGE_CONSOLE__OIDC: JSON.stringify(oidc) }
+}
+
+/** Nothing listens there any more. */
+async function unusedAddress(): Promise<string> {
+  const server = await startLocalServer(() => {})
+  await server.close()
+  return server.url
+}
+
+inConsole(
+  'signing in to the console with an identity provider',
+  (visit, service) => {
+    const { open, openAs, signIn } = personWindows(visit, service, () => issuer)
+    before(async () => {
+      issuer.serve(consoleUrl(service()), { backchannel: true })
+      issuer.accounts.set('ada', { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['devs'] })
+      issuer.accounts.set('eve', { name: 'Eve', email: 'eve@example.com', email_verified: true })
+      await createAgent(service(), 'pilot')
+    })
+    after(() => issuer.close())
+
+    test('a person comes back to the page that they wanted, and the menu says who they are and what they may do', async () => {
+      const window = await open('/activity?status=failed')
+      const { page, leave } = window
+      await page.getByText('or with a key').waitFor()
+      await checkAccess(page)
+      await signIn(window, 'ada')
+      await page.getByRole('heading', { name: 'Activity' }).waitFor()
+      assert.equal(page.url(), `${consoleUrl(service())}/activity?status=failed`)
+      await page.getByRole('button', { name: 'Ada', exact: true }).click()
+      const menu = page.locator('.account-menu')
+      assert.match(await menu.innerText(), /Ada\s+E-mail\s+ada@example.com\s+Role\s+developer/)
+      await menu.getByText('What may I do here?').click()
+      assert.deepEqual(await menu.getByRole('listitem').allTextContents(), [
+        'invoke send messages to agents',
+        'read see agents, invocations, logs, memory',
+        'write create and change agents, deploy; includes invoke',
+      ])
+      await checkAccess(page)
+      assert.equal(await page.getByRole('link', { name: 'People' }).count(), 0)
+      await leave()
+    })
+
+    test('whoever is not let in reads why, and what to do', async () => {
+      const window = await open('/')
+      const { page, expect, leave } = window
+      const notice = page.locator('.notice')
+      await signIn(window, undefined)
+      await notice.getByText('You were not let in there, or have declined.').waitFor()
+      assert.equal(page.url(), `${consoleUrl(service())}/`)
+      await signIn(window, 'eve')
+      await notice.getByText('you have no role yet. Ask an administrator').waitFor()
+      for (const [code, text] of [
+        ['expired', 'It took too long'],
+        ['refused', 'is not in order'],
+        ['issuer_unavailable', 'does not answer'],
+        ['other_domain', 'is not one of those that may sign in here'],
+        ['invitation_invalid', 'The invitation is for another e-mail address'],
+        ['email_not_verified', 'has not verified your e-mail address'],
+        ['something', 'You are not signed in. Try again.'],
+      ] as const) {
+        await page.goto(`${consoleUrl(service())}/?code=${code}#sign-in-failed=${code}`)
+        await notice.getByText(text).waitFor()
+        assert.equal(new URL(page.url()).hash, '')
+      }
+
+      expect(/503/)
+      await page.getByRole('button', { name: 'Sign in with Old login' }).click()
+      await page.getByText('The identity provider does not answer. Keys and links still sign in').waitFor()
+      await page.getByLabel('API key').fill(service().admin)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByRole('link', { name: 'pilot' }).waitFor()
+      // Who is signed in already hears of it and goes on.
+      await page.goto(`${consoleUrl(service())}/?again#sign-in-failed=denied`)
+      await page.getByRole('status').getByText('You are not signed in. You were not let in there').waitFor()
+      await page.getByRole('link', { name: 'pilot' }).waitFor()
+      await leave()
+    })
+
+    test('a session that ended at the provider says so, and the person goes on where they were', async () => {
+      const window = await openAs('ada', '/agents/pilot/settings?view=yaml')
+      const { page, context, expect, leave } = window
+      await page.getByRole('heading', { name: 'pilot' }).waitFor()
+      const elsewhere = await context.newPage()
+      await elsewhere.goto(`${issuer.url}/session/end`)
+      await elsewhere.getByRole('button', { name: 'Yes' }).click()
+      await elsewhere.getByText('You are signed out').waitFor()
+      await elsewhere.close()
+      expect(/401/)
+      await page.getByRole('link', { name: 'Deployments' }).click()
+      await page.getByText('Your session has ended. It may have been ended where you signed in.').waitFor()
+      await signIn(window, 'ada')
+      await page.getByRole('heading', { name: 'pilot' }).waitFor()
+      assert.equal(new URL(page.url()).pathname, '/agents/pilot/deployments')
+      await leave()
+    })
+
+    test('signing out is for both sides', async () => {
+      const sessions = async () => (await service().call('GET', '/v1/console-sessions')).body.pagination.total
+      const before = await sessions()
+      const window = await openAs('ada', '/')
+      const { page, leave } = window
+      assert.equal(await sessions(), before + 1)
+      await page.getByRole('button', { name: 'Ada', exact: true }).click()
+      await page.locator('.account-menu').getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('button', { name: 'Yes' }).click()
+      await page.getByText('or with a key').waitFor()
+      assert.equal(page.url(), `${consoleUrl(service())}/`)
+      assert.equal(await sessions(), before)
+      // The provider does not know the browser any more: another person can sign in.
+      await signIn(window, undefined)
+      await page.getByText('You were not let in there, or have declined.').waitFor()
+      await leave()
+    })
+  },
+  { settings },
+)
+
+inConsole('the console of a service without an identity provider', (visit, service) => {
+  test('has no word of people', async () => {
+    await createAgent(service(), 'alone')
+    const { page, go, settled, leave } = await visit('/')
+    for (const path of ['/', '/keys', '/keys?open=key', '/system', '/system?view=sessions', '/system?view=audit']) {
+      await go(path)
+      await settled()
+      assert.doesNotMatch(await page.locator('body').innerText(), /People|\bperson\b|invit|My keys/, path)
+    }
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: /any id/ }).fill('invite')
+    await page.getByText('Nothing is called that.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('API key').waitFor()
+    assert.equal(await page.getByText('or with a key').count(), 0)
+    await leave()
+  })
+})
