@@ -77,7 +77,7 @@ inConsole('signing in to the console', (visit, service) => {
     }
     const { page, leave } = await visit(await link())
     await page.getByRole('button', { name: 'Stay signed in' }).click()
-    await page.getByText('first admin key').waitFor()
+    await page.getByRole('button', { name: 'first admin key' }).waitFor()
     await leave()
     const other = await visit(await link())
     // The page behind the question asks for what this key may not read.
@@ -85,7 +85,7 @@ inConsole('signing in to the console', (visit, service) => {
     await other.page.getByText('first admin key').waitFor()
     await checkAccess(other.page)
     await other.page.getByRole('button', { name: 'Use the link' }).click()
-    await other.page.getByText('a stranger').waitFor()
+    await other.page.getByRole('button', { name: 'a stranger' }).waitFor()
     await other.leave()
   })
 
