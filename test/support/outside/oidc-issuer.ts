@@ -107,7 +107,8 @@ function configurationOf(
     cookies: { keys: ['a key of the provider'] },
     pkce: { required: () => true },
     // Otherwise it refuses to tell a service on this machine that somebody has signed out.
-    fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) => fetch(url, options),
+    fetch: (url: string, { method, headers, body }: RequestInit) =>
+      fetch(url, { method, headers, body } as RequestInit),
     findAccount: (_ctx: unknown, accountId: string) => {
       const account = accounts.get(accountId)
       return account && { accountId, claims: () => ({ sub: accountId, ...account }) }

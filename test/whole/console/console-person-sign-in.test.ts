@@ -120,16 +120,16 @@ inConsole(
 
     test('signing out is for both sides', async () => {
       const sessions = async () => (await service().call('GET', '/v1/console-sessions')).body.pagination.total
-      const before = await sessions()
+      const others = await sessions()
       const window = await openAs('ada', '/')
       const { page, leave } = window
-      assert.equal(await sessions(), before + 1)
+      assert.equal(await sessions(), others + 1)
       await page.getByRole('button', { name: 'Ada', exact: true }).click()
       await page.locator('.account-menu').getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('button', { name: 'Yes' }).click()
       await page.getByText('or with a key').waitFor()
       assert.equal(page.url(), `${consoleUrl(service())}/`)
-      assert.equal(await sessions(), before)
+      assert.equal(await sessions(), others)
       // The provider does not know the browser any more: another person can sign in.
       await signIn(window, undefined)
       await page.getByText('You were not let in there, or have declined.').waitFor()
