@@ -1457,7 +1457,6 @@ export type UpdateSchedule = {
 }
 
 export type LogEntry = {
-  /** A number that grows as entries are stored */
   id: string
   timestamp: string
   level: 'debug' | 'info' | 'warn' | 'error'
@@ -1753,7 +1752,6 @@ export type UserLine = {
 } | {
   type: 'log'
   agent_id: string
-  /** A number that grows as entries are stored */
   id: string
   timestamp: string
   level: 'debug' | 'info' | 'warn' | 'error'

@@ -33,6 +33,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    * nothing that acts or listens for others. Such tokens get 403 from every other operation.
    */
   userTokens?: true
+  /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
+  reach?: 'service' | 'operator'
   /** For people who are signed in. Keys and tokens get 403. */
   forPeople?: true
   /** After this time 503 is answered if it is not known yet who asks, because the database hangs: monitors do not wait. */

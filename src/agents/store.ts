@@ -210,6 +210,7 @@ export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Ag
     .executeTakeFirst()
   if (!row) throw nameTaken(agent.name)
   await announce(db, 'agents', row.id)
+  await announceIn(db, row)
   return fromRow(row)
 }
 
@@ -218,18 +219,27 @@ export async function update(db: Database, agent: Agent): Promise<void> {
   if (holder && holder.id !== agent.id) throw nameTaken(agent.name)
   await db.updateTable('agents').set(toRow(agent)).where('id', '=', agent.id).execute()
   await announce(db, 'agents', agent.id)
+  await announceIn(db, agent)
 }
 
 /** Gives the agent to another project. */
-export async function move(db: Database, id: string, project_id: string): Promise<void> {
+export async function move(db: Database, agent: Agent, project_id: string): Promise<void> {
+  const { id } = agent
   await db.updateTable('agents').set({ project_id }).where('id', '=', id).execute()
   for (const change of ['agents', 'keys', 'webhooks'] as const) await announce(db, change, id)
+  for (const told of [agent.project_id, project_id]) await announceIn(db, { id, project_id: told })
 }
 
 /** The database removes its deployments, webhooks and scoped keys by their foreign keys. */
 export async function remove(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('agents').where('id', '=', id).execute()
+  const [removed] = await db.deleteFrom('agents').where('id', '=', id).returning('project_id').execute()
   for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change, id)
+  if (removed) await announceIn(db, { id, ...removed })
+}
+
+/** Clients that stay connected hear what changes in their project, and nothing of others. */
+function announceIn(db: Database, { id, project_id }: Pick<Agent, 'id' | 'project_id'>): Promise<void> {
+  return announce(db, 'agents_of_projects', `${project_id}/${id}`)
 }
 
 function nameTaken(name: string) {

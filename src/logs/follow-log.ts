@@ -1,4 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
+import type { Keyring } from '../security/keyring.ts'
 import { readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import type { Page } from '../storage/queries/page.ts'
@@ -15,9 +16,14 @@ type Following = LogsQuery & { after: string }
  * Entries in the order in which they were stored; each is told once, and no request waits for a transaction that is under
  * way. What such a transaction stores is told when it has committed.
  */
-export async function followLog(db: Database, agent_seq: number, query: Following): Promise<Page<StoredLogEntry>> {
+export async function followLog(
+  db: Database,
+  agent_seq: number,
+  query: Following,
+  keyring: Keyring,
+): Promise<Page<StoredLogEntry>> {
   const end = await findEnd(db)
-  const from = query.after === 'latest' ? end : readPosition(query.after)
+  const from = query.after === 'latest' ? end : readPosition(query.after, keyring)
   const looked = selectBetween(db, from, end).orderBy('transaction').orderBy('id').limit(FOLLOWED_ENTRIES)
   const found = filtered(db.selectFrom(looked.as('looked')), db, agent_seq, query)
   const [rows, edge] = await Promise.all([
@@ -35,7 +41,7 @@ export async function followLog(db: Database, agent_seq: number, query: Followin
   const items = rows.slice(0, query.limit)
   const isCut = items.length < rows.length
   const last = isCut ? items.at(-1) : edge
-  const after = writePosition(last ? positionBehind(last, from, end) : end)
+  const after = writePosition(last ? positionBehind(last, from, end) : end, keyring)
   const total = isCut ? await countRows(found) : rows.length
   return { items: readable(db, items, fromRow), total, next: { after, more: last !== undefined } }
 }

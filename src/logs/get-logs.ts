@@ -3,7 +3,7 @@ import * as agents from '../agents/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { followLog } from './follow-log.ts'
-import { LogEntryReply, LogsQuery } from './log-entry.ts'
+import { LogEntryReply, LogsQuery, withOwnId } from './log-entry.ts'
 import * as logs from './store.ts'
 
 export const getLogs = operation({
@@ -18,9 +18,11 @@ export const getLogs = operation({
   query: LogsQuery,
   list: LogEntryReply,
 
-  async run({ params, query }, { db }: Needs<'db'>) {
+  async run({ params, query }, { db, keyring }: Needs<'db' | 'keyring'>) {
     const { seq } = await agents.get(db, params.agent_id)
     const { after } = query
-    return after === undefined ? logs.list(db, seq, query) : followLog(db, seq, { ...query, after })
+    const page =
+      after === undefined ? await logs.list(db, seq, query) : await followLog(db, seq, { ...query, after }, keyring)
+    return { ...page, items: page.items.map((entry) => withOwnId(entry, keyring)) }
   },
 })

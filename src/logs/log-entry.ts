@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { LogLevel } from '../runtime/outcome.ts'
+import type { Keyring } from '../security/keyring.ts'
 import { Text, Time, TimeInput } from '../shapes.ts'
-import { POSITION_TEXT } from './log-position.ts'
 
 /** From least to most severe. A level is stored as its index in this list. */
 export const LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
 
 export const LogEntryReply = z
   .object({
-    id: z.string().describe('A number that grows as entries are stored'),
+    id: z.string(),
     timestamp: Time,
     level: z.enum(LEVELS),
     message: z.string(),
@@ -19,7 +19,11 @@ export const LogEntryReply = z
 /** A stored entry. Every entry belongs to an invocation. */
 export type StoredLogEntry = z.input<typeof LogEntryReply>
 
-const AFTER = new RegExp(`^latest$|${POSITION_TEXT.source}`)
+/** Entries of all agents are counted together, and the number of one would tell how many others have. */
+export function withOwnId<Entry extends { id: string }>(entry: Entry, keyring: Keyring): Entry {
+  return { ...entry, id: keyring.digest(entry.id, 'log entry') }
+}
+
 const ONE_LEVEL = `(?:${LEVELS.join('|')})`
 const LevelList = z
   .string()
@@ -40,7 +44,7 @@ export const LogsQuery = z
     request_id: Text(100).optional().describe('Entries of one invocation'),
     after: z
       .string()
-      .regex(AFTER, 'must be latest, or next_after of an earlier reply')
+      .max(20_000)
       .optional()
       .describe('Entries that were stored since, in that order: first `latest`, then each `pagination.next_after`'),
     search: Text(200).optional().describe('Entries whose message or metadata contain this text, whatever its case'),

@@ -1,3 +1,6 @@
+import { invalid } from '../errors.ts'
+import type { Keyring } from '../security/keyring.ts'
+
 /**
  * Where a follower of a log stands. Entries become visible when their transaction commits, not in the order of their ids,
  * so a position says which transactions it has read: all below `next` but those in `open`, which had not ended.
@@ -8,18 +11,19 @@ export type LogPosition = { next: number; open: readonly number[]; read?: LogKey
 /** An entry, and the transaction that stored it. */
 export type LogKey = { transaction: number; id: number }
 
-export const POSITION_TEXT = /^\d{1,16}(?:-\d{1,16}){0,500}(?:_\d{1,16}\.\d{1,16})?$/
+const PURPOSE = 'log position'
 
-export function writePosition({ next, open, read }: LogPosition): string {
-  return [next, ...open].join('-') + (read ? `_${read.transaction}.${read.id}` : '')
+/** Sealed, because its numbers would tell how much is stored for others. */
+export function writePosition(position: LogPosition, keyring: Keyring): string {
+  return keyring.encrypt(JSON.stringify(position), PURPOSE)
 }
 
-/** `text` matches POSITION_TEXT. */
-export function readPosition(text: string): LogPosition {
-  const [transactions = '', read] = text.split('_')
-  const [next = 0, ...open] = transactions.split('-').map(Number)
-  const [transaction = 0, id = 0] = read?.split('.').map(Number) ?? []
-  return { next, open, ...(read !== undefined && { read: { transaction, id } }) }
+export function readPosition(text: string, keyring: Keyring): LogPosition {
+  try {
+    return JSON.parse(keyring.decrypt(text, PURPOSE))
+  } catch {
+    throw invalid({ field: 'after', error: 'must be latest, or next_after of an earlier reply' })
+  }
 }
 
 /** The position behind an entry, when what `end` shows after `from` has been read as far as this entry. */

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
-import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { announce } from '../storage/database.ts'
 import { PersonParams } from './person.ts'
@@ -16,6 +15,7 @@ export const deletePerson = operation({
   description:
     'With their roles, their own keys and their sessions, at once. Somebody whom an identity provider still vouches for can sign in again, and has what their groups give. Takes an actor of all projects. The last administrator of the service stays: 409.',
   permission: 'manage',
+  reach: 'service',
   audit: { target: 'person_id' },
   mfa: 'keys',
   errors: ['conflict'],
@@ -23,7 +23,6 @@ export const deletePerson = operation({
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    requireService(actor)
     const { person, roles } = await getInReach(db, actor, params.person_id)
     for (const role of roles) await requireOtherAdministrator(db, role, now())
     await people.remove(db, person.id)

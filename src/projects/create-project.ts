@@ -1,5 +1,4 @@
 import type { Needs } from '../operation/context.ts'
-import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { CreateProjectBody, ProjectReply, presentProject, withLimits } from './project.ts'
 import * as projects from './store.ts'
@@ -12,6 +11,7 @@ export const createProject = operation({
   description:
     'A room of its own: agents, keys, webhooks, secrets, providers and audit entries belong to one project, and nothing of it is seen from another. Takes a key of all projects. Further requests name the project in the header `Moorage-Project`.',
   permission: 'manage',
+  reach: 'service',
   audit: { target: 'reply' },
   mfa: 'keys',
   idempotent: true,
@@ -20,8 +20,7 @@ export const createProject = operation({
   body: CreateProjectBody,
   data: ProjectReply,
 
-  async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
-    requireService(actor)
+  async run({ body }, { db, newId, now }: Needs<'db' | 'newId' | 'now'>) {
     const time = now()
     const project = {
       ...body,

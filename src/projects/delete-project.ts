@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { conflict, invalid } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
-import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
@@ -16,6 +15,7 @@ export const deleteProject = operation({
   description:
     'Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects.',
   permission: 'manage',
+  reach: 'service',
   audit: { target: 'project_id' },
   mfa: 'keys',
   errors: ['conflict'],
@@ -23,8 +23,7 @@ export const deleteProject = operation({
   query: z.strictObject({ name: z.string().describe('The name of the project, to be sure that this one is meant') }),
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params, query }, { db, actor, events, newId, now }: Needs<'db' | 'actor' | 'events' | 'newId' | 'now'>) {
-    requireService(actor)
+  async run({ params, query }, { db, events, newId, now }: Needs<'db' | 'events' | 'newId' | 'now'>) {
     const { id, name } = await projects.get(db, params.project_id)
     if (id === DEFAULT_PROJECT) throw conflict('The default project cannot be deleted')
     if (query.name !== name) throw invalid({ field: 'name', error: 'is not the name of this project' })

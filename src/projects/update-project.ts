@@ -1,7 +1,6 @@
 import { invalid } from '../errors.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Needs } from '../operation/context.ts'
-import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import { type Project, ProjectParams, ProjectReply, presentProject, UpdateProjectBody, withLimits } from './project.ts'
@@ -14,6 +13,7 @@ export const updateProject = operation({
   summary: 'Update a project',
   description: 'Changes the fields that are named, of `limits` too. Takes a key of all projects.',
   permission: 'manage',
+  reach: 'service',
   audit: { target: 'project_id' },
   idempotent: true,
   errors: ['conflict'],
@@ -21,8 +21,7 @@ export const updateProject = operation({
   body: UpdateProjectBody,
   data: ProjectReply,
 
-  async run({ params, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    requireService(actor)
+  async run({ params, body }, { db, now }: Needs<'db' | 'now'>) {
     const project = await projects.get(db, params.project_id)
     const isRenamed = body.name !== undefined && body.name !== project.name
     if (isRenamed && project.id === DEFAULT_PROJECT) {

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import {
   closeSync,
   fstatSync,
@@ -16,10 +16,13 @@ const VERSION = 'v1'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+const DIGEST_BYTES = 12
 
 export type Keyring = {
   encrypt(plain: string, purpose: string): string
   decrypt(sealed: string, purpose: string): string
+  /** The same text for the same value, which says nothing about it: 96 bits. */
+  digest(plain: string, purpose: string): string
 }
 
 /**
@@ -28,7 +31,12 @@ export type Keyring = {
  */
 export function keyring(masterKey: Buffer): Keyring {
   requireKeyLength(masterKey)
-  const subkey = (purpose: string) => derive(masterKey, `seal:${purpose}`, KEY_BYTES)
+  const subkeys = new Map<string, Buffer>()
+  const subkey = (purpose: string) => {
+    const known = subkeys.get(purpose) ?? derive(masterKey, `seal:${purpose}`, KEY_BYTES)
+    subkeys.set(purpose, known)
+    return known
+  }
 
   return {
     encrypt(plain, purpose) {
@@ -49,6 +57,9 @@ export function keyring(masterKey: Buffer): Keyring {
         throw new Error(`cannot open a sealed value (${purpose}): wrong master key, other purpose or altered data`)
       }
     },
+
+    digest: (plain, purpose) =>
+      createHmac('sha256', subkey(purpose)).update(plain).digest().subarray(0, DIGEST_BYTES).toString('base64url'),
   }
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import project from '../../package.json' with { type: 'json' }
 import type { Needs } from '../operation/context.ts'
-import { requireOperator } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
 import { countRows, listBacklogs, listDays, measureBytes } from './store.ts'
@@ -53,7 +52,7 @@ const System = z
   })
   .meta({ id: 'System' })
 
-type SystemNeeds = Needs<'actor' | 'db' | 'storage' | 'live' | 'node' | 'nodes' | 'settings' | 'now'>
+type SystemNeeds = Needs<'db' | 'storage' | 'live' | 'node' | 'nodes' | 'settings' | 'now'>
 
 export const getSystem = operation({
   id: 'getSystem',
@@ -63,10 +62,10 @@ export const getSystem = operation({
   description:
     'Version, nodes, queues, size of the database and how it grows, and the configuration in force without its secrets. For a key for the whole service.',
   permission: 'manage',
+  reach: 'operator',
   data: System,
 
-  async run(_input, { actor, db, storage, live, node, nodes, settings, now }: SystemNeeds) {
-    requireOperator(actor)
+  async run(_input, { db, storage, live, node, nodes, settings, now }: SystemNeeds) {
     const time = now()
     const [serving, queues, bytes, rows, days] = await Promise.all([
       nodes.list(),

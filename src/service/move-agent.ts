@@ -5,7 +5,7 @@ import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
-import { requireScope, requireService } from '../operation/scope.ts'
+import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import * as projects from '../projects/store.ts'
 import { Label } from '../shapes.ts'
@@ -19,6 +19,7 @@ export const moveAgent = operation({
   description:
     'With its versions, history, memory, schedules, and the keys and webhooks that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
   permission: 'manage',
+  reach: 'service',
   audit: { target: 'agent_id' },
   mfa: 'update',
   idempotent: true,
@@ -28,7 +29,6 @@ export const moveAgent = operation({
   data: z.object({ id: z.string(), project_id: z.string() }).meta({ id: 'MovedAgent' }),
 
   async run({ params: { agent_id: id }, body }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
-    requireService(actor)
     requireScope(actor, null)
     const agent = await agents.lock(db, id)
     const project = await projects.find(db, body.project)
@@ -39,7 +39,7 @@ export const moveAgent = operation({
     await checkDefinition(agent, { db, config, project_id })
     await keys.moveOfAgent(db, id, project_id)
     await webhooks.moveOfAgent(db, id, project_id)
-    await agents.move(db, id, project_id)
+    await agents.move(db, agent, project_id)
     return { id, project_id }
   },
 })

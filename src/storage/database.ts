@@ -29,6 +29,7 @@ const PLANNED_ONCE = 'select /* planned once: '
 
 export const CHANGES = [
   'agents',
+  'agents_of_projects',
   'keys',
   'deployments',
   'webhooks',

@@ -3,10 +3,12 @@ import * as agents from '../agents/store.ts'
 import { listOfRuns } from '../invocations/approvals/approval-store.ts'
 import { findGiven, listOfUser } from '../invocations/find-invocations.ts'
 import { presentInvocation } from '../invocations/receipt.ts'
+import { withOwnId } from '../logs/log-entry.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { listSummaries } from '../memory/summaries/summary-store.ts'
 import type { Needs } from '../operation/context.ts'
+import type { Parts } from '../operation/parts.ts'
 import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Database } from '../storage/database.ts'
@@ -24,9 +26,9 @@ export const exportUser = operation({
   params: UserParams,
   lines: UserLine,
 
-  async run({ params: { user_id } }, { db, shownAgents }: Needs<'db' | 'shownAgents'>) {
+  async run({ params: { user_id } }, { db, keyring, shownAgents }: Needs<'db' | 'keyring' | 'shownAgents'>) {
     const shown = await agents.listShown(db, await shownAgents())
-    return linesOf(db, shown, user_id)
+    return linesOf({ db, keyring }, shown, user_id)
   },
 })
 
@@ -35,7 +37,11 @@ type Line = z.input<typeof UserLine>
 const PAGE_SIZE = 500
 
 /** Reads page by page, so that little is held in memory. */
-async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: string): AsyncGenerator<Line> {
+async function* linesOf(
+  { db, keyring }: Pick<Parts, 'keyring'> & { db: Database },
+  shown: agents.ShownAgent[],
+  user_id: string,
+): AsyncGenerator<Line> {
   for (const agent of shown) {
     const { id: agent_id, seq: agent_seq } = agent
     yield* memoryLines(db, agent, user_id)
@@ -43,7 +49,9 @@ async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: strin
       yield { type: 'summary', agent_id, ...summary }
     for (const schedule of await schedules.listOfUser(db, { agent_id, user_id }))
       yield { type: 'schedule', ...schedule }
-    yield* invocationLines(db, agent, user_id)
+    for await (const line of invocationLines(db, agent, user_id)) {
+      yield line.type === 'log' ? withOwnId(line, keyring) : line
+    }
   }
 }
 

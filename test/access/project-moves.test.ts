@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
 import { test } from 'node:test'
+import { sendHalf } from '../support/clients/half-sent.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onAnyEngine, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -81,27 +81,12 @@ onAnyEngine('what the old project keeps of an agent that has moved', (service) =
 
   test('a request whose body came later is 404, and changes nothing', async () => {
     const { agent, key, move, to } = await moving()
-    const body = JSON.stringify({ description: 'mine' })
-    const answered = Promise.withResolvers<number>()
-    const half = request(`${service().url}/v1/agents/${agent}`, {
-      method: 'PATCH',
-      headers: {
-        Authorization: `Bearer ${key}`,
-        'Content-Type': 'application/json',
-        'Content-Length': Buffer.byteLength(body),
-      },
-    })
-    half.on('response', (response) => {
-      response.resume()
-      answered.resolve(response.statusCode ?? 0)
-    })
-    half.on('error', answered.reject)
-    half.write(body.slice(0, 5))
+    const sent = { method: 'PATCH', key, body: { description: 'mine' } }
+    const half = sendHalf(`${service().url}/v1/agents/${agent}`, sent)
     // What was sent before this call has been let in by now; if not, it finds no such agent later.
     assert.equal((await service().call('GET', '/v1/keys/self', { key })).status, 200)
     await move()
-    half.end(body.slice(5))
-    assert.equal(await answered.promise, 404)
+    assert.equal(await half.finish(), 404)
     assert.equal((await to.call('GET', `/v1/agents/${agent}`)).body.data.description, null)
   })
 

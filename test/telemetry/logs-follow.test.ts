@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { createClient } from '../../sdk/client.ts'
+import { readPosition } from '../../src/logs/log-position.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onManyNodes } from '../support/service/service.ts'
@@ -153,7 +154,8 @@ onManyNodes('a log that is followed', (service, engine) => {
       await say(agent)
       const { db } = service().app.parts.storage
       // Far enough ahead that it is still to come when the service has started, and has come after some transactions.
-      const ahead = Number((await endOf(agent)).split('-')[0]) + 60
+      const nextTransaction = async () => readPosition(await endOf(agent), service().app.parts.keyring).next
+      const ahead = (await nextTransaction()) + 60
       await db
         .updateTable('logs')
         .set({ written_in: ahead })
@@ -162,7 +164,7 @@ onManyNodes('a log that is followed', (service, engine) => {
       await service().restart()
       const after = await endOf(agent)
       let said = 0
-      for (; Number((await endOf(agent)).split('-')[0]) <= ahead; said += 1) await say(agent)
+      for (; (await nextTransaction()) <= ahead; said += 1) await say(agent)
       assert.ok(said > 0)
       assert.equal((await readAll(agent, after)).length, said)
     },

@@ -8,6 +8,7 @@ import type { Gate } from '../../security/gate.ts'
 import type { CallRequest, Rendered } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
 import type { Edge } from './edge.ts'
+import { unauthorized, validUntil } from './guards/authenticate.ts'
 import { enterAgent } from './guards/authorise.ts'
 import { hasMoved } from './guards/choose-project.ts'
 import { passesGate } from './guards/pass-gate.ts'
@@ -23,9 +24,9 @@ export async function runAuthorised(
   wanted: CallRequest,
   channel: ReplyChannel,
 ): Promise<Rendered> {
-  const { arrived, actor, operation, params, agent: entered } = authorised
+  const { arrived, actor, operation, params } = authorised
   // The body may have taken long to come.
-  if (entered && (await hasMoved(edge, actor, entered.id))) throw notFound('Agent', entered.id)
+  if (operation.body) await requireStillAllowed(edge, authorised)
   const { body, sent, idempotencyKey: key, writer } = wanted
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
   const early = operation.concerns && readInput(authorised, wanted)
@@ -64,6 +65,13 @@ export async function runAuthorised(
   return isOneTransaction(operation, channel.mode)
     ? edge.idempotency.onceWithin(repeatable, (db, repeated) => runWithin(db, edge.parts, call, unattended, repeated))
     : edge.idempotency.once(repeatable, (held) => runAlone(edge.parts, call, unattended, held))
+}
+
+/** Refuses an actor whose right has ended since the request was let in, and an agent that has moved since. */
+async function requireStillAllowed(edge: Edge, known: Authorised): Promise<void> {
+  const { actor, agent } = known
+  if (agent && (await hasMoved(edge, actor, agent.id))) throw notFound('Agent', agent.id)
+  if ((await validUntil(edge, known)) <= edge.parts.now()) throw unauthorized()
 }
 
 function readInput({ operation, params }: Authorised, { query, body }: CallRequest): Input {

@@ -9,9 +9,11 @@ export class AgentChanges {
 
   constructor(storage: Pick<Storage, 'onChange'>) {
     storage.onChange((change, id) => {
-      if (change !== 'agents') return
+      if (change !== 'agents_of_projects') return
+      const [project_id, agent_id] = id?.split('/') ?? []
       for (const { scope, listener } of this.#followers) {
-        if (id === undefined || scope.agent_id === null || scope.agent_id === id) listener()
+        const isInProject = project_id === undefined || project_id === scope.project_id
+        if (isInProject && (agent_id === undefined || (scope.agent_id ?? agent_id) === agent_id)) listener()
       }
     })
   }

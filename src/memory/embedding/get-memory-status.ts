@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Needs } from '../../operation/context.ts'
-import { requireOperator } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { countEmbedded } from './vectors.ts'
 
@@ -25,10 +24,10 @@ export const getMemoryStatus = operation({
   description:
     'How far the embedder is: after a change of its model all memories of all agents get new vectors, in the background.',
   permission: 'read',
+  reach: 'operator',
   data: MemoryStatus,
 
-  async run(_input, { db, actor, embedder }: Needs<'db' | 'actor' | 'embedder'>) {
-    requireOperator(actor)
+  async run(_input, { db, embedder }: Needs<'db' | 'embedder'>) {
     if (!embedder) return { embedding: null }
     return { embedding: { model: embedder.model, ...(await countEmbedded(db, embedder.model)) } }
   },

@@ -153,7 +153,7 @@ function plainIssuer(issuer: string): string {
   return issuer.replaceAll(/[%#]/g, encodeURIComponent).replace(/^agt_/, '%61gt_')
 }
 
-function unauthorized(): ApiError {
+export function unauthorized(): ApiError {
   return new ApiError('unauthorized', 'Missing or invalid API key. Send it as: Authorization: Bearer <key>', {
     headers: { 'WWW-Authenticate': 'Bearer realm="moorage"' },
   })

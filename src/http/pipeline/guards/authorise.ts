@@ -1,13 +1,13 @@
-import { notFound } from '../../../errors.ts'
+import { ApiError, notFound } from '../../../errors.ts'
 import { type Actor, requirePermission, requirePerson } from '../../../operation/actor.ts'
-import { requireEveryUser, requireScope } from '../../../operation/scope.ts'
+import { requireEveryUser, requireOperator, requireScope, requireService } from '../../../operation/scope.ts'
 import type { Operation } from '../../../operation.ts'
 import { covers } from '../../../security/permissions.ts'
 import type { NamedCall } from '../../dialects/dialect.ts'
 import type { Edge } from '../edge.ts'
 import type { Arrived, Authorised, FoundAgent, Known, PathParams } from '../request.ts'
 import { settleOrigin } from './cors.ts'
-import { passGate, promiseHttps } from './pass-gate.ts'
+import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
 import { takeFromGate } from './rate-limit.ts'
 
 /** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
@@ -19,15 +19,29 @@ export async function authorise(
 ): Promise<Authorised> {
   requireOperationPermission(actor, operation)
   const { agent_id: ref } = params
-  if (ref === undefined) return { arrived, actor, operation, params, agent: undefined }
+  if (ref === undefined) {
+    await settleWithoutAgent(edge, arrived, actor)
+    return { arrived, actor, operation, params, agent: undefined }
+  }
   const agent = await edge.findAgent(actor.scope.project_id, ref)
   // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
   requireScope(actor, agent?.id ?? null)
   if (!agent) throw notFound('Agent', ref)
   await enterAgent(arrived, agent, edge)
   // Agents of other projects may have the same name, and other pages. Only browsers send this header.
-  if (arrived.message.headers.origin !== undefined) settleOrigin(arrived, agent.gate?.cors ?? edge.gate().cors)
+  if (arrived.message.headers.origin !== undefined) settleOrigin(arrived, [agent.gate?.cors ?? edge.gate().cors])
   return { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
+}
+
+/** Where the body names the agent, pages that any agent lists may ask. Those of another project do not read the reply. */
+async function settleWithoutAgent({ gate, guardedIn, parts }: Edge, arrived: Arrived, actor: Actor): Promise<void> {
+  if (!arrived.cors || !arrived.dialect.namesAgents) return
+  const gates = (await guardedIn(actor.scope.project_id)).map((agent) => agent.gate)
+  const passed = gates.filter((own) => passesGate(arrived, own, parts.now()))
+  settleOrigin(
+    arrived,
+    [gate(), ...passed].map(({ cors }) => cors),
+  )
 }
 
 /**
@@ -47,11 +61,24 @@ export async function authoriseNamed(
 }
 
 function requireOperationPermission(actor: Actor, operation: Operation): void {
-  const { permission, ownPermission, userTokens, forPeople } = operation
+  const { permission, ownPermission, userTokens, forPeople, reach } = operation
   if (forPeople) requirePerson(actor)
   const mayOwn = ownPermission !== undefined && covers(actor.permissions, ownPermission)
   if (permission && !mayOwn) requirePermission(actor, permission)
   if (!userTokens) requireEveryUser(actor)
+  if (reach === 'service') requireService(actor)
+  if (reach === 'operator') requireOperator(actor)
+}
+
+/** Whether the actor may call the operation at all. */
+export function mayCall(actor: Actor, operation: Operation): boolean {
+  try {
+    requireOperationPermission(actor, operation)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
 }
 
 /** Checks the agent's own security. */

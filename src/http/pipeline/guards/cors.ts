@@ -99,12 +99,12 @@ function grant(arrived: Arrived, cors: Cors | undefined): void {
   arrived.headers['Vary'] = 'Origin'
 }
 
-/** Decides again which pages may read the reply, once the request has named its agent. */
-export function settleOrigin(arrived: Arrived, cors: Cors | undefined): void {
+/** Decides again which pages may read the reply, once the project or the agent of the request is known. */
+export function settleOrigin(arrived: Arrived, policies: readonly (Cors | undefined)[]): void {
   arrived.cors = undefined
   delete arrived.headers['Access-Control-Allow-Origin']
   delete arrived.headers['Access-Control-Expose-Headers']
-  grant(arrived, cors)
+  for (const cors of policies) if (!arrived.cors) grant(arrived, cors)
 }
 
 /** Decodes the name as the router does: an escaped name means the same agent. */

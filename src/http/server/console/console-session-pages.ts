@@ -7,11 +7,11 @@ import type { Actor } from '../../../operation/actor.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
-import { covers } from '../../../security/permissions.ts'
 import { readBody } from '../../input/body.ts'
 import { readBytes } from '../../input/read-bytes.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
+import { mayCall } from '../../pipeline/guards/authorise.ts'
 import { inProject } from '../../pipeline/guards/choose-project.ts'
 import { actorOfCookie, forgetCookie, readCookie, setCookie } from '../../pipeline/guards/console-cookie.ts'
 import type { Arrived } from '../../pipeline/request.ts'
@@ -159,10 +159,6 @@ function notOurPage(): ApiError {
 }
 
 /** The operations that the key may call, by their ids: the console shows nothing else. */
-function featuresOf({ edge }: Front, { kind, permissions }: Actor): string[] {
-  const offered = edge.operations.filter(({ forPeople }) => !forPeople || kind === 'person')
-  const allowed = offered.filter(({ permission, ownPermission }) =>
-    [permission, ownPermission].some((name) => name === null || (name !== undefined && covers(permissions, name))),
-  )
-  return allowed.map(({ id }) => id)
+function featuresOf({ edge }: Front, actor: Actor): string[] {
+  return edge.operations.filter((operation) => mayCall(actor, operation)).map(({ id }) => id)
 }

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { operations } from '../../src/operations.ts'
+import { sendHalf } from '../support/clients/half-sent.ts'
+import { connectMcp, REVISIONS } from '../support/clients/mcp-client.ts'
+import { ConsoleTab } from '../support/console/console-tab.ts'
+import { until } from '../support/running/until.ts'
+import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+// What a client can learn of other projects without being told anything of them.
+onBothEngines('a client of one project', (service) => {
+  let made = 0
+  const newProject = async (): Promise<Service> => {
+    const name = `leaks-${++made}`
+    assert.equal((await service().call('POST', '/v1/projects', { body: { name } })).status, 201)
+    return inProject(service(), name)
+  }
+
+  for (const revision of REVISIONS) {
+    test(`is told over MCP ${revision} when its agents change, and not when others do`, async (t) => {
+      const [own, other] = [await newProject(), await newProject()]
+      const listen = async (project: Service) => {
+        const heard = { changes: 0 }
+        const onChanged = () => void heard.changes++
+        const listChanged = { tools: { onChanged, autoRefresh: false, debounceMs: 0 } }
+        const { secret: key } = await createKey(project, { role: 'caller' })
+        await connectMcp(t, service(), revision, { key, options: { listChanged } })
+        const agent = await createAgent(project, 'told')
+        const change = async () => {
+          const body = { metadata: { at: Math.random() } }
+          assert.equal((await project.call('PATCH', `/v1/agents/${agent}`, { body })).status, 200)
+        }
+        const hear = (least: number) =>
+          until('it hears of a change', async () => {
+            if (heard.changes >= least) return true
+            await change()
+            return false
+          })
+        return { heard, agent, hear }
+      }
+      const [mine, theirs] = [await listen(own), await listen(other)]
+      await mine.hear(1)
+      await theirs.hear(1)
+      const before = mine.heard.changes
+      await theirs.hear(theirs.heard.changes + 3)
+      const soFar = theirs.heard.changes
+      await other.call('DELETE', `/v1/agents/${theirs.agent}`)
+      await until('the deletion is heard', () => theirs.heard.changes > soFar)
+      assert.equal(mine.heard.changes, before)
+      await mine.hear(before + 1)
+    })
+  }
+
+  test('cannot tell from ids and positions of its log how much others log', async () => {
+    const [own, other] = [await newProject(), await newProject()]
+    const [mine, theirs] = [await createAgent(own, 'mine'), await createAgent(other, 'theirs')]
+    const invoke = (project: Service, agent: string) =>
+      project.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+    const { pagination } = (await own.call('GET', `/v1/agents/${mine}/logs?after=latest`)).body
+    await invoke(own, mine)
+    for (let i = 0; i < 5; i++) await invoke(other, theirs)
+    await invoke(own, mine)
+    const listed = (await own.call('GET', `/v1/agents/${mine}/logs`)).body.data as { id: string }[]
+    const path = `/v1/agents/${mine}/logs?after=${pagination.next_after}`
+    const followed = (await own.call('GET', path)).body
+    const idsOf = (entries: { id: string }[]) => entries.map(({ id }) => id).toSorted()
+    assert.ok(listed.length >= 2)
+    assert.deepEqual(idsOf(followed.data), idsOf(listed), 'an entry has one id')
+    assert.equal(new Set(idsOf(listed)).size, listed.length)
+    for (const id of idsOf(listed)) assert.match(id, /^[\w-]{16}$/)
+    assert.match(followed.pagination.next_after, /^v1\.[\w-]+$/)
+    const wrong = await own.call('GET', `/v1/agents/${mine}/logs?after=12-13`)
+    assert.deepEqual(wrong.body.error.details, [
+      { field: 'after', error: 'must be latest, or next_after of an earlier reply' },
+    ])
+  })
+
+  test('is not let read lists from pages that an agent of another project names', async () => {
+    const [own, other] = [await newProject(), await newProject()]
+    const cors = (origin: string) => ({ security: { cors: { origins: [origin] } } })
+    await createAgent(own, 'own-page', cors('https://own.example'))
+    await createAgent(other, 'other-page', cors('https://other.example'))
+    const { secret: key } = await createKey(own, { role: 'caller' })
+    const allowed = async (origin: string) => {
+      const { status, headers } = await service().call('GET', '/v1/models', { key, headers: { Origin: origin } })
+      return [status, headers.get('access-control-allow-origin')]
+    }
+    assert.deepEqual(await allowed('https://own.example'), [200, 'https://own.example'])
+    assert.deepEqual(await allowed('https://other.example'), [200, null])
+  })
+
+  test('is offered in the console what it may do, and nothing else', async () => {
+    const own = await newProject()
+    const featuresOf = async (project: Service, body: object) => {
+      const tab = new ConsoleTab(service)
+      await tab.signIn((await createKey(project, { role: 'admin', ...body })).secret)
+      return (await tab.ask('GET', '/console/session')).body.data.features as string[]
+    }
+    const ofService = operations.filter(({ reach }) => reach === 'service').map(({ id }) => id)
+    const ofOperator = operations.filter(({ reach }) => reach === 'operator').map(({ id }) => id)
+    assert.ok(ofService.includes('createProject') && ofOperator.includes('getSystem'))
+    const offered = (features: string[]) => [...ofService, ...ofOperator].filter((id) => features.includes(id))
+    const agent_id = await createAgent(own, 'narrow')
+    assert.deepEqual(offered(await featuresOf(service(), { all_projects: true })), [...ofService, ...ofOperator])
+    assert.deepEqual(offered(await featuresOf(service(), { all_projects: false })), ofOperator)
+    assert.deepEqual(offered(await featuresOf(own, {})), [])
+    assert.deepEqual(offered(await featuresOf(own, { agent_id })), [])
+    const { secret: key } = await createKey(own, { role: 'admin' })
+    for (const { id, method, path } of operations.filter(({ reach }) => reach !== undefined)) {
+      const sent = method === 'GET' ? {} : { body: {} }
+      const { status, text } = await service().call(method, path.replace('{agent_id}', agent_id), { key, ...sent })
+      assert.equal(status, 403, `${id}: ${text}`)
+    }
+  })
+
+  test('whose key is revoked while the body of its request is on its way changes nothing', async () => {
+    const own = await newProject()
+    const agent = await createAgent(own, 'slowly-changed')
+    const { id, secret: key } = await createKey(own, { role: 'admin' })
+    const sent = { method: 'PATCH', key, body: { description: 'too late' } }
+    const half = sendHalf(`${service().url}/v1/agents/${agent}`, sent)
+    // What was sent before this call has been let in by now.
+    assert.equal((await service().call('GET', '/v1/keys/self', { key })).status, 200)
+    assert.equal((await own.call('DELETE', `/v1/keys/${id}`)).status, 200)
+    assert.equal(await half.finish(), 401)
+    assert.equal((await own.call('GET', `/v1/agents/${agent}`)).body.data.description, null)
+  })
+})

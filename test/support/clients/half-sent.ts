@@ -1,0 +1,30 @@
+import { request } from 'node:http'
+
+/** A request whose body has come in part. `finish` sends the rest, and answers with the status of the reply. */
+export function sendHalf(
+  url: string,
+  { method, key, body }: { method: string; key: string; body: object },
+): { finish(): Promise<number> } {
+  const text = JSON.stringify(body)
+  const answered = Promise.withResolvers<number>()
+  const half = request(url, {
+    method,
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(text),
+    },
+  })
+  half.on('response', (response) => {
+    response.resume()
+    answered.resolve(response.statusCode ?? 0)
+  })
+  half.on('error', answered.reject)
+  half.write(text.slice(0, 5))
+  return {
+    finish() {
+      half.end(text.slice(5))
+      return answered.promise
+    },
+  }
+}
