@@ -127,6 +127,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Access',
+    name: 'people',
+    summary: 'People: list, invite, give roles, remove',
+    load: async () => (await import('./commands/access/people.ts')).people,
+  },
+  {
+    group: 'Access',
     name: 'projects',
     summary: 'Projects: create, list, change, delete; move agents between them',
     load: async () => (await import('./commands/access/projects.ts')).projects,

@@ -14,9 +14,11 @@ import { CONFIRM_EARLY_MS, confirmSession, isToConfirm, TOKENS_PURPOSE } from '.
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { Issuers } from './issuers.ts'
 import { type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
+import { type DeviceFrom, signInDevice } from './sign-in-device.ts'
 import { signInPerson, withSession } from './sign-in-person.ts'
 import * as sessions from './store.ts'
 
+type DeviceSignIn = [vouched: Vouched, issuer: OidcIssuer, from: DeviceFrom]
 type PersonSignIn = [vouched: Vouched, issuer: OidcIssuer, from: SignInFrom, invitation?: string]
 
 /** The request that a session came with. */
@@ -112,6 +114,10 @@ export class OpenConsole {
 
   signInPerson(...[vouched, issuer, from, invitation]: PersonSignIn): ReturnType<typeof signInPerson> {
     return signInPerson(this.#parts, vouched, issuer, from, invitation)
+  }
+
+  signInDevice(...[vouched, issuer, from]: DeviceSignIn): ReturnType<typeof signInDevice> {
+    return signInDevice(this.#parts, vouched, issuer, from)
   }
 
   /** Takes back what the identity provider gave, and says where the browser signs out there too. */

@@ -9,7 +9,7 @@ import type { World } from '../../world.ts'
 
 const COLUMNS: Column<ConsoleSession>[] = [
   { title: 'ID', of: (session) => session.id },
-  { title: 'KEY', of: (session) => session.key_name },
+  { title: 'WHO', of: (session) => session.person_name ?? session.key_name },
   { title: 'FROM', of: (session) => session.address },
   { title: 'SIGNED IN', of: (session) => session.created_at },
   { title: 'LAST USED', of: (session) => session.last_used_at },

@@ -4,6 +4,7 @@ import type { Self } from '../../../../sdk/client.ts'
 import { isLoopback } from '../../../lib/loopback.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
+import { signInDevice } from '../../connect/device-sign-in.ts'
 import {
   chosenProfile,
   DEFAULT_PROFILE,
@@ -24,6 +25,8 @@ export function login(command: Command, world: World): void {
   command
     .argument('[url]', 'where the service is')
     .option('--profile <name>', 'keep it under this name', DEFAULT_PROFILE)
+    .option('--sso [provider]', 'sign in with an identity provider, in a browser anywhere')
+    .option('--project <project>', 'with --sso: the project of the key that you get; id or name')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nThe key is asked for, or read from stdin: moorage login http://127.0.0.1:8787 < key.txt')
     .action((url: string | undefined, options: LoginOptions) => logIn(world, url, options))
@@ -53,7 +56,7 @@ export function whoami(command: Command, world: World): void {
   })
 }
 
-type LoginOptions = { profile: string; json?: boolean }
+type LoginOptions = { profile: string; json?: boolean; sso?: string | true; project?: string }
 
 async function logIn(world: World, givenUrl: string | undefined, options: LoginOptions): Promise<void> {
   const { profile: name } = options
@@ -63,11 +66,7 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
   const asked = givenUrl ?? (isInteractive(world) ? await ask(world, { message: 'URL', initial, missing }) : initial)
   const url = URL.parse(asked)
   if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${asked}" is no http(s) URL`)
-  const key = isInteractive(world)
-    ? await ask(world, { message: 'API key', secret: true, missing: '' })
-    : (await text(world.stdin)).trim()
-  if (key === '') throw usage('Send the key on stdin: moorage login <url> < key.txt')
-
+  const key = options.sso === undefined ? await readKey(world) : await signInDevice(world, url, options)
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     warn(world, `the key goes to ${url.host} in the clear: use https`)
   }
@@ -76,6 +75,14 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
   if (options.json) return printJson(world, { profile: name, url: asked, ...self })
   success(world, `Logged in to ${asked} as ${self.name ?? self.id} (${self.permissions.join(', ')})`)
   note(world, `  kept in ${profilesPath(world)}, readable by you only`)
+}
+
+async function readKey(world: World): Promise<string> {
+  const key = isInteractive(world)
+    ? await ask(world, { message: 'API key', secret: true, missing: '' })
+    : (await text(world.stdin)).trim()
+  if (key === '') throw usage('Send the key on stdin: moorage login <url> < key.txt')
+  return key
 }
 
 export function profile(command: Command, world: World): void {

@@ -39,6 +39,12 @@ export type ConsoleSessions = {
     from: { request_id: string; address: string; browser: string; secure: boolean },
     invitation?: string,
   ): Promise<{ actor: Actor; secret: string } | string>
+  /** Makes a key for a device whose person has signed in elsewhere. Says why not, if they may do nothing here. */
+  signInDevice(
+    vouched: Vouched,
+    issuer: OidcIssuer,
+    from: { request_id: string; address: string; name: string; project: string | undefined },
+  ): Promise<{ actor: Actor; id: string; secret: string } | string>
   /** Ends the sessions that a person has by an identity provider. */
   endOfIssuer(issuer: string, whose: { subject?: string | undefined; session?: string | undefined }): Promise<void>
 }

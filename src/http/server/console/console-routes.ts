@@ -6,6 +6,7 @@ import { sendPage } from '../replies/send-page.ts'
 import type { Router } from '../router.ts'
 import { ConsoleFiles } from './console-files.ts'
 import { sessionPages } from './console-session-pages.ts'
+import { devicePages } from './device-pages.ts'
 import { issuerPages } from './issuer-pages.ts'
 
 /** The first words of the console's paths. Each may be followed by up to `DEPTH` more. */
@@ -57,7 +58,8 @@ export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, cons
   }
   endpoints.add('GET', '/console/assets/{file}', { open: true, page: asset })
   for (const { method, endpoint } of sessionPages(front, console)) endpoints.add(method, '/console/session', endpoint)
-  for (const { method, path, endpoint } of issuerPages(front, console)) endpoints.add(method, path, endpoint)
+  const pages = [...issuerPages(front, console), ...devicePages(front, console)]
+  for (const { method, path, endpoint } of pages) endpoints.add(method, path, endpoint)
 }
 
 function pathOf(depth: number): string {

@@ -1,0 +1,68 @@
+import { forbidden } from '../errors.ts'
+import type { Key } from '../keys/key.ts'
+import { makeKey } from '../keys/make-key.ts'
+import * as keys from '../keys/store.ts'
+import { type Actor, workingIn } from '../operation/actor.ts'
+import type { Parts } from '../operation/parts.ts'
+import { actorOfPerson } from '../people/person.ts'
+import { recognisePerson, type Unwelcome } from '../people/recognise-person.ts'
+import * as projects from '../projects/store.ts'
+import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
+import type { Database } from '../storage/database.ts'
+
+/** A command line asks its person to sign in again after this time. */
+const KEY_LIFETIME_MS = 90 * 24 * 3_600_000
+
+export type DeviceFrom = { request_id: string; address: string; name: string; project: string | undefined }
+
+type DeviceParts = Pick<Parts, 'audit' | 'config' | 'log' | 'newId' | 'now' | 'storage'>
+
+/**
+ * Makes a personal key for a device whose person has signed in elsewhere. The key that the same device had before ends.
+ * Says why not, if the person may do nothing here.
+ */
+export async function signInDevice(
+  parts: DeviceParts,
+  { identity }: Vouched,
+  { settings }: OidcIssuer,
+  { request_id, address, name, project }: DeviceFrom,
+): Promise<{ actor: Actor; id: string; secret: string } | Unwelcome> {
+  const { storage, audit, config, newId } = parts
+  return storage.transaction(async (db) => {
+    const now = parts.now()
+    const known = await recognisePerson(db, identity, settings, { ...parts, now })
+    if (typeof known === 'string') return known
+    const { person, roles } = known
+    const actor = await inProject(db, actorOfPerson(roles) as Actor, project)
+    const owner: Pick<Key, 'project_id' | 'person_id' | 'role_id'> = {
+      project_id: actor.reach === 'service' && !actor.names_project ? null : actor.scope.project_id,
+      person_id: person.id,
+      role_id: actor.id,
+    }
+    for (const earlier of await keys.listMadeWith(db, actor.id)) {
+      if (earlier.name === name) await keys.update(db, earlier.id, { revoked_at: now })
+    }
+    const wanted = { name, agent_id: null, permissions: [...actor.permissions], expires_at: now + KEY_LIFETIME_MS }
+    const { id, secret } = await makeKey(wanted, () => owner, { db, actor, config, newId, now: parts.now })
+    await audit.record(db, {
+      actor,
+      action: 'signInDevice',
+      project_id: actor.scope.project_id,
+      agent_id: null,
+      target: id,
+      request_id,
+      address,
+      fields: project === undefined ? ['name'] : ['name', 'project'],
+      outcome: 'success',
+    })
+    return { actor, id, secret }
+  })
+}
+
+async function inProject(db: Database, actor: Actor, ref: string | undefined): Promise<Actor> {
+  if (ref === undefined) return actor
+  const project = await projects.find(db, ref)
+  const role = project && actor.roles?.get(project.id)
+  if (!project || (actor.roles && !role)) throw forbidden('You have no role in this project')
+  return workingIn(actor, project.id, role)
+}

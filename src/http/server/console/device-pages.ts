@@ -1,0 +1,131 @@
+import type { ServerResponse } from 'node:http'
+import { z } from 'zod'
+import { ApiError, invalid, unavailable } from '../../../errors.ts'
+import { parseIfJson } from '../../../lib/json.ts'
+import { ONE_LINE } from '../../../lib/text/text.ts'
+import { addressBucket } from '../../../security/ip-list.ts'
+import { IssuerRefusal, IssuerUnavailable, type OidcIssuer } from '../../../security/oidc/oidc-issuer.ts'
+import { readBody } from '../../input/body.ts'
+import { readBytes } from '../../input/read-bytes.ts'
+import { validate } from '../../input/validate.ts'
+import type { SignedIn } from '../../pipeline/edge.ts'
+import type { Arrived } from '../../pipeline/request.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { Front } from '../front.ts'
+import { send } from '../replies/send.ts'
+import { checkBodyHeaders } from '../transport.ts'
+
+const PURPOSE = 'console.device'
+
+const Begin = z.strictObject({ issuer: z.string().max(32).optional() })
+const Finish = z.strictObject({
+  device: z.string().max(10_000),
+  name: z.string().min(1).max(200).regex(ONE_LINE),
+  project: z.string().max(100).optional(),
+})
+const Device = z.object({ issuer: z.string(), device_code: z.string() })
+
+/** Signing in a command line: its person signs in with a browser, anywhere, and it gets a key of theirs. */
+export function devicePages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
+  const pages = new DevicePages(front, console)
+  return [
+    { method: 'POST', path: '/console/devices', endpoint: { open: true, page: (...given) => pages.begin(...given) } },
+    {
+      method: 'POST',
+      path: '/console/devices/key',
+      endpoint: { open: true, page: (...given) => pages.finish(...given) },
+    },
+  ]
+}
+
+class DevicePages {
+  readonly #front: Front
+  readonly #console: SignedIn
+
+  constructor(front: Front, console: SignedIn) {
+    this.#front = front
+    this.#console = console
+  }
+
+  async begin(arrived: Arrived, response: ServerResponse): Promise<void> {
+    const { keyring } = this.#front.edge.parts
+    const { issuer: name } = await this.#read(arrived, Begin)
+    const issuer = this.#choose(name)
+    const begun = await this.#asked(arrived, issuer, () => issuer.beginDevice())
+    if (!begun) throw invalid({ field: 'issuer', error: 'this identity provider does not sign in devices: use a key' })
+    const { device_code, ...shown } = begun
+    const device = keyring.encrypt(JSON.stringify({ issuer: issuer.settings.name, device_code }), PURPOSE)
+    this.#reply(arrived, response, 200, { device, issuer: issuer.settings.name, ...shown })
+  }
+
+  /** 202 while nobody has signed in; 201 with the key, once. */
+  async finish(arrived: Arrived, response: ServerResponse): Promise<void> {
+    arrived.trace.action = 'signInDevice'
+    const { device, name, project } = await this.#read(arrived, Finish)
+    const { issuer, device_code } = this.#open(device)
+    const vouched = await this.#asked(arrived, issuer, () => issuer.finishDevice(device_code))
+    if (typeof vouched === 'string') return this.#reply(arrived, response, 202, { status: vouched })
+    const { request_id, address } = arrived
+    const made = await this.#console.sessions.signInDevice(vouched, issuer, { request_id, address, name, project })
+    if (typeof made === 'string') throw new ApiError('forbidden', WHY_NOT[made] ?? 'You may not sign in here')
+    arrived.trace.actor = made.actor
+    this.#reply(arrived, response, 201, { id: made.id, secret: made.secret })
+  }
+
+  async #read<Shape extends z.ZodType>(arrived: Arrived, body: Shape): Promise<z.output<Shape>> {
+    this.#console.door.checkSecrecy(arrived)
+    checkBodyHeaders(arrived)
+    const bytes = await readBytes(arrived.message, this.#front.edge.parts.config.limits.body)
+    return validate(body, readBody({ body }, bytes))
+  }
+
+  #choose(name: string | undefined): OidcIssuer {
+    const all = this.#console.sessions.issuers()
+    if (all.length === 0) throw new ApiError('not_found', 'This service has no identity provider: use a key')
+    const names = all.map((one) => one.name).join(', ')
+    const wanted = name ?? (all.length === 1 ? all[0]?.name : undefined)
+    const issuer = this.#console.sessions.findIssuer(wanted ?? '')
+    if (!issuer) throw invalid({ field: 'issuer', error: `must be one of ${names}` })
+    return issuer
+  }
+
+  #open(sealed: string): { issuer: OidcIssuer; device_code: string } {
+    try {
+      const text = this.#front.edge.parts.keyring.decrypt(sealed, PURPOSE)
+      const { issuer: name, device_code } = Device.parse(parseIfJson(text))
+      const issuer = this.#console.sessions.findIssuer(name)
+      if (issuer) return { issuer, device_code }
+    } catch {
+      // It was not sealed here.
+    }
+    throw invalid({ field: 'device', error: 'is not what this service gave: begin again' })
+  }
+
+  async #asked<T>({ request_id, address }: Arrived, { settings }: OidcIssuer, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof IssuerRefusal || error instanceof IssuerUnavailable)) throw error
+      const { log } = this.#front.edge.parts
+      log.warn({ request_id, issuer: settings.name, reason: error.message }, 'a device could not sign in')
+      if (error instanceof IssuerUnavailable) throw unavailable('The identity provider does not answer', 5_000)
+      await this.#front.steps.countFailure(addressBucket(address))
+      const isDeclined = error.code === 'access_denied'
+      throw new ApiError(
+        'unauthorized',
+        isDeclined ? 'The sign-in was declined' : 'The sign-in has expired: begin again',
+      )
+    }
+  }
+
+  #reply(arrived: Arrived, response: ServerResponse, status: number, data: unknown): void {
+    this.#front.requests.count(arrived, status)
+    const headers = { 'Cache-Control': 'no-store' }
+    send(response, arrived.headers, { status, headers, body: JSON.stringify({ success: true, data }) })
+  }
+}
+
+const WHY_NOT: Record<string, string> = {
+  no_role: 'You have no role here yet: ask an administrator for one',
+  other_domain: 'Addresses of your domain may not sign in here',
+}
