@@ -18,6 +18,7 @@ import * as memory from './memory/upkeep-store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
 import * as invitations from './people/invitations/invitation-store.ts'
+import { endStaleRoles } from './people/roles.ts'
 import * as people from './people/store.ts'
 import { Ticker } from './schedules/ticker.ts'
 import { announce } from './storage/database.ts'
@@ -120,6 +121,15 @@ async function endLeasesOf(
   for (const [kind, count] of Object.entries(ended)) telemetry.takeovers.add(count, kind)
 }
 
+/** A group gives its role for so long after the provider was last asked about the person. */
+function staleRoles({ config, storage, now }: Parts): Sweepable[] {
+  return config.console.oidc.map(({ name, keepRoles }) => ({
+    name: `roles by ${name}`,
+    keep_ms: keepRoles,
+    remove: (_db, before) => storage.transaction((db) => endStaleRoles(db, `group:${name}`, before, now())),
+  }))
+}
+
 function jobHandlers(parts: Parts): Record<string, JobHandler> {
   const { retention } = parts.config
   const old: Sweepable[] = [
@@ -136,6 +146,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
     { name: 'sessions of the console', keep_ms: 0, remove: consoleSessions.removeExpired },
+    ...staleRoles(parts),
     { name: 'invitations', keep_ms: STRANGERS_KEPT_MS, remove: invitations.removeEnded },
     { name: 'people who never had a role', keep_ms: STRANGERS_KEPT_MS, remove: people.removeStrangers },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },

@@ -1,5 +1,6 @@
 import type { Parts } from '../operation/parts.ts'
 import { refreshPerson } from '../people/recognise-person.ts'
+import type { Keyring } from '../security/keyring.ts'
 import {
   IssuerRefusal,
   type IssuerTokens,
@@ -24,6 +25,20 @@ export const TOKENS_PURPOSE = 'console.issuer_tokens'
 
 type ConfirmParts = Pick<Parts, 'config' | 'keyring' | 'log' | 'newId' | 'now' | 'storage'> & { issuers: Issuers }
 
+export function openTokens(sealed: string, keyring: Keyring): IssuerTokens {
+  return JSON.parse(keyring.decrypt(sealed, TOKENS_PURPOSE)) as IssuerTokens
+}
+
+/** Whether the session waits for the word of a provider that can be asked: it has not ended, and does not count now. */
+export function isUnconfirmed(
+  { confirm_before, issuer_tokens }: ConsoleSession,
+  keyring: Keyring,
+  now: number,
+): boolean {
+  if (confirm_before === null || confirm_before > now || issuer_tokens === null) return false
+  return openTokens(issuer_tokens, keyring).refresh_token !== undefined
+}
+
 export function isToConfirm({ confirm_before, confirming_until }: ConsoleSession, now: number): boolean {
   return confirm_before !== null && confirm_before - CONFIRM_EARLY_MS <= now && confirming_until <= now
 }
@@ -38,7 +53,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
   const issuer = issuers.find(session.issuer ?? '')
   if (person_id === null || issuer_subject === null || issuer_tokens === null) return
   if (!issuer) return end(id, parts)
-  const tokens = JSON.parse(keyring.decrypt(issuer_tokens, TOKENS_PURPOSE)) as IssuerTokens
+  const tokens = openTokens(issuer_tokens, keyring)
   // Without such a token nothing can be asked: the session ends in time, and the browser goes to the provider again.
   if (tokens.refresh_token === undefined) return
   // A refresh token counts once at many providers, so one node asks.

@@ -1,3 +1,4 @@
+import { unavailable } from '../errors.ts'
 import * as factors from '../keys/factors/factor-store.ts'
 import { actorOf, type Key } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
@@ -8,9 +9,9 @@ import { listRoles } from '../people/roles.ts'
 import * as people from '../people/store.ts'
 import * as projects from '../projects/store.ts'
 import { sha256 } from '../security/digest.ts'
-import type { IssuerTokens, OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
+import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
 import { covers } from '../security/permissions.ts'
-import { CONFIRM_EARLY_MS, confirmSession, isToConfirm, TOKENS_PURPOSE } from './confirm-session.ts'
+import { CONFIRM_EARLY_MS, confirmSession, isToConfirm, isUnconfirmed, openTokens } from './confirm-session.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { Issuers } from './issuers.ts'
 import { type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
@@ -126,7 +127,7 @@ export class OpenConsole {
     const issuer = issuers.find(session?.issuer ?? '')
     if (!issuer || !session || session.issuer_tokens === null) return undefined
     try {
-      const tokens = JSON.parse(keyring.decrypt(session.issuer_tokens, TOKENS_PURPOSE)) as IssuerTokens
+      const tokens = openTokens(session.issuer_tokens, keyring)
       await issuer.revoke(tokens)
       return await issuer.signOutUrl(tokens, back)
     } catch (err) {
@@ -184,17 +185,23 @@ export class OpenConsole {
 
   /** The session of a secret. What its identity provider has to confirm by now is asked for first. */
   async #findConfirmed(hash: string): Promise<KnownSession | undefined> {
-    const { memo, now, log } = this.#parts
+    const { memo, now, log, keyring } = this.#parts
     const find = () => memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
     const found = await find()
-    if (!found || !isToConfirm(found.session, now())) return found
-    const confirming = confirmSession(found.session, this.#parts)
-    if ((found.session.confirm_before ?? 0) > now()) {
-      confirming.catch((err) => log.warn({ err }, 'a session could not be confirmed'))
-      return found
+    if (!found || found.session.confirm_before === null) return found
+    const isLate = found.session.confirm_before <= now()
+    if (isToConfirm(found.session, now())) {
+      const confirming = confirmSession(found.session, this.#parts)
+      if (isLate) await confirming
+      else confirming.catch((err) => log.warn({ err }, 'a session could not be confirmed'))
     }
-    await confirming
-    return find()
+    if (!isLate) return found
+    const present = await find()
+    // The session goes on when the provider answers again, so the browser must keep its cookie.
+    if (present && isUnconfirmed(present.session, keyring, now())) {
+      throw unavailable('Your identity provider does not answer, and has to confirm that you are signed in', 5_000)
+    }
+    return present
   }
 
   /** What the console offers to choose from. */

@@ -68,6 +68,20 @@ export async function listRoles(db: Database, person_ids: readonly string[]): Pr
   return readable(db, rows, fromRow)
 }
 
+/** Roles from this source of people who were not seen since `before`. */
+export async function listStaleRoles(db: Database, source: string, before: number): Promise<Key[]> {
+  const rows = await db
+    .selectFrom('keys')
+    .innerJoin('persons', 'persons.id', 'keys.person_id')
+    .selectAll('keys')
+    .where('keys.role_source', '=', source)
+    .where('keys.revoked_at', 'is', null)
+    .where('persons.last_seen_at', '<', before)
+    .limit(100)
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
 /** The keys that a person has made with a role and that still count. */
 export async function listMadeWith(db: Database, role_id: string): Promise<Key[]> {
   const rows = await db

@@ -70,6 +70,13 @@ export async function endRole(db: Database, { id, person_id }: Role, now: number
   await narrowKeys(db, id, [], now)
 }
 
+/** Ends the roles of groups whose people the provider could not be asked about since `before`. Returns how many. */
+export async function endStaleRoles(db: Database, source: string, before: number, now: number): Promise<number> {
+  const stale = (await keys.listStaleRoles(db, source, before)) as Role[]
+  for (const role of stale) await endRole(db, role, now)
+  return stale.length
+}
+
 /** Somebody must be able to manage the service. The host always can, but not everybody who runs the service has it. */
 export async function requireOtherAdministrator(db: Database, role: Key, now: number): Promise<void> {
   const isAdministrator = role.project_id === null && covers(role.permissions, 'manage')

@@ -1,31 +1,51 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PersonTab } from '../support/console/person-tab.ts'
-import { type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
+import { type Account, type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
+import { until } from '../support/running/until.ts'
 import { ENGINES, inProject, type Service, startService } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+const ROLES = [
+  { group: 'ops', project: '*', role: 'admin' },
+  { group: 'shop-devs', project: 'shop', role: 'developer' },
+  { group: 'readers', project: 'shop', role: 'viewer' },
+  { group: 'readers', project: 'default', role: 'viewer' },
+]
 
 for (const engine of ENGINES) {
   describe(`people on ${engine}`, () => {
     let issuer: OidcIssuer
     let service: Service
-    const newTab = () => new PersonTab(() => service)
+    let shop: Service
+    let made = 0
+
+    /** Somebody with an account at the provider. */
+    const newAccount = (account: Account = {}) => {
+      const subject = `u-${++made}`
+      const email = `${subject}@example.com`
+      issuer.accounts.set(subject, { name: `Person ${made}`, email, email_verified: true, ...account })
+      return { subject, email }
+    }
+    /** A browser in which a person with these groups is signed in. */
+    const signedIn = async (groups: string[], account: Account = {}) => {
+      const { subject, email } = newAccount({ groups, ...account })
+      const tab = new PersonTab(() => service)
+      assert.equal(await tab.signInAs(issuer, subject), '/')
+      const { person } = await tab.session()
+      return { tab, subject, email, id: person.id as string }
+    }
 
     before(async () => {
       issuer = await startOidcIssuer()
-      const oidc = [
-        issuer.entry({
-          label: 'Corporate login',
-          roles: [
-            { group: 'ops', project: '*', role: 'admin' },
-            { group: 'shop-devs', project: 'shop', role: 'developer' },
-            { group: 'readers', project: 'shop', role: 'viewer' },
-            { group: 'readers', project: 'default', role: 'viewer' },
-          ],
-        }),
-      ]
+      const oidc = [issuer.entry({ label: 'Corporate login', roles: ROLES })]
       service = await startService(engine, { MOORAGE_CONSOLE__OIDC: JSON.stringify(oidc) })
       issuer.serve(service.url)
       await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
+      shop = inProject(service, 'shop')
+      await createAgent(shop, 'seller')
     })
     after(async () => {
       await service.stop()
@@ -33,10 +53,10 @@ for (const engine of ENGINES) {
     })
 
     test('a person signs in with the identity provider, and has the role of their group', async () => {
-      issuer.accounts.set('u-1', { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['shop-devs'] })
-      const tab = newTab()
+      issuer.accounts.set('ada', { name: 'Ada', email: 'Ada@Example.com', email_verified: true, groups: ['shop-devs'] })
+      const tab = new PersonTab(() => service)
       assert.deepEqual((await tab.session()).issuers, [{ name: 'corp', label: 'Corporate login' }])
-      assert.equal(await tab.signInAs(issuer, 'u-1', { to: '/agents?x=1' }), '/agents?x=1')
+      assert.equal(await tab.signInAs(issuer, 'ada', { to: '/agents?x=1' }), '/agents?x=1')
       const session = await tab.session()
       assert.partialDeepStrictEqual(session, {
         signed_in: true,
@@ -45,15 +65,205 @@ for (const engine of ENGINES) {
         permissions: ['read', 'write'],
         reach: 'project',
       })
-      const shop = inProject(service, 'shop')
-      const { body } = await shop.call('GET', '/v1/people')
-      assert.equal(body.pagination.total, 1)
-      assert.partialDeepStrictEqual(body.data[0], {
+      assert.deepEqual(session.projects, [{ id: session.project_id, name: 'shop' }])
+      assert.ok(session.features.includes('createPersonalKey') && !session.features.includes('createKey'))
+      assert.equal((await tab.ask('GET', '/v1/agents')).body.data[0].name, 'seller')
+      assert.equal((await tab.ask('POST', '/v1/agents', { body: { name: 'second' } })).status, 201)
+      assert.equal((await tab.ask('GET', '/v1/keys')).status, 403)
+
+      const { body } = await shop.call('GET', '/v1/people?email=ada@example.com')
+      const [person] = body.data
+      assert.partialDeepStrictEqual(person, {
         id: session.person.id,
         name: 'Ada',
-        identities: [{ issuer: issuer.url, subject: 'u-1' }],
-        roles: [{ role: 'developer', source: 'group:corp' }],
+        email: 'ada@example.com',
+        email_verified: true,
+        identities: [{ issuer: issuer.url, subject: 'ada' }],
+        roles: [{ role: 'developer', project_id: session.project_id, source: 'group:corp' }],
       })
+      assert.deepEqual((await service.call('GET', `/v1/people/${person.id}`)).body.data, person)
+      const audit = await shop.call('GET', `/v1/audit-log?action=createAgent&actor=${person.id}`)
+      assert.partialDeepStrictEqual(audit.body.data[0], { actor_kind: 'person', actor_name: 'Ada', key_id: null })
+    })
+
+    test('a role is for one project: in another the person has another, or none', async () => {
+      const { tab } = await signedIn(['readers'])
+      const inShop = { headers: { 'Moorage-Project': 'shop' } }
+      assert.equal((await tab.session()).project_id, 'prj_default')
+      assert.equal((await tab.session('shop')).person.role, 'viewer')
+      assert.equal((await tab.ask('GET', '/v1/agents', inShop)).body.data.at(-1).name, 'seller')
+      assert.equal((await tab.ask('GET', '/v1/agents')).body.data.at(-1).name, 'hello')
+      const { tab: other } = await signedIn(['shop-devs'])
+      const refused = await other.ask('GET', '/v1/agents', { headers: { 'Moorage-Project': 'default' } })
+      assert.deepEqual([refused.status, refused.body.error.message], [403, 'You have no role in this project'])
+      const unknown = await other.ask('GET', '/v1/agents', { headers: { 'Moorage-Project': 'no-such' } })
+      assert.deepEqual(unknown.body.error, refused.body.error)
+    })
+
+    test('who has no role is told so, and an administrator can give one', async () => {
+      const { subject, email } = newAccount()
+      const tab = new PersonTab(() => service)
+      assert.equal(await tab.signInAs(issuer, subject), '/#sign-in-failed=no_role')
+      assert.equal(tab.cookie, '')
+      const [person] = (await service.call('GET', `/v1/people?email=${email}`)).body.data
+      assert.deepEqual(person.roles, [])
+      const given = await shop.call('PUT', `/v1/people/${person.id}/role`, { body: { role: 'caller' } })
+      assert.partialDeepStrictEqual(given.body.data.roles, [{ role: 'caller', source: 'granted' }])
+      assert.equal(await tab.signInAs(issuer, subject), '/')
+      assert.deepEqual((await tab.session()).permissions, ['invoke'])
+      const taken = await shop.call('PUT', `/v1/people/${person.id}/role`, { body: { role: null } })
+      assert.deepEqual(taken.body.data.roles, [])
+      assert.equal(await tab.isIn(), false)
+    })
+
+    test('a group that is taken away ends the right within ten minutes, with streams and personal keys', async () => {
+      const { tab, subject } = await signedIn(['shop-devs'])
+      const made = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'developer' } })
+      assert.equal(made.status, 201, made.text)
+      const key = made.body.data.secret
+      await createAgent(shop, `slow-${subject}`, {
+        model: 'builtin/script',
+        script: { rules: [{ reply: 'late', delay_ms: 60_000 }] },
+      })
+      const streams = [{ Authorization: `Bearer ${key}` }, { ...tab.headers, Cookie: tab.cookie }].map((who) =>
+        fetch(`${service.url}/v1/agents/slow-${subject}/invoke`, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...who },
+          body: JSON.stringify({ message: 'wait' }),
+        }),
+      )
+      for (const stream of streams) assert.equal((await stream).status, 200)
+      issuer.accounts.set(subject, { ...issuer.accounts.get(subject), groups: [] })
+      service.advance(11 * MINUTE)
+      assert.equal((await tab.ask('GET', '/v1/agents')).status, 401)
+      assert.equal((await service.call('GET', '/v1/agents', { key })).status, 401)
+      for (const stream of streams) await assert.rejects((await stream).text())
+    })
+
+    test('a provider that cannot be asked about somebody for a week has given them nothing for longer', async () => {
+      const { tab } = await signedIn(['shop-devs'])
+      const made = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'viewer' } })
+      const whether = async () => (await service.call('GET', '/v1/agents', { key: made.body.data.secret })).status
+      await tab.ask('DELETE', '/console/session')
+      service.advance(6 * DAY)
+      service.app.jobs.wake()
+      assert.equal(await whether(), 200)
+      service.advance(2 * DAY)
+      service.app.jobs.wake()
+      await until('the role has ended, and the key with it', async () => (await whether()) === 401)
+    })
+
+    test('a group that is added counts with the next refresh', async () => {
+      const { tab, subject } = await signedIn(['readers'])
+      issuer.accounts.set(subject, { ...issuer.accounts.get(subject), groups: ['readers', 'shop-devs'] })
+      service.advance(11 * MINUTE)
+      assert.deepEqual((await tab.session('shop')).permissions, ['read', 'write'])
+      assert.deepEqual((await tab.session('default')).permissions, ['read'])
+    })
+
+    test('while the provider is down its people go on for ten minutes; keys and links always work', async () => {
+      const { tab } = await signedIn(['shop-devs'])
+      issuer.isDown = true
+      service.advance(9 * MINUTE)
+      assert.equal((await tab.ask('GET', '/v1/agents')).status, 200)
+      service.advance(2 * MINUTE)
+      const waits = await tab.ask('GET', '/v1/agents')
+      assert.deepEqual([waits.status, waits.body.error.code], [503, 'unavailable'])
+      const begun = await new PersonTab(() => service).ask('POST', '/console/sign-in/corp', { body: {} })
+      assert.ok(begun.status === 200 || begun.status === 503, begun.text)
+      const withKey = new PersonTab(() => service)
+      await withKey.signIn(service.admin)
+      assert.equal(await withKey.isIn(), true)
+      issuer.isDown = false
+      service.advance(MINUTE)
+      assert.equal((await tab.ask('GET', '/v1/agents')).status, 200)
+    })
+
+    test('a personal key has at most the rights of the role, is narrowed with it, and ends with it', async () => {
+      const { tab, id } = await signedIn([], {}).catch(async () => {
+        const { subject, email } = newAccount()
+        const one = new PersonTab(() => service)
+        await one.signInAs(issuer, subject)
+        const [person] = (await service.call('GET', `/v1/people?email=${email}`)).body.data
+        await shop.call('PUT', `/v1/people/${person.id}/role`, { body: { role: 'developer' } })
+        await one.signInAs(issuer, subject)
+        return { tab: one, id: person.id as string, subject, email }
+      })
+      const create = (body: object) => tab.ask('POST', '/v1/personal-keys', { body: { name: 'mine', ...body } })
+      assert.equal((await create({ role: 'admin' })).status, 403)
+      const { body } = await create({ permissions: ['read', 'write'] })
+      const { secret: key, id: key_id, person_id, person_name } = body.data
+      assert.deepEqual([person_id, person_name], [id, (await tab.session()).person.name])
+      assert.deepEqual(
+        (await tab.ask('GET', '/v1/personal-keys')).body.data.map((one: { id: string }) => one.id),
+        [key_id],
+      )
+      assert.equal((await shop.call('GET', `/v1/keys?person_id=${id}`)).body.pagination.total, 1)
+      assert.equal((await shop.call('POST', `/v1/keys/${key_id}/rotate`)).status, 403)
+      await service.call('POST', '/v1/agents', {
+        key,
+        body: { name: `by-${engine}-${key_id.slice(-5).toLowerCase()}` },
+      })
+      const audit = await shop.call('GET', `/v1/audit-log?action=createAgent&actor=${id}`)
+      assert.partialDeepStrictEqual(audit.body.data[0], { actor_kind: 'person', actor: id, key_id })
+
+      await shop.call('PUT', `/v1/people/${id}/role`, { body: { role: 'viewer' } })
+      assert.deepEqual((await service.call('GET', '/v1/keys/self', { key })).body.data.permissions, ['read'])
+      await shop.call('PUT', `/v1/people/${id}/role`, { body: { role: null } })
+      assert.equal((await service.call('GET', '/v1/keys/self', { key })).status, 401)
+    })
+
+    test('a key cannot make personal keys, and a person cannot revoke those of another', async () => {
+      const refused = await service.call('POST', '/v1/personal-keys', { body: { name: 'k', role: 'viewer' } })
+      assert.equal(refused.status, 403)
+      const [one, two] = [await signedIn(['shop-devs']), await signedIn(['shop-devs'])]
+      const made = await one.tab.ask('POST', '/v1/personal-keys', { body: { name: 'k', role: 'viewer' } })
+      const path = `/v1/personal-keys/${made.body.data.id}`
+      assert.equal((await two.tab.ask('DELETE', path)).status, 404)
+      assert.equal((await service.call('GET', '/v1/keys/self', { key: made.body.data.secret })).status, 200)
+      assert.equal((await one.tab.ask('DELETE', path)).status, 200)
+      assert.equal((await service.call('GET', '/v1/keys/self', { key: made.body.data.secret })).status, 401)
+    })
+
+    test('who administers a project gives roles in it, and sees nobody else', async () => {
+      const { tab, id } = await signedIn(['shop-devs'])
+      await shop.call('PUT', `/v1/people/${id}/role`, { body: { role: 'admin' } })
+      const { id: stranger } = await signedIn(['ops'])
+      const { id: colleague } = await signedIn(['shop-devs'])
+      const give = (whom: string, body: object) => tab.ask('PUT', `/v1/people/${whom}/role`, { body })
+      assert.equal((await give(stranger, { role: 'viewer' })).status, 404)
+      assert.equal((await tab.ask('GET', `/v1/people/${stranger}`)).status, 404)
+      assert.equal((await give(colleague, { role: 'viewer', all_projects: true })).status, 403)
+      assert.equal((await give(colleague, { role: 'viewer' })).body.data.roles[0].role, 'viewer')
+      assert.equal((await tab.ask('DELETE', `/v1/people/${colleague}`)).status, 403)
+      const listed = (await tab.ask('GET', '/v1/people?limit=100')).body.data.map((one: { id: string }) => one.id)
+      assert.ok(listed.includes(colleague) && !listed.includes(stranger))
+    })
+
+    test('a role that a group gives is taken away at the provider: 409', async () => {
+      const { id } = await signedIn(['shop-devs'])
+      assert.equal((await shop.call('PUT', `/v1/people/${id}/role`, { body: { role: null } })).status, 409)
+    })
+
+    test('people who administer the service reach every project; they are removed with all they have', async () => {
+      const { tab, id } = await signedIn(['ops'])
+      assert.partialDeepStrictEqual(await tab.session(), { reach: 'service', person: { role: 'admin' } })
+      const { body } = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'all', role: 'admin' } })
+      const key = body.data.secret
+      const headers = { 'Moorage-Project': 'shop' }
+      assert.equal((await service.call('GET', '/v1/agents/seller', { key, headers })).status, 200)
+      assert.equal((await service.call('DELETE', `/v1/people/${id}`)).status, 200)
+      assert.equal((await service.call('GET', '/v1/agents', { key })).status, 401)
+      assert.equal(await tab.isIn(), false)
+    })
+
+    test('sessions of people are listed by name and ended by those who manage', async () => {
+      const { tab, id } = await signedIn(['shop-devs'])
+      const { body } = await shop.call('GET', `/v1/console-sessions?person_id=${id}`)
+      assert.partialDeepStrictEqual(body.data, [{ key_id: null, person_id: id, issuer: 'corp' }])
+      assert.deepEqual((await tab.ask('GET', '/v1/console-sessions')).body.pagination.total, 1)
+      assert.equal((await shop.call('DELETE', `/v1/console-sessions/${body.data[0].id}`)).status, 200)
+      assert.equal(await tab.isIn(), false)
     })
   })
 }

@@ -10,7 +10,7 @@ const MAX_AGE = '5m'
 const Claims = z.object({
   sub: z.string().optional(),
   sid: z.string().optional(),
-  nonce: z.undefined().optional(),
+  nonce: z.never().optional(),
   events: z.looseObject({ [EVENT]: z.looseObject({}) }),
 })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DURATION_PATTERN, parseDuration } from '../../lib/duration.ts'
 import { SecretText, WebAddress } from '../security-settings.ts'
 
 /** Stands for all projects where a project is named. */
@@ -37,6 +38,14 @@ export const OidcSettings = z.strictObject({
     .array(GroupRole)
     .default([])
     .describe('Which group has which role in which project; the first that matches counts'),
+  keepRoles: z
+    .string()
+    .regex(DURATION_PATTERN, 'must be a duration such as 7d')
+    .default('7d')
+    .transform(parseDuration)
+    .describe(
+      'How long a group gives its role when nobody of theirs is signed in, so that the provider cannot be asked',
+    ),
   emailDomains: z
     .array(z.string().regex(/^[a-z0-9.-]+$/, 'must be a domain in lower case'))
     .default([])

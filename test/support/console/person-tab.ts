@@ -26,17 +26,55 @@ export class PersonTab extends ConsoleTab {
 
   /** Signs in at the provider. Returns the address to which it sends the browser back. */
   async goTo(url: string): Promise<string> {
+    const { at, text } = await this.#walk(url)
+    assert.equal(new URL(at).origin, new URL(this.#service().url).origin, text)
+    return at
+  }
+
+  /** Says yes on the page where the provider asks about a device. */
+  async approveDevice(page: string): Promise<void> {
+    const { at, text } = await this.#walk(page)
+    const shown = await this.#submit(at, text, {})
+    const done = await this.#submit(shown.at, shown.text, { confirm: 'yes' })
+    assert.match(done.text, /success/i)
+  }
+
+  /** Signs out at the provider itself. */
+  async signOutAt({ url }: OidcIssuer): Promise<void> {
+    const { at, text } = await this.#walk(`${url}/session/end`)
+    await this.#submit(at, text, { logout: 'yes' })
+  }
+
+  /** Sends the form of a page of the provider. */
+  async #submit(at: string, page: string, more: Record<string, string>): Promise<{ at: string; text: string }> {
+    const action = /action="([^"]+)"/.exec(page)?.[1]
+    assert.ok(action, page)
+    const hidden = [...page.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ])
+    return this.#walk(new URL(action, at).href, new URLSearchParams({ ...Object.fromEntries(hidden), ...more }))
+  }
+
+  /** Follows redirects until a page, or until the service. */
+  async #walk(url: string, form?: URLSearchParams): Promise<{ at: string; text: string }> {
     let at = url
+    let body = form
     for (let hop = 0; hop < 10; hop++) {
-      if (new URL(at).origin === new URL(this.#service().url).origin) return at
+      if (new URL(at).origin === new URL(this.#service().url).origin) return { at, text: '' }
       const cookie = [...this.#atIssuer].map(([name, value]) => `${name}=${value}`).join('; ')
-      const { response } = await fetchSoon(at, { redirect: 'manual', ...(cookie && { headers: { cookie } }) })
+      const { response, text } = await fetchSoon(at, {
+        redirect: 'manual',
+        ...(cookie && { headers: { cookie } }),
+        ...(body && { method: 'POST', body }),
+      })
+      body = undefined
       for (const set of response.headers.getSetCookie()) {
         const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
         this.#atIssuer.set(name, value)
       }
       const next = response.headers.get('location')
-      assert.ok(next, `${at} answered ${response.status}`)
+      if (!next) return { at, text }
       at = new URL(next, at).href
     }
     throw new Error(`no way back from ${url}`)

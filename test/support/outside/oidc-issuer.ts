@@ -39,6 +39,8 @@ export async function startOidcIssuer(options: { name?: string; refresh?: boolea
     issuer.asked.push(`${request.method} ${new URL(request.url ?? '', server.url).pathname}`)
     if (issuer.isDown) return void response.writeHead(503).end('down')
     if (issuer.twist && request.url === '/token') twistReply(response, issuer.twist)
+    // A command line need not wait as long as people do.
+    if (request.url === '/device/auth') twistReply(response, (body) => ({ ...body, interval: 1 }))
     listener(request, response)
   })
   const issuer: OidcIssuer = {
@@ -83,7 +85,7 @@ function configurationOf(
         ...(backchannel && { backchannel_logout_uri: `${base}/logout`, backchannel_logout_session_required: true }),
       },
     ],
-    claims: { openid: ['sub', 'sid'], profile: ['name', 'groups'], email: ['email', 'email_verified'] },
+    claims: { openid: ['sub', 'sid', 'amr'], profile: ['name', 'groups'], email: ['email', 'email_verified'] },
     conformIdTokenClaims: false,
     issueRefreshToken: () => refresh,
     rotateRefreshToken: true,
@@ -104,6 +106,8 @@ function configurationOf(
       deviceFlow: { enabled: true },
     },
     interactions: { url: (_ctx: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+    // Without this it would not call services on this machine.
+    fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) => fetch(url, options),
     cookies: { keys: ['a key of the provider'] },
     pkce: { required: () => true },
     // Otherwise it refuses to tell a service on this machine that somebody has signed out.
