@@ -243,7 +243,8 @@ export const ConfigSettings = z.strictObject({
     .optional()
     .describe('Name of a project that the first start makes beside `default`'),
   initPerson: z
-    .email()
+    .string()
+    .regex(/^[^\s@]+@[^\s@]+$/, 'must be an e-mail address')
     .optional()
     .describe('Address of the first administrator of the service, who signs in with an identity provider'),
   server: ServerSettings.prefault({}),

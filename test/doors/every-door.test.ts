@@ -225,12 +225,13 @@ describe('every operation', () => {
 
   test('has a section in docs/api.md, with a paragraph and a curl', () => {
     const api = readDoc('docs/api.md')
-    for (const { id, method, path, summary, permission, ownPermission } of operations) {
+    for (const { id, method, path, summary, permission, ownPermission, forPeople } of operations) {
       const section = api.split(/^##+ /m).find((text) => text.startsWith(`${summary}\n`)) ?? ''
       const [, route = '', paragraph = '', sample_ = ''] = section.split('\n\n')
       assert.ok(route.startsWith(`\`${method} ${path}\` · `), `${id}: ${route}`)
+      const everybody = forPeople ? 'every person who is signed in' : 'any valid key'
       const own = ownPermission ? `, or \`${ownPermission}\` for what the key itself started` : ''
-      assert.ok(route.endsWith(permission ? `permission \`${permission}\`${own}` : 'any valid key'), `${id}: ${route}`)
+      assert.ok(route.endsWith(permission ? `permission \`${permission}\`${own}` : everybody), `${id}: ${route}`)
       assert.match(paragraph, /^\S.{20,}/s, id)
       const pattern = path.replaceAll(/\{\w+\}/g, '[\\w$-]+').replaceAll('/', '\\/')
       assert.match(sample_, new RegExp(`^\`\`\`sh\n[\\s\\S]*curl .*\\$URL${pattern}(\\?|")`), id)

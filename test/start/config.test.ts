@@ -48,6 +48,8 @@ describe('configuration sources', () => {
         allowInsecure: false,
         sessionLifetime: 43_200_000,
         idleTimeout: 3_600_000,
+        oidc: [],
+        linkVerifiedEmails: false,
       },
       limits: {
         defaultTier: 'pro',

@@ -3,6 +3,7 @@ import type { OpenApi, PlacedOperation, ShownSchema } from './openapi-document.t
 /** Values that read well, by the name of the field. Other fields get a plain value of their type. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   agent_id: 'hello',
+  email: 'ada@example.com',
   name: 'support',
   message: 'Hello, who are you?',
   response: 'Hello, who are you?',
