@@ -7,8 +7,10 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { newShell } from '../support/clients/cli.ts'
 import { type Authenticator, authenticator, enrol } from '../support/clients/mfa.ts'
+import { PersonTab } from '../support/console/person-tab.ts'
 import { type Block, codeBlocks, commandsOf, openBash, ROOT, readDoc } from '../support/house/docs.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
 import { built } from '../support/service/built.ts'
 import { childEnv, startChild } from '../support/service/child.ts'
@@ -19,6 +21,8 @@ const STEP_MS = 30_000
 
 /** Variables that the documents use for ids of earlier replies, by what such ids start with. */
 const VARIABLES: Record<string, string> = {
+  PERSON_ID: 'prs',
+  INVITATION_ID: 'inv',
   DEPLOYMENT_ID: 'dep',
   MEMORY_ID: 'mem',
   REQUEST_ID: 'req',
@@ -52,7 +56,7 @@ const TIDE = 'http://127.0.0.1:8700'
 const RECEIVERS = /https:\/\/(hooks\.)?example\.com\/\w+/g
 
 /** Performs the shell samples of a document against a service, as a reader would, one after the other. */
-async function openReader(service: Service, receiver: LocalServer): Promise<Reader> {
+async function openReader(service: Service, receiver: LocalServer, COOKIE: string): Promise<Reader> {
   const folder = mkdtempSync(join(tmpdir(), 'moorage-docs-'))
   const { url, admin: key, data } = service
   const bash = openBash(folder, {
@@ -62,6 +66,7 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
     MOORAGE_URL: url,
     MOORAGE_API_KEY: key,
     MOORAGE_DATA: data,
+    COOKIE,
     CRM_TOKEN: 'a-token-of-the-reader',
     DESK_TOKEN: 'another',
   })
@@ -168,22 +173,41 @@ async function startTide(): Promise<Tide> {
   return { url, close: () => child.kill() }
 }
 
+/** Lets everybody in who has an account there. */
+function signingIn(issuer: OidcIssuer): Record<string, string> {
+  const roles = [{ group: 'all', project: '*', role: 'admin' }]
+  return { MOORAGE_CONSOLE__OIDC: JSON.stringify([issuer.entry({ roles })]) }
+}
+
+async function cookieOf(service: Service, issuer: OidcIssuer): Promise<string> {
+  issuer.serve(service.url)
+  issuer.accounts.set('reader', { name: 'Reader', email: 'reader@example.com', email_verified: true, groups: ['all'] })
+  const tab = new PersonTab(() => service)
+  assert.equal(await tab.signInAs(issuer, 'reader'), '/')
+  return tab.cookie
+}
+
 for (const doc of DOCS) {
   describe(`the samples of ${doc}`, () => {
     let service: Service
     let receiver: LocalServer
     let tide: Tide | undefined
+    let issuer: OidcIssuer | undefined
     let reader: Reader
     before(async () => {
       receiver = await startLocalServer((_request, response) => response.end())
       tide = readDoc(doc).includes(TIDE) ? await startTide() : undefined
-      service = await startService('sqlite', settingsOf(doc))
-      reader = await openReader(service, receiver)
+      // Some samples are for a person who is signed in.
+      const hasPerson = readDoc(doc).includes('$COOKIE')
+      issuer = hasPerson ? await startOidcIssuer() : undefined
+      service = await startService('sqlite', { ...settingsOf(doc), ...(issuer && signingIn(issuer)) })
+      reader = await openReader(service, receiver, issuer ? await cookieOf(service, issuer) : '')
     })
     after(async () => {
       reader.close()
       await service.stop()
       await receiver.close()
+      await issuer?.close()
       tide?.close()
     })
 
