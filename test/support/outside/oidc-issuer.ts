@@ -106,9 +106,6 @@ function configurationOf(
       deviceFlow: { enabled: true },
     },
     interactions: { url: (_ctx: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
-    // Without this it would not call services on this machine.
-    fetch: (url: string, { method, headers, body }: RequestInit) =>
-      fetch(url, { method, headers, body } as RequestInit),
     cookies: { keys: ['a key of the provider'] },
     pkce: { required: () => true },
     // Otherwise it refuses to tell a service on this machine that somebody has signed out.
