@@ -86,7 +86,7 @@ for (const engine of ENGINES) {
       withEmpty(engine, async (open) => {
         const { db, close } = await open()
         await db.updateTable('migrations').set({ name: 'first-schema' }).execute()
-        await sql`alter table agents drop column own_memory`.execute(db)
+        await sql`alter table agents drop column security`.execute(db)
         await close()
         for (const _ of [1, 2]) await assert.rejects(open(), { message: UNRELEASED })
       }))
