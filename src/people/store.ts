@@ -1,4 +1,4 @@
-import { conflict, notFound } from '../errors.ts'
+import { conflict } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { PersonIdentitiesTable } from '../storage/tables/security-tables.ts'
@@ -6,12 +6,6 @@ import type { Person } from './person.ts'
 
 export async function find(db: Database, id: string): Promise<Person | undefined> {
   return db.selectFrom('persons').selectAll().where('id', '=', id).executeTakeFirst()
-}
-
-export async function get(db: Database, id: string): Promise<Person> {
-  const person = await find(db, id)
-  if (!person) throw notFound('Person', id)
-  return person
 }
 
 export async function findByIdentity(db: Database, issuer: string, subject: string): Promise<Person | undefined> {
