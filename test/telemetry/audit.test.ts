@@ -62,6 +62,7 @@ onBothEngines('audit log', (service) => {
       assert.match(prev_hash, /^[0-9a-f]{64}$/)
       assert.deepEqual(rest, {
         actor_kind: 'key',
+        key_id: null,
         actor: await adminId(),
         actor_name: 'first admin key',
         action: 'createAgent',
@@ -195,6 +196,7 @@ onBothEngines('audit log', (service) => {
       } = await entryOf(service(), unknown.headers)
       assert.deepEqual(first, {
         actor_kind: null,
+        key_id: null,
         actor: null,
         actor_name: null,
         action: 'listAgents',
@@ -313,10 +315,11 @@ onBothEngines('audit log', (service) => {
       })
       let last = GENESIS
       for (const [index, entry] of chain.entries()) {
-        const { seq, prev_hash, id, created_at, actor_kind, actor, action, project_id, agent_id, target } = entry
+        const { seq, prev_hash, id, created_at, actor_kind, actor, key_id, action, project_id, agent_id, target } =
+          entry
         const { outcome, code, fields, times, request_id, address } = entry
         const time = Date.parse(String(created_at))
-        const who = [actor_kind, actor, action, project_id, agent_id, target, outcome, code]
+        const who = [actor_kind, actor, key_id, action, project_id, agent_id, target, outcome, code]
         const text = JSON.stringify([seq, prev_hash, id, time, ...who, fields, times, request_id, address])
         assert.equal(seq, index + 1)
         assert.equal(prev_hash, last)
