@@ -1,7 +1,7 @@
 import { render } from 'preact'
 import { watchLocation } from './lib/location.ts'
 import { watchProject } from './lib/projects/change-project.ts'
-import { loadSession } from './lib/session.ts'
+import { loadSession, watchFragment } from './lib/session.ts'
 import { restoreTheme } from './lib/theme.ts'
 import { matchRoute } from './routes.ts'
 import { App } from './shell/app.tsx'
@@ -12,6 +12,7 @@ for (const link of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]'))
 watchLocation((path) => matchRoute(path) !== undefined)
 watchProject()
 watchPaletteKey()
+watchFragment()
 restoreTheme()
 // Known before a dialog gives it away: css/base.css.
 // The width of the root does not say it: it counts the room as its own while there is nothing to scroll.

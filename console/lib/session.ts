@@ -33,16 +33,26 @@ export async function loadSession(): Promise<void> {
   }
 }
 
+/** A link that is opened where the console is open already changes only what stands behind the `#`. */
+export function watchFragment(): void {
+  window.addEventListener('hashchange', () => {
+    if (readFragment().isForUs) window.location.reload()
+  })
+}
+
+function readFragment() {
+  const given = new URLSearchParams(window.location.hash.slice(1))
+  const [link, invitation, failure] = ['link', 'invitation', 'sign-in-failed'].map(
+    (name) => given.get(name) ?? undefined,
+  )
+  return { link, invitation, failure, isForUs: (link ?? invitation ?? failure) !== undefined }
+}
+
 /** What the address says behind the `#`. Tokens must not stay in the address bar or in the browser's history. */
 function takeFragment() {
-  const { hash, pathname, search } = window.location
-  const given = new URLSearchParams(hash.slice(1))
-  const taken = {
-    link: given.get('link'),
-    invitation: given.get('invitation'),
-    failure: given.get('sign-in-failed') ?? undefined,
-  }
-  if (taken.link || taken.invitation || taken.failure) window.history.replaceState(null, '', pathname + search)
+  const taken = readFragment()
+  const { pathname, search } = window.location
+  if (taken.isForUs) window.history.replaceState(null, '', pathname + search)
   return taken
 }
 
