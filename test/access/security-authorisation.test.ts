@@ -7,6 +7,7 @@ import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
+const OUT_OF_REACH = { code: 'forbidden', message: 'This takes a key of all projects' }
 const OUT_OF_SCOPE = { code: 'forbidden', message: 'This key is limited to another agent' }
 
 onAnyEngine(
@@ -44,7 +45,7 @@ onAnyEngine(
             const path = pathOf(operation, { agent_id })
             const reply = await service().call(operation.method, path, { key, body: sampleBody(operation) })
             assert.equal(reply.status, 403, reply.text)
-            assert.deepEqual(reply.body.error, OUT_OF_SCOPE)
+            assert.deepEqual(reply.body.error, operation.reach === 'service' ? OUT_OF_REACH : OUT_OF_SCOPE)
           }
         })
       }

@@ -148,6 +148,9 @@ const OTHERS = [
   'listConsoleSessions',
   'listInvocable',
   'listSchedules',
+  'listPeople',
+  'listInvitations',
+  'listPersonalKeys',
 ]
 
 describe('lists', () => {

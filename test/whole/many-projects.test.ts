@@ -9,6 +9,8 @@ import { onBothEngines, type Service } from '../support/service/service.ts'
 const PROJECTS = 1_000
 const AGENTS_OF_EACH = 10
 const MOST_MS = 50
+/** No client waits for these, and a shared processor may take three times as long. Reading all agents at once took 427. */
+const MOST_OF_JOBS_MS = 150
 
 onBothEngines(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`, (service) => {
   let agent: string
@@ -59,7 +61,7 @@ onBothEngines(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`,
         return due.length + running.length === 0
       })
     })
-    assert.ok(ms < MOST_MS, `${ms} ms`)
+    assert.ok(ms < MOST_OF_JOBS_MS, `${ms} ms`)
   })
 })
 
