@@ -47,28 +47,9 @@ export const session = computed(() => (state.value.is === 'in' ? state.value.ses
 
 const features = computed(() => new Set(session.value?.features))
 
-/** What takes a key, or a role, of all projects. */
-const OF_ALL_PROJECTS = new Set<OperationId>([
-  'createProject',
-  'updateProject',
-  'deleteProject',
-  'moveAgent',
-  'deletePerson',
-])
-
-/** What concerns the whole service: only keys of all projects and of the default one may call it. */
-const OF_SERVICE = new Set<OperationId>(['getSystem', 'getAuditHead', 'getTelemetry', 'getMemoryStatus'])
-export const DEFAULT_PROJECT = 'prj_default'
-
 /** Whether the reader may call this operation. What they may not do is not shown. */
 export function may(operation: OperationId): boolean {
-  return features.value.has(operation) && isInReach(operation)
-}
-
-function isInReach(operation: OperationId): boolean {
-  if (session.value?.reach === 'service') return true
-  if (OF_SERVICE.has(operation)) return session.value?.project_id === DEFAULT_PROJECT
-  return !OF_ALL_PROJECTS.has(operation)
+  return features.value.has(operation)
 }
 
 /** Whether the reader may do other things in another project. */

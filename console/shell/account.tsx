@@ -4,6 +4,7 @@ import { chosenProject } from '../lib/projects/chosen-project.ts'
 import { signOut } from '../lib/session.ts'
 import { type Session, session } from '../lib/session-state.ts'
 import { Button } from '../ui/button.tsx'
+import { Id } from '../ui/copy.tsx'
 import { Facts } from '../ui/data/facts.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { nameOf } from './name-of.ts'
@@ -27,6 +28,7 @@ export function Account() {
             'E-mail': person?.email ?? undefined,
             Role: person ? roleText(now) : undefined,
             Key: key ? <code>{key.hint}</code> : undefined,
+            Id: <Id id={now.actor_id} />,
           }}
         />
         <details>

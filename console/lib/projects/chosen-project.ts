@@ -1,6 +1,8 @@
 import { computed } from '@preact/signals'
 import { here } from '../location.ts'
-import { DEFAULT_PROJECT, type NamedProject, session } from '../session-state.ts'
+import { type NamedProject, session } from '../session-state.ts'
+
+const DEFAULT_PROJECT = 'prj_default'
 
 /** The projects that the switcher offers. There are none for a key of one project, or if the service has only one. */
 export const projects = computed(() => {
@@ -15,6 +17,11 @@ export const chosenProject = computed(() => findProject(projects.value) ?? proje
 export const namedProject = computed(() =>
   chosenProject.value?.id === DEFAULT_PROJECT ? undefined : chosenProject.value?.name,
 )
+
+/** The id of the project that is open, also where there is no choice. */
+export function projectHere(): string {
+  return chosenProject.value?.id ?? session.value?.project_id ?? DEFAULT_PROJECT
+}
 
 /** The one of this name or id. */
 export function findProject(among: NamedProject[], named = here.value.query.get('project')): NamedProject | undefined {

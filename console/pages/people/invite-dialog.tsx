@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { projectHere } from '../../lib/projects/chosen-project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { Button } from '../../ui/button.tsx'
@@ -37,7 +38,7 @@ export function InviteDialog({ onClose, onCreated }: Props) {
           isRequired
           hasFocus
         />
-        <RoleField value={given} onChange={setGiven} error={create.error} />
+        <RoleField value={given} project_id={projectHere()} onChange={setGiven} error={create.error} />
         <Select label="The link works for" value={hours} choices={HOURS} onChange={setHours} />
         <Failure error={create.error} />
         <DialogActions>

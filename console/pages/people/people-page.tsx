@@ -94,11 +94,15 @@ const COLUMNS: Column<Person>[] = [
     title: 'Role',
     cell: ({ roles }) => {
       if (roles.length === 0) return <span class="soft">none yet</span>
-      return roles.map((role) => (
-        <div key={role.id}>
-          <RoleIn {...role} />
+      return (
+        <div class="lines">
+          {roles.map((role) => (
+            <div key={role.id}>
+              <RoleIn {...role} />
+            </div>
+          ))}
         </div>
-      ))
+      )
     },
   },
   {

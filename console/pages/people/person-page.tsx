@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Person } from '../../../sdk/client.ts'
 import { go } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
-import { service } from '../../lib/service.ts'
+import { service, serviceIn } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
@@ -133,7 +133,10 @@ function TakeRole({ person, role, onClose, onDone }: Taking) {
       isDanger
       onClose={onClose}
       work={async () => {
-        const changed = await service.people.setRole(person.id, { role: null, all_projects })
+        const changed = await serviceIn(role.project_id ?? undefined).people.setRole(person.id, {
+          role: null,
+          all_projects,
+        })
         toast(`${person.name} is not ${role.role} any more`)
         onDone(changed)
       }}

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import type { Person } from '../../../sdk/client.ts'
+import { projectHere } from '../../lib/projects/chosen-project.ts'
 import { useAction } from '../../lib/resource.ts'
-import { service } from '../../lib/service.ts'
+import { serviceIn } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
@@ -23,8 +24,10 @@ export function RoleDialog({ person, present, onClose, onSaved }: Props) {
     role: present?.role ?? 'viewer',
     all_projects: present?.project_id === null,
   })
+  // The reader may be in another project than the role.
+  const project_id = present?.project_id ?? projectHere()
   const save = useAction(async () => {
-    const saved = await service.people.setRole(person.id, given)
+    const saved = await serviceIn(project_id).people.setRole(person.id, given)
     onClose()
     toast(`${person.name} is ${given.role}${given.all_projects ? ` in ${placeText(null)}` : ''} now`)
     onSaved(saved)
@@ -32,7 +35,7 @@ export function RoleDialog({ person, present, onClose, onSaved }: Props) {
   return (
     <Dialog title={present ? `Change the role of ${person.name}` : `Give ${person.name} a role`} onClose={onClose}>
       <Form onSubmit={() => save.run()}>
-        <RoleField value={given} onChange={setGiven} error={save.error} />
+        <RoleField value={given} project_id={project_id} onChange={setGiven} error={save.error} />
         <p class="hint">
           It holds at once, over what groups give, and takes the place of a role that {person.name} has there. Keys that{' '}
           {person.name} has made keep no more than it allows.

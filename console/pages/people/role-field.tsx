@@ -11,16 +11,17 @@ export type GivenRole = { role: string; all_projects: boolean }
 
 type Props = {
   value: GivenRole
+  /** Where it holds, if not in all. */
+  project_id: string
   onChange(value: GivenRole): void
   error: MoorageError | undefined
 }
 
-/** Chooses a role, and whether it holds in this project or in all. Roles that may do more than the reader are not offered. */
-export function RoleField({ value, onChange, error }: Props) {
+/** Chooses a role, and whether it holds in one project or in all. Roles that may do more than the reader are not offered. */
+export function RoleField({ value, project_id, onChange, error }: Props) {
   const roles = useResource('self', (signal) => service.keys.self({ signal })).data?.roles ?? []
   const chosen = roles.find(({ name }) => name === value.role)
   const names = chosen ? roles.map(({ name }) => name) : [value.role, ...roles.map(({ name }) => name)]
-  const { reach, project_id = '' } = session.value ?? {}
   return (
     <>
       <Select
@@ -31,7 +32,7 @@ export function RoleField({ value, onChange, error }: Props) {
         hint={chosen && `May ${chosen.permissions.join(', ')}.`}
         error={reasonOf(error, 'role')}
       />
-      {reach === 'service' && (
+      {session.value?.reach === 'service' && (
         <Select
           label="Where"
           value={value.all_projects ? 'all' : 'here'}

@@ -117,6 +117,22 @@ inConsole(
       await page.getByRole('dialog').getByLabel('Role').selectOption('viewer')
       await page.getByRole('button', { name: 'Change role' }).click()
       await page.getByText('Edsger is viewer now').waitFor()
+      // A role of another project than the one that is open.
+      const { id } = await personNamed(service(), 'Edsger')
+      await service().call('PUT', `/v1/people/${id}/role`, { body: { role: 'caller' } })
+      await page.reload()
+      const other = page.getByRole('row', { name: 'caller default' })
+      await other.getByRole('button', { name: 'Change the role' }).click()
+      await page.getByRole('dialog').getByLabel('Role').selectOption('approver')
+      await page.getByRole('button', { name: 'Change role' }).click()
+      const changed = page.getByRole('row', { name: 'approver default' })
+      await changed.getByRole('button', { name: 'Take the role away' }).click()
+      await page.getByRole('button', { name: 'Take role away' }).click()
+      await changed.waitFor({ state: 'detached' })
+      assert.deepEqual(
+        (await personNamed(service(), 'Edsger')).roles.map(({ role }) => role),
+        ['viewer'],
+      )
       await page.getByRole('button', { name: 'Give a role' }).click()
       await page.getByRole('dialog').getByLabel('Role').selectOption('admin')
       await page.getByRole('dialog').getByLabel('Where').selectOption('all projects')

@@ -121,11 +121,12 @@ inConsole(
     test('signing out is for both sides', async () => {
       const sessions = async () => (await service().call('GET', '/v1/console-sessions')).body.pagination.total
       const others = await sessions()
-      const window = await openAs('ada', '/')
+      // On a phone the menu is the only way.
+      const window = await openAs('ada', '/', { width: 390 })
       const { page, leave } = window
       assert.equal(await sessions(), others + 1)
-      await page.getByRole('button', { name: 'Ada', exact: true }).click()
-      await page.locator('.account-menu').getByRole('button', { name: 'Sign out' }).click()
+      await page.locator('button.account').click()
+      await page.getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('button', { name: 'Yes' }).click()
       await page.getByText('or with a key').waitFor()
       assert.equal(page.url(), `${consoleUrl(service())}/`)
