@@ -47,9 +47,13 @@ export function InvitationsView() {
       cell: (invitation) =>
         invitation.status === 'pending' &&
         may('revokeInvitation') && (
-          <Button isBusy={takeBack.isBusy} onClick={() => void takeBack.run(invitation)}>
-            Take back
-          </Button>
+          <Button
+            look="quiet"
+            icon="close"
+            label={`Take back the invitation of ${invitation.email}`}
+            isBusy={takeBack.isBusy}
+            onClick={() => void takeBack.run(invitation)}
+          />
         ),
     },
   ]

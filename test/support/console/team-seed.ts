@@ -33,7 +33,7 @@ export async function fillForTeam(service: Service, issuer: OidcIssuer): Promise
   issuer.serve(service.url)
   const limits = { requests_per_minute: 600, concurrent_runs: 20, retention_days: 90 }
   await post('/v1/projects', { name: 'shop', description: 'Sells rope and answers customers', limits })
-  await post('/v1/projects', { name: 'trial', description: 'For whoever wants to try something' })
+  await post('/v1/projects', { name: 'trial', description: 'To try things' })
   const shop = inProject(service, 'shop')
   await post('/v1/agents', { name: 'clerk', description: 'Answers the customers of the shop' }, shop)
   for (const { name, email, groups } of PEOPLE) {
@@ -41,8 +41,8 @@ export async function fillForTeam(service: Service, issuer: OidcIssuer): Promise
     const tab = new PersonTab(() => service)
     await tab.signInAs(issuer, email)
   }
-  const { body } = await service.call('GET', '/v1/people?sort=name')
-  const [ada, edsger] = body.data
+  const { body } = await service.call('GET', '/v1/people')
+  const edsger = body.data.find(({ name }: { name: string }) => name === PEOPLE[1]?.name)
   await shop.call('PUT', `/v1/people/${edsger.id}/role`, { body: { role: 'admin' } })
   for (const email of ['alan@example.com', 'barbara@example.com']) {
     await post('/v1/invitations', { email, role: 'developer' }, shop)
@@ -52,7 +52,5 @@ export async function fillForTeam(service: Service, issuer: OidcIssuer): Promise
     people: '/people?project=shop&view=everybody',
     person: `/people/${edsger.id}?project=shop`,
     invitations: '/people?project=shop&view=invitations',
-    invite: '/people?project=shop&open=invite',
-    administrator: `/people/${ada.id}?project=shop`,
   }
 }
