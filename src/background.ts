@@ -18,10 +18,10 @@ import * as memory from './memory/upkeep-store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
 import * as invitations from './people/invitations/invitation-store.ts'
-import { endStaleRoles } from './people/roles.ts'
+import { endForsakenRoles, endStaleRoles } from './people/roles.ts'
 import * as people from './people/store.ts'
 import { Ticker } from './schedules/ticker.ts'
-import { announce } from './storage/database.ts'
+import { announce, type Database } from './storage/database.ts'
 import type { JobHandler } from './storage/jobs/job-handler.ts'
 import * as jobs from './storage/jobs/jobs.ts'
 import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
@@ -123,11 +123,21 @@ async function endLeasesOf(
 
 /** A group gives its role for so long after the provider was last asked about the person. */
 function staleRoles({ config, storage, now }: Parts): Sweepable[] {
-  return config.console.oidc.map(({ name, keepRoles }) => ({
-    name: `roles by ${name}`,
-    keep_ms: keepRoles,
-    remove: (_db, before) => storage.transaction((db) => endStaleRoles(db, `group:${name}`, before, now())),
-  }))
+  const { oidc } = config.console
+  const names = oidc.map(({ name }) => name)
+  return [
+    {
+      name: 'roles by providers that are gone',
+      keep_ms: 0,
+      remove: () => storage.transaction((db) => endForsakenRoles(db, names, now())),
+    },
+    ...oidc.map(({ name, keepRoles }) => ({
+      name: `roles by ${name}`,
+      keep_ms: keepRoles,
+      remove: (_db: Database, before: number) =>
+        storage.transaction((db) => endStaleRoles(db, `group:${name}`, before, now())),
+    })),
+  ]
 }
 
 function jobHandlers(parts: Parts): Record<string, JobHandler> {

@@ -10,7 +10,7 @@ import * as people from '../people/store.ts'
 import * as projects from '../projects/store.ts'
 import { sha256 } from '../security/digest.ts'
 import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
-import { covers } from '../security/permissions.ts'
+import { covers, coversAll } from '../security/permissions.ts'
 import { CONFIRM_EARLY_MS, confirmSession, isToConfirm, isUnconfirmed, openTokens } from './confirm-session.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { Issuers } from './issuers.ts'
@@ -156,11 +156,11 @@ export class OpenConsole {
   }
 
   /** When the actor's session ends if it is not used again. 0 if it has been ended. */
-  async validUntil({ id, console_session = '' }: Actor): Promise<number> {
+  async validUntil({ id, permissions, console_session = '' }: Actor): Promise<number> {
     const { db } = this.#parts.storage
     const [held, session] = await Promise.all([keys.find(db, id), sessions.find(db, console_session)])
-    // A role has no secret that could have changed: it only must not have ended.
-    if (!held || !session || held.revoked_at !== null) return 0
+    // A role has no secret that could have changed. It must not have ended, nor allow less than before.
+    if (!held || !session || held.revoked_at !== null || !coversAll(held.permissions, permissions)) return 0
     return endOf(session, session.person_id === null ? held : undefined, this.#idleTimeout)
   }
 

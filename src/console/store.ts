@@ -134,6 +134,7 @@ export async function listToConfirm(
     .selectFrom('console_sessions')
     .selectAll()
     .where('confirm_before', '<', before)
+    .where('confirm_before', '>', now)
     .where('confirming_until', '<=', now)
     .where('last_used_at', '>', used_since)
     .where('expires_at', '>', now)

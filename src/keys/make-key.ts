@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import type { Config } from '../config.ts'
-import { invalid } from '../errors.ts'
+import { forbidden, invalid } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { sha256 } from '../security/digest.ts'
 import { newKey } from '../security/key-format.ts'
-import { type Permission, permissionsOf } from '../security/permissions.ts'
+import { coversAll, type Permission, permissionsOf } from '../security/permissions.ts'
+import type { Database } from '../storage/database.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { type CreateKeyBody, hintOf, type Key, type KeyWithSecret, presentKey } from './key.ts'
 import { withOwner } from './key-names.ts'
@@ -42,9 +43,11 @@ export async function makeKey(
   }
   requireNoEscalation(actor, { permissions, tier, expires_at: wanted.expires_at }, config)
 
+  const owner = ownerOf(permissions)
+  if (owner.role_id !== null) await requireRole(db, owner.role_id, permissions)
   const secret = newKey(randomBytes)
   const key = {
-    ...ownerOf(permissions),
+    ...owner,
     id: newId('key', time),
     name: wanted.name,
     agent_id,
@@ -71,6 +74,15 @@ export async function makeKey(
     requireScope(actor, agent?.id ?? null)
     if (!agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
     return agent.id
+  }
+}
+
+/** A role that ends or is narrowed now waits for this key, or this key sees that it has ended. */
+async function requireRole(db: Database, id: string, permissions: readonly Permission[]): Promise<void> {
+  await keys.lock(db, id)
+  const role = await keys.find(db, id)
+  if (!role || role.revoked_at !== null || !coversAll(role.permissions, permissions)) {
+    throw forbidden('Your role has changed: look again what you may do here')
   }
 }
 

@@ -68,6 +68,19 @@ export async function listRoles(db: Database, person_ids: readonly string[]): Pr
   return readable(db, rows, fromRow)
 }
 
+/** Roles from groups of providers that are not among these sources. */
+export async function listForsakenRoles(db: Database, sources: readonly string[]): Promise<Key[]> {
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('role_source', 'like', 'group:%')
+    .where('revoked_at', 'is', null)
+    .$if(sources.length > 0, (roles) => roles.where('role_source', 'not in', sources))
+    .limit(100)
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
 /** Roles from this source of people who were not seen since `before`. */
 export async function listStaleRoles(db: Database, source: string, before: number): Promise<Key[]> {
   const rows = await db

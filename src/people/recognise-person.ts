@@ -30,13 +30,14 @@ export async function recognisePerson(
   invitation?: string,
 ): Promise<{ person: Person; roles: Role[] } | Unwelcome> {
   const { now } = parts
-  const known = await findPerson(db, identity, parts)
   const invited = invitation === undefined ? undefined : await invitations.findOpen(db, sha256(invitation), now)
   if (invitation !== undefined) {
     if (!invited || invited.email !== identity.email) return 'invitation_invalid'
     if (!identity.email_verified) return 'email_not_verified'
   }
-  if (!known && !invited && !isOfDomain(identity, issuer)) return 'other_domain'
+  const identified = await people.findByIdentity(db, identity.issuer, identity.subject)
+  if (!identified && !invited && !isOfDomain(identity, issuer)) return 'other_domain'
+  const known = identified ?? (await findLinked(db, identity, parts))
 
   const person = await keepPerson(db, identity, known, parts)
   await followGroups(db, person, identity, issuer, parts)
@@ -58,15 +59,16 @@ export async function refreshPerson(
   await followGroups(db, await keepPerson(db, identity, known, parts), identity, issuer, parts)
 }
 
-async function findPerson(
+/** The person with the same address at another provider, if the operator links them and it has given them a role. */
+async function findLinked(
   db: Database,
   { issuer, subject, email, email_verified }: Identity,
   { config }: RecogniseParts,
 ): Promise<Person | undefined> {
-  const known = await people.findByIdentity(db, issuer, subject)
-  if (known || !config.console.linkVerifiedEmails || !email_verified || email === null) return known
+  if (!config.console.linkVerifiedEmails || !email_verified || email === null) return undefined
   const linked = await people.findByVerifiedEmail(db, email)
-  if (linked) await people.insertIdentity(db, { issuer, subject, person_id: linked.id })
+  if (!linked || (await listRoles(db, [linked.id])).length === 0) return undefined
+  await people.insertIdentity(db, { issuer, subject, person_id: linked.id })
   return linked
 }
 
@@ -160,7 +162,7 @@ async function acceptInvitations(
     const permissions = permissionsOf(role, config.roles)
     const held = (await listRoles(db, [person_id])).find((one) => one.project_id === project_id)
     // An invitation adds rights. It does not take any away.
-    if (held?.role_source === GRANTED && coversAll(held.permissions, permissions)) continue
+    if (permissions.length === 0 || (held && coversAll(held.permissions, permissions))) continue
     const grant = { project_id, role, permissions, source: GRANTED, tier: config.limits.defaultTier, by }
     await giveRole(db, person, grant, { newId, now })
   }

@@ -77,6 +77,14 @@ export async function endStaleRoles(db: Database, source: string, before: number
   return stale.length
 }
 
+/** Ends the roles of groups whose provider the operator has removed. Returns how many. */
+export async function endForsakenRoles(db: Database, names: readonly string[], now: number): Promise<number> {
+  const sources = names.map((name) => `group:${name}`)
+  const forsaken = (await keys.listForsakenRoles(db, sources)) as Role[]
+  for (const role of forsaken) await endRole(db, role, now)
+  return forsaken.length
+}
+
 /** Somebody must be able to manage the service. The host always can, but not everybody who runs the service has it. */
 export async function requireOtherAdministrator(db: Database, role: Key, now: number): Promise<void> {
   const isAdministrator = role.project_id === null && covers(role.permissions, 'manage')

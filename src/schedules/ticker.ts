@@ -8,6 +8,7 @@ import * as keys from '../keys/store.ts'
 import { type TakenWork, Worker } from '../lib/work/worker.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
+import { covers } from '../security/permissions.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { type Due, decideTick } from './decide-tick.ts'
 import type { Schedule } from './schedule.ts'
@@ -122,7 +123,8 @@ export class Ticker {
     const { now, storage } = this.#parts
     const key = await keys.find(storage.db, updated_by)
     const isElsewhere = (key?.project_id ?? project_id) !== project_id
-    return key && !isElsewhere ? statusOf(key, now()) : 'revoked'
+    // The role of a person may have become one that invokes nothing.
+    return key && !isElsewhere && covers(key.permissions, 'invoke') ? statusOf(key, now()) : 'revoked'
   }
 }
 

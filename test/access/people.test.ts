@@ -45,6 +45,8 @@ for (const engine of ENGINES) {
       issuer.serve(service.url)
       await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
       shop = inProject(service, 'shop')
+      const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
+      await createAgent(shop, 'slow-of-all', { model: 'builtin/script', script })
       await createAgent(shop, 'seller')
     })
     after(async () => {
@@ -151,6 +153,34 @@ for (const engine of ENGINES) {
       service.advance(2 * DAY)
       service.app.jobs.wake()
       await until('the role has ended, and the key with it', async () => (await whether()) === 401)
+    })
+
+    test('a role that becomes smaller ends what needs the larger one: streams and schedules', async () => {
+      const { subject, email } = newAccount({ groups: ['shop-devs'] })
+      const tab = new PersonTab(() => service)
+      await tab.signInAs(issuer, subject)
+      const [person] = (await service.call('GET', `/v1/people?email=${email}`)).body.data
+      const schedule = { name: `s-${subject}`, every: '15m', message: 'hi' }
+      const { body } = await tab.ask('POST', '/v1/agents/seller/schedules', { body: schedule })
+      const stream = await fetch(`${service.url}/v1/agents/slow-of-all/invoke`, {
+        method: 'POST',
+        headers: {
+          ...tab.headers,
+          Cookie: tab.cookie,
+          'Content-Type': 'application/json',
+          Accept: 'text/event-stream',
+        },
+        body: JSON.stringify({ message: 'wait' }),
+      })
+      assert.equal(stream.status, 200)
+      await shop.call('PUT', `/v1/people/${person.id}/role`, { body: { role: 'viewer' } })
+      await assert.rejects(stream.text())
+      service.advance(15 * MINUTE)
+      service.app.jobs.wake()
+      await until('the schedule is disabled', async () => {
+        const { data } = (await shop.call('GET', `/v1/agents/seller/schedules/${body.data.id}`)).body
+        return !data.enabled
+      })
     })
 
     test('a group that is added counts with the next refresh', async () => {

@@ -71,6 +71,9 @@ function keys({ text, integer }: ColumnTypes): string[] {
     'create index keys_by_agent on keys (agent_id, created_at)',
     'create index keys_by_project on keys (project_id, created_at, id)',
     'create index keys_by_person on keys (person_id) where person_id is not null',
+    // One role in a project, and one for all.
+    `create unique index keys_role_of_person on keys (person_id, coalesce(project_id, ''))
+      where role_source is not null and revoked_at is null`,
     'create index keys_by_role on keys (role_id) where role_id is not null',
 
     `create table key_factors (

@@ -14,6 +14,7 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'invocations/queue/queue-store.ts listWaitingAgents': 'the queue, which sorts by project',
   'keys/store.ts count': 'whether the service has a key at all',
   'keys/store.ts findAdmin': 'an administrator of the service, for a link that is made on the host',
+  'keys/store.ts listForsakenRoles': 'roles of every project, whose provider is gone',
   'keys/store.ts listStaleRoles': 'roles of every project, whose people the provider cannot be asked about',
   'keys/store.ts updateLastUsed': 'the keys that this node has seen, by their ids',
   'people/store.ts removeStrangers': 'people who have no role in any project',

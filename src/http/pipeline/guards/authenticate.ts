@@ -6,7 +6,7 @@ import type { Scope } from '../../../operation/scope.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
-import { covers } from '../../../security/permissions.ts'
+import { covers, coversAll } from '../../../security/permissions.ts'
 import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
@@ -92,7 +92,8 @@ export async function validUntil(
   if (actor.kind === 'token') return (actor.expires_at ?? Number.POSITIVE_INFINITY) + CLOCK_SKEW_SECONDS * 1000
   const bearer = BEARER.exec(arrived.dialect.authorization(arrived.message.headers) ?? '')?.[1]
   const present = bearer === undefined ? undefined : await verifyKey(sha256(bearer))
-  if (!present) return 0
+  // A key of a person may do less since their role does.
+  if (!present || !coversAll(present.permissions, actor.permissions)) return 0
   const { expires_at, by_previous_secret_until = Number.POSITIVE_INFINITY } = present
   return Math.min(expires_at ?? Number.POSITIVE_INFINITY, by_previous_secret_until)
 }

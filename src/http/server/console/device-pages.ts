@@ -49,6 +49,8 @@ class DevicePages {
 
   async begin(arrived: Arrived, response: ServerResponse): Promise<void> {
     const { keyring } = this.#front.edge.parts
+    // A stranger must not make us ask the provider without end.
+    await this.#front.steps.countFailure(addressBucket(arrived.address))
     const { issuer: name } = await this.#read(arrived, Begin)
     const issuer = this.#choose(name)
     const begun = await this.#asked(arrived, issuer, () => issuer.beginDevice())
@@ -65,6 +67,13 @@ class DevicePages {
     const { issuer, device_code } = this.#open(device)
     const vouched = await this.#asked(arrived, issuer, () => issuer.finishDevice(device_code))
     if (typeof vouched === 'string') return this.#reply(arrived, response, 202, { status: vouched })
+    // To make a key may need a second factor, and a device has none but that of the provider.
+    if (this.#front.edge.gate().mfa?.has('keys') && !vouched.identity.is_strong) {
+      throw new ApiError(
+        'mfa_required',
+        'This needs a second factor at the identity provider, or a key made in the console',
+      )
+    }
     const { request_id, address } = arrived
     const made = await this.#console.sessions.signInDevice(vouched, issuer, { request_id, address, name, project })
     if (typeof made === 'string') throw new ApiError('forbidden', WHY_NOT[made] ?? 'You may not sign in here')
