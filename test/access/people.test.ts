@@ -93,7 +93,7 @@ for (const engine of ENGINES) {
       const inShop = { headers: { 'Moorage-Project': 'shop' } }
       assert.equal((await tab.session()).project_id, 'prj_default')
       assert.equal((await tab.session('shop')).person.role, 'viewer')
-      assert.equal((await tab.ask('GET', '/v1/agents', inShop)).body.data.at(-1).name, 'seller')
+      assert.equal((await tab.ask('GET', '/v1/agents', inShop)).body.data.at(-1).name, 'slow-of-all')
       assert.equal((await tab.ask('GET', '/v1/agents')).body.data.at(-1).name, 'hello')
       const { tab: other } = await signedIn(['shop-devs'])
       const refused = await other.ask('GET', '/v1/agents', { headers: { 'Moorage-Project': 'default' } })
