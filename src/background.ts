@@ -121,7 +121,7 @@ async function endLeasesOf(
   for (const [kind, count] of Object.entries(ended)) telemetry.takeovers.add(count, kind)
 }
 
-/** A group gives its role for so long after the provider was last asked about the person. */
+/** Roles of groups end when their provider is gone, or was not asked about the person for `keepRoles`. */
 function staleRoles({ config, storage, now }: Parts): Sweepable[] {
   const { oidc } = config.console
   const names = oidc.map(({ name }) => name)

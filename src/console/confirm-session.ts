@@ -21,9 +21,13 @@ const ASKING_MS = 30_000
 /** A provider that did not answer is asked again after this time. */
 const PAUSE_MS = 15_000
 
-export const TOKENS_PURPOSE = 'console.issuer_tokens'
+const TOKENS_PURPOSE = 'console.issuer_tokens'
 
 type ConfirmParts = Pick<Parts, 'config' | 'keyring' | 'log' | 'newId' | 'now' | 'storage'> & { issuers: Issuers }
+
+export function sealTokens(tokens: IssuerTokens, keyring: Keyring): string {
+  return keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE)
+}
 
 export function openTokens(sealed: string, keyring: Keyring): IssuerTokens {
   return JSON.parse(keyring.decrypt(sealed, TOKENS_PURPOSE)) as IssuerTokens
@@ -82,7 +86,7 @@ async function keep(
   await storage.transaction(async (db) => {
     await refreshPerson(db, person_id, identity, settings, { config, newId, log, now: time })
     await sessions.updateIssuer(db, id, {
-      issuer_tokens: keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE),
+      issuer_tokens: sealTokens(tokens, keyring),
       confirm_before: time + CONFIRM_WITHIN_MS,
       confirming_until: 0,
     })

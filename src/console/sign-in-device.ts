@@ -1,6 +1,5 @@
 import { forbidden } from '../errors.ts'
-import type { Key } from '../keys/key.ts'
-import { makeKey } from '../keys/make-key.ts'
+import { makeKey, personalOwner } from '../keys/make-key.ts'
 import * as keys from '../keys/store.ts'
 import { type Actor, workingIn } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -34,11 +33,7 @@ export async function signInDevice(
     if (typeof known === 'string') return known
     const { person, roles } = known
     const actor = await inProject(db, actorOfPerson(roles) as Actor, project)
-    const owner: Pick<Key, 'project_id' | 'person_id' | 'role_id'> = {
-      project_id: actor.reach === 'service' && !actor.names_project ? null : actor.scope.project_id,
-      person_id: person.id,
-      role_id: actor.id,
-    }
+    const owner = personalOwner({ ...actor, person_id: person.id }, null)
     for (const earlier of await keys.listMadeWith(db, actor.id)) {
       if (earlier.name === name) await keys.update(db, earlier.id, { revoked_at: now })
     }
@@ -62,7 +57,6 @@ export async function signInDevice(
 async function inProject(db: Database, actor: Actor, ref: string | undefined): Promise<Actor> {
   if (ref === undefined) return actor
   const project = await projects.find(db, ref)
-  const role = project && actor.roles?.get(project.id)
-  if (!project || (actor.roles && !role)) throw forbidden('You have no role in this project')
-  return workingIn(actor, project.id, role)
+  if (!project) throw forbidden('You have no role in this project')
+  return workingIn(actor, project.id)
 }

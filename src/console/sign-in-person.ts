@@ -3,7 +3,7 @@ import type { Parts } from '../operation/parts.ts'
 import { actorOfPerson } from '../people/person.ts'
 import { recognisePerson, type Unwelcome } from '../people/recognise-person.ts'
 import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
-import { CONFIRM_WITHIN_MS, TOKENS_PURPOSE } from './confirm-session.ts'
+import { CONFIRM_WITHIN_MS, sealTokens } from './confirm-session.ts'
 import { keepSession, newSession, type OpenedSession, type SignInFrom, type SignInParts } from './sign-in.ts'
 
 type PersonParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
@@ -30,7 +30,7 @@ export async function signInPerson(
       issuer: settings.name,
       issuer_subject: identity.subject,
       issuer_session: identity.session,
-      issuer_tokens: keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE),
+      issuer_tokens: sealTokens(tokens, keyring),
       confirm_before: isAskedAgain ? now + CONFIRM_WITHIN_MS : null,
       is_strong: identity.is_strong ? 1 : 0,
     }

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import type { Config } from '../config.ts'
 import { forbidden, invalid } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { sha256 } from '../security/digest.ts'
@@ -21,6 +22,15 @@ type MakeNeeds = Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>
 
 /** What a key is limited to, and whose it is. Null: all projects, the whole project, a service. */
 export type KeyOwner = Pick<Key, 'project_id' | 'person_id' | 'role_id'>
+
+/** A personal key is of the project in which its person makes it. Who works in all projects and names none makes one for all. */
+export function personalOwner(
+  { id: role_id, person_id, reach, names_project, scope }: Actor & { person_id: string },
+  agent_id: string | null,
+): KeyOwner {
+  const isOfAll = reach === 'service' && !names_project && agent_id === null
+  return { project_id: isOfAll ? null : scope.project_id, person_id, role_id }
+}
 
 /** Stores a new key that may do no more than who makes it, and shows its secret. */
 export async function makeKey(
@@ -86,7 +96,7 @@ async function requireRole(db: Database, id: string, permissions: readonly Permi
   }
 }
 
-function rolePermissions(role: string, { roles }: Config): readonly Permission[] {
+export function rolePermissions(role: string, { roles }: Pick<Config, 'roles'>): readonly Permission[] {
   const permissions = permissionsOf(role, roles)
   if (permissions.length === 0) throw invalid({ field: 'role', error: `unknown role "${role}"` })
   return permissions

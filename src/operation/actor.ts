@@ -31,8 +31,10 @@ export type Actor = {
   by_previous_secret_until?: number
 }
 
-/** The same actor in the project that its request names. `role` is what a person may do there. */
-export function workingIn(actor: Actor, project_id: string, role?: RoleInProject): Actor {
+/** The same actor in the project that its request names; a person with the role that they have there. */
+export function workingIn(actor: Actor, project_id: string): Actor {
+  const role = actor.roles?.get(project_id)
+  if (actor.roles && !role) throw forbidden('You have no role in this project')
   const may = role && { id: role.id, permissions: role.permissions }
   return { ...actor, ...may, scope: { ...actor.scope, project_id }, names_project: true }
 }

@@ -1,8 +1,11 @@
-import { conflict } from '../errors.ts'
+import type { Config } from '../config.ts'
+import { conflict, forbidden } from '../errors.ts'
 import type { Key } from '../keys/key.ts'
+import { rolePermissions } from '../keys/make-key.ts'
 import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
-import { covers, type Permission } from '../security/permissions.ts'
+import type { Actor } from '../operation/actor.ts'
+import { covers, coversAll, type Permission } from '../security/permissions.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Person, Role } from './person.ts'
 
@@ -20,6 +23,19 @@ export type Grant = {
 
 export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Role[]> {
   return (await keys.listRoles(db, person_ids)) as Role[]
+}
+
+/** What a role may do that the actor gives. Nobody gives more than they may do themselves; the host may give everything. */
+export function permissionsToGive(
+  actor: Pick<Actor, 'kind' | 'permissions'>,
+  role: string,
+  config: Config,
+): readonly Permission[] {
+  const permissions = rolePermissions(role, config)
+  if (actor.kind !== 'local' && !coversAll(actor.permissions, permissions)) {
+    throw forbidden('You cannot give permissions that you do not hold')
+  }
+  return permissions
 }
 
 /** Gives a person a role instead of the one that they have there. Keys that they made keep no more than it allows. */

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { conflict, forbidden, invalid, notFound } from '../errors.ts'
+import { conflict, forbidden, notFound } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { coversAll, permissionsOf } from '../security/permissions.ts'
+import { coversAll } from '../security/permissions.ts'
 import { Label } from '../shapes.ts'
 import { GRANTED, PersonParams, PersonReply, presentPerson } from './person.ts'
 import { getInReach, rolesShown } from './person-in-reach.ts'
-import { endRole, giveRole, listRoles, requireOtherAdministrator } from './roles.ts'
+import { endRole, giveRole, listRoles, permissionsToGive, requireOtherAdministrator } from './roles.ts'
 import * as people from './store.ts'
 
 export const setPersonRole = operation({
@@ -51,15 +51,10 @@ export const setPersonRole = operation({
       await requireOtherAdministrator(db, present, now())
       await endRole(db, present, now())
     } else {
-      const permissions = permissionsOf(body.role, config.roles)
-      if (permissions.length === 0) throw invalid({ field: 'role', error: `unknown role "${body.role}"` })
-      if (actor.kind !== 'local' && !coversAll(actor.permissions, permissions)) {
-        throw forbidden('You cannot give permissions that you do not hold')
-      }
+      const permissions = permissionsToGive(actor, body.role, config)
       if (present && !permissions.includes('manage')) await requireOtherAdministrator(db, present, now())
-      const grant = { project_id, role: body.role, permissions, source: GRANTED, by: actor.id }
-      const given = { ...grant, tier: config.limits.defaultTier }
-      await giveRole(db, person, given, { newId, now: now() })
+      const given = { role: body.role, permissions, source: GRANTED, tier: config.limits.defaultTier, by: actor.id }
+      await giveRole(db, person, { project_id, ...given }, { newId, now: now() })
     }
     const roles = rolesShown(actor, await listRoles(db, [person.id]))
     return presentPerson(person, await people.listIdentities(db, [person.id]), roles)

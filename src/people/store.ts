@@ -31,7 +31,7 @@ export async function findByVerifiedEmail(db: Database, email: string): Promise<
 }
 
 export type PersonFilter = {
-  /** Those with a role in this project or in all; absent: all people. */
+  /** Only people with a role in this project. */
   project_id?: string
   email?: string | undefined
 }

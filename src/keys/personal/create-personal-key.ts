@@ -2,7 +2,7 @@ import { requirePerson } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { CreatePersonalKeyBody, KeyWithSecret } from '../key.ts'
-import { makeKey } from '../make-key.ts'
+import { makeKey, personalOwner } from '../make-key.ts'
 
 export const createPersonalKey = operation({
   id: 'createPersonalKey',
@@ -23,8 +23,7 @@ export const createPersonalKey = operation({
   data: KeyWithSecret,
 
   async run({ body }, needs: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
-    const { id: role_id, person_id, scope, reach, names_project } = requirePerson(needs.actor)
-    const project_id = reach === 'service' && !names_project && body.agent_id === null ? null : scope.project_id
-    return makeKey(body, () => ({ project_id, person_id, role_id }), needs)
+    const owner = personalOwner(requirePerson(needs.actor), body.agent_id)
+    return makeKey(body, () => owner, needs)
   },
 })

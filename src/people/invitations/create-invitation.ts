@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { forbidden, invalid } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { requireScope, requireService } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { sha256 } from '../../security/digest.ts'
-import { coversAll, permissionsOf } from '../../security/permissions.ts'
+import { permissionsToGive } from '../roles.ts'
 import { CreateInvitationBody, InvitationReply, presentInvitation } from './invitation.ts'
 import * as invitations from './invitation-store.ts'
 
@@ -32,11 +31,7 @@ export const createInvitation = operation({
   async run({ body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
     requireScope(actor, null)
     if (body.all_projects) requireService(actor)
-    const permissions = permissionsOf(body.role, config.roles)
-    if (permissions.length === 0) throw invalid({ field: 'role', error: `unknown role "${body.role}"` })
-    if (actor.kind !== 'local' && !coversAll(actor.permissions, permissions)) {
-      throw forbidden('You cannot give permissions that you do not hold')
-    }
+    permissionsToGive(actor, body.role, config)
     const time = now()
     const token = randomBytes(32).toString('base64url')
     const invitation = {

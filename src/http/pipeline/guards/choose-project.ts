@@ -18,12 +18,8 @@ const HEADER = 'moorage-project'
 export async function inProject({ message }: Arrived, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[HEADER]
   if (ref === undefined) return actor
-  if (actor.roles) {
-    const project = await findProject(String(ref))
-    const role = project && actor.roles.get(project.id)
-    if (!role) throw forbidden('You have no role in this project')
-    return workingIn(actor, project.id, role)
-  }
+  // A person is told the same of a project that does not exist and of one without a role of theirs.
+  if (actor.roles) return workingIn(actor, (await findProject(String(ref)))?.id ?? '')
   if (actor.reach === 'project') {
     const own = await findProject(actor.scope.project_id)
     if (ref !== own?.id && ref !== own?.name) throw forbidden('This key belongs to another project')
