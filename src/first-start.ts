@@ -78,6 +78,7 @@ async function insertAdminKey(db: Database, { config, newId, now }: FirstParts, 
     person_id: null,
     role_source: null,
     role_id: null,
+    vouched_at: null,
   })
   return id
 }

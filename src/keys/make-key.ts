@@ -75,6 +75,7 @@ export async function makeKey(
     last_used_at: null,
     revoked_at: null,
     role_source: null,
+    vouched_at: null,
   }
   await keys.insert(db, key)
   return { ...(await withOwner(db, actor, presentKey(key, time))), secret }

@@ -81,18 +81,33 @@ export async function listForsakenRoles(db: Database, sources: readonly string[]
   return readable(db, rows, fromRow)
 }
 
-/** Roles from this source of people who were not seen since `before`. */
+/** Roles that the groups of a provider give, and for which it has not vouched since `before`. */
 export async function listStaleRoles(db: Database, source: string, before: number): Promise<Key[]> {
   const rows = await db
     .selectFrom('keys')
-    .innerJoin('persons', 'persons.id', 'keys.person_id')
-    .selectAll('keys')
-    .where('keys.role_source', '=', source)
-    .where('keys.revoked_at', 'is', null)
-    .where('persons.last_seen_at', '<', before)
+    .selectAll()
+    .where('role_source', '=', source)
+    .where('revoked_at', 'is', null)
+    .where('vouched_at', '<', before)
     .limit(100)
     .execute()
   return readable(db, rows, fromRow)
+}
+
+/** Notes that a provider has just said which roles its groups give. Not announced, because no decision in memory needs it. */
+export async function vouchForRoles(
+  db: Database,
+  person_id: string,
+  source: string,
+  vouched_at: number,
+): Promise<void> {
+  await db
+    .updateTable('keys')
+    .set({ vouched_at })
+    .where('person_id', '=', person_id)
+    .where('role_source', '=', source)
+    .where('revoked_at', 'is', null)
+    .execute()
 }
 
 /** The keys that a person has made with a role and that still count. */

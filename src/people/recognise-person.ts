@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
 import * as projects from '../projects/store.ts'
@@ -116,6 +117,8 @@ async function followGroups(
     if (held && isSame(held, grant, person)) continue
     await giveRole(db, person, { ...grant, source, by: source }, parts)
   }
+  // Another provider that knows the same person says nothing about these groups.
+  await keys.vouchForRoles(db, person.id, source, parts.now)
 }
 
 function isSame(held: Role, { role, permissions, tier }: Omit<Grant, 'source' | 'by'>, { name }: Person): boolean {

@@ -76,6 +76,7 @@ export async function giveRole(
     person_id,
     role_source: source,
     role_id: null,
+    vouched_at: null,
   })
 }
 
@@ -86,7 +87,7 @@ export async function endRole(db: Database, { id, person_id }: Role, now: number
   await narrowKeys(db, id, [], now)
 }
 
-/** Ends the roles of groups whose people the provider could not be asked about since `before`. Returns how many. */
+/** Ends the roles of groups that their provider has not vouched for since `before`. Returns how many. */
 export async function endStaleRoles(db: Database, source: string, before: number, now: number): Promise<number> {
   const stale = (await keys.listStaleRoles(db, source, before)) as Role[]
   for (const role of stale) await endRole(db, role, now)

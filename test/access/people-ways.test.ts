@@ -5,30 +5,13 @@ import { enrol } from '../support/clients/mfa.ts'
 import { PersonTab } from '../support/console/person-tab.ts'
 import { type Account, type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service, type Settings, startService, withService } from '../support/service/service.ts'
+import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { withIssuers } from '../support/service/with-issuers.ts'
 import { refundingAgent } from '../support/slices/approvals.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-
-/** A service with these identity providers, which know its address. */
-async function withIssuers(
-  engine: 'sqlite' | 'postgres',
-  issuers: { issuer: OidcIssuer; entry: object; backchannel?: boolean }[],
-  story: (service: Service) => Promise<void>,
-  settings: Settings = {},
-): Promise<void> {
-  const oidc = issuers.map(({ issuer, entry }) => issuer.entry(entry))
-  await withService(
-    engine,
-    async (service) => {
-      for (const { issuer, backchannel = false } of issuers) issuer.serve(service.url, { backchannel })
-      await story(service)
-    },
-    { MOORAGE_CONSOLE__OIDC: JSON.stringify(oidc), ...settings },
-  )
-}
 
 const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
 const VIEWERS = [{ group: 'all', project: 'default', role: 'viewer' }]

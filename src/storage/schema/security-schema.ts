@@ -66,7 +66,8 @@ function keys({ text, integer }: ColumnTypes): string[] {
       revoked_at ${integer},
       person_id ${text} references persons (id) on delete cascade,
       role_source ${text},
-      role_id ${text} references keys (id) on delete cascade
+      role_id ${text} references keys (id) on delete cascade,
+      vouched_at ${integer}
     )`,
     'create index keys_by_agent on keys (agent_id, created_at)',
     'create index keys_by_project on keys (project_id, created_at, id)',

@@ -26,6 +26,8 @@ export type KeysTable = {
   role_source: string | null
   /** The role that a person's key was made with. It ends with the role. */
   role_id: string | null
+  /** When the identity provider whose groups give this role last said so. Null for what no group gives. */
+  vouched_at: number | null
 }
 
 /** A human being who signs in with an identity provider. */
