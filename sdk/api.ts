@@ -119,6 +119,8 @@ export type Invocation = {
     /** Part of the output that was thought and not said, if it says so */
     reasoning_tokens?: number | undefined
   }
+  /** In US dollars; null if the price of a model is not known */
+  cost_usd: number | null
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
   /** How often its run has begun: again after a wait, and when its process had died */
@@ -174,6 +176,8 @@ export type InvocationStep = {
     /** Part of the output that was thought and not said, if it says so */
     reasoning_tokens?: number | undefined
   }
+  /** In US dollars; null if the price of a model is not known */
+  cost_usd: number | null
   /** How much of the response it said */
   characters: number
   /** Why it stopped early */
@@ -1664,6 +1668,8 @@ export type UserLine = {
     /** Part of the output that was thought and not said, if it says so */
     reasoning_tokens?: number | undefined
   }
+  /** In US dollars; null if the price of a model is not known */
+  cost_usd: number | null
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
   /** How often its run has begun: again after a wait, and when its process had died */

@@ -28,6 +28,7 @@ import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
+import { LEASED_LINES } from './usage/store.ts'
 import { removeOfMissingRuns } from './webhooks/callback-store.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
 import * as deliveries from './webhooks/delivery/delivery-store.ts'
@@ -112,6 +113,7 @@ async function endLeasesOf(
   const ended = await storage.transaction(async (db) => {
     const job = await endLeases(db, jobs.LEASED_JOBS, node, now())
     await endLeases(db, LEASED_RUNS, node, now())
+    await endLeases(db, LEASED_LINES, node, now())
     const delivery = await endLeases(db, LEASED_DELIVERIES, node, now())
     await endLeases(db, claims.CLAIMS, node, now())
     await announce(db, 'jobs')

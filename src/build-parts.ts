@@ -34,6 +34,7 @@ import { countCalls } from './telemetry/count-calls.ts'
 import { openTracer } from './telemetry/open-tracer.ts'
 import { addProcessGauges } from './telemetry/process-gauges.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
+import { openSpending } from './usage/open-spending.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 
 /** What a test may replace: the clock, the log and the outside world. */
@@ -135,6 +136,7 @@ export async function buildParts(
     remote,
     nodes,
     earlier: new EarlierTexts(),
+    spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry }), (spending) => spending.close()),
     events,
     memo,
     audit,

@@ -58,6 +58,8 @@ export function listQuery<const Field extends string, Filters extends z.ZodRawSh
   })
 }
 
+export const CostUsd = z.number().nullable().describe('In US dollars; null if the price of a model is not known')
+
 const DAY_SECONDS = 86_400
 
 /** How long the old secret stays valid beside the new one; 0 ends it now. */

@@ -8,6 +8,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
+import type { Cost } from '../runtime/models/cost.ts'
 import type { Round } from '../runtime/models/model.ts'
 import { Label, Text } from '../shapes.ts'
 import { NewCallback } from './callbacks/callback.ts'
@@ -81,6 +82,7 @@ export type Invocation = {
   input_tokens: number
   output_tokens: number
   tokens_used: number
+  cost_nano: Cost
   steps: ReceiptStep[]
   duration_ms: number | null
   /** The schedule that began it, and the tick that it is for. Null when a request began it. */
@@ -89,6 +91,8 @@ export type Invocation = {
   authors: string | null
   scheduled_at: number | null
   created_by: string
+  /** The person who began it, with a role or with a key of their own. */
+  person_id: string | null
   created_at: number
   started_at: number | null
   finished_at: number | null
@@ -131,12 +135,14 @@ export function newInvocation(
     input_tokens: 0,
     output_tokens: 0,
     tokens_used: 0,
+    cost_nano: 0,
     steps: [],
     duration_ms: null,
     schedule_id: null,
     authors: null,
     scheduled_at: null,
     created_by: actor.id,
+    person_id: actor.person_id ?? null,
     // Lists are in the order of ids, which begin with this time.
     created_at: timeOf(request_id),
     started_at: background ? null : now(),

@@ -78,16 +78,17 @@ export const invokeAgent = operation({
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
       const begun = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
-      const {
-        invocation: done,
-        entry,
-        asked,
-      } = await runInvocation({ ...begun, ...FIRST, span: context.span }, context)
-      if (wasStopped(done)) await giveToQueue(run, context)
+      const ran = await runInvocation({ ...begun, ...FIRST, span: context.span }, context)
+      const { invocation: done, entry, asked, leave: leaveUnwritten } = ran
+      if (wasStopped(done)) {
+        await leaveUnwritten()
+        await giveToQueue(run, context)
+      }
       // It may be woken and taken again, also by this node, as soon as this is on disk.
       if (done.status === 'waiting') run.abandon()
       // The run ends, and gives its places back, when its entry is on disk.
       const ended = (written: boolean) => {
+        if (!written) void leaveUnwritten()
         if (written && done.status !== 'waiting') context.telemetry.runs.add(1, done.status)
         if (written && asked) emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, waitingReply(done, asked)))
         end()

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { ApiError, unavailable } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
+import { usdOf } from '../runtime/models/cost.ts'
 import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
-import { KeyName, Time } from '../shapes.ts'
+import { CostUsd, KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
 import { ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
@@ -45,6 +46,7 @@ export const Receipt = z
     model: z.string().nullable().describe('The model that answered last; null while none has'),
     tokens_used: z.int(),
     usage: TokenUsage,
+    cost_usd: CostUsd,
     steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
     attempts: z.int().describe('How often its run has begun: again after a wait, and when its process had died'),
     duration_ms: z.int().nullable(),
@@ -63,12 +65,14 @@ type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'r
 
 /** The receipt. What is not in its shape is for doors. */
 export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
-  const { id, input_tokens: _input, output_tokens: _output, tokens_used, ...rest } = invocation
+  const { id, input_tokens: _input, output_tokens: _output, tokens_used, cost_nano, ...rest } = invocation
+  const cost_usd = usdOf(cost_nano)
   const usage = usageOf(invocation)
   const steps = presentSteps(invocation.steps)
   const { attempt: attempts } = invocation
   const model = invocation.steps.findLast((step) => step.kind === 'model')?.model ?? null
-  return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, tokens_used, usage, steps }
+  const spent = { tokens_used, usage, cost_usd }
+  return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, ...spent, steps }
 }
 
 function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {

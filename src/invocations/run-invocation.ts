@@ -1,5 +1,6 @@
 import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
+import { keyNamed, type RunMeter, type Spender } from '../operation/spending.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Given } from '../runtime/given.ts'
 import { leftBy } from '../runtime/run-in-progress.ts'
@@ -30,11 +31,23 @@ export type Done = {
   entry: JournalEntry
   /** What people must decide before it goes on. */
   asked?: readonly Approval[]
+  /** Call this if the entry is not written: what the run has spent is stored without it. */
+  leave(): Promise<void>
 }
 
 export type RunParts = Pick<
   Parts,
-  'earlier' | 'events' | 'journal' | 'newId' | 'now' | 'recall' | 'runtime' | 'storage' | 'telemetry' | 'tracer'
+  | 'earlier'
+  | 'events'
+  | 'journal'
+  | 'newId'
+  | 'now'
+  | 'recall'
+  | 'runtime'
+  | 'spending'
+  | 'storage'
+  | 'telemetry'
+  | 'tracer'
 >
 
 /**
@@ -42,11 +55,28 @@ export type RunParts = Pick<
  * Rejects with StepNotKept if the run leaves nothing here and goes on elsewhere.
  */
 export async function runInvocation(started: Started, parts: RunParts): Promise<Done> {
+  const meter = parts.spending.meter(runSpender(started))
+  const stored = new StoredRun(started, meter, parts)
+  const leave = () => stored.leave()
+  try {
+    return { ...(await runStored(started, stored, meter, parts)), leave }
+  } catch (error) {
+    // The database may be away for long, and the client waits.
+    void leave()
+    throw error
+  }
+}
+
+async function runStored(
+  started: Started,
+  stored: StoredRun,
+  meter: RunMeter,
+  parts: RunParts,
+): Promise<Omit<Done, 'leave'>> {
   const { agent, definition, run, streaming, kept } = started
   const { id: request_id, message, context, given, attempt, background, keyed, created_by } = started.invocation
   const began_at = parts.now()
   run.begin({ attempt, milestones: milestonesOf(kept.map(tellingOf)), user_id: context.user_id, created_by })
-  const stored = new StoredRun(started, parts)
   const span = beginRunSpan(started, parts)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
 
@@ -66,6 +96,7 @@ export async function runInvocation(started: Started, parts: RunParts): Promise<
           project_id: agent.project_id,
           agent_id: agent.id,
           attempt,
+          meter,
           agent: definition,
           message,
           context,
@@ -83,7 +114,6 @@ export async function runInvocation(started: Started, parts: RunParts): Promise<
     taken?.release?.()
   }
 
-  countTokens(outcome, kept, parts)
   const finished_at = parts.now()
   const duration_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, finished_at - began_at)
   const isLost = outcome.status === 'cancelled' && run.abandoned
@@ -102,23 +132,28 @@ async function leaveWaiting(
   duration_ms: number,
   stored: StoredRun,
   parts: Pick<Parts, 'events' | 'newId' | 'now'>,
-): Promise<Done> {
+): Promise<Omit<Done, 'leave'>> {
   const invocation = { ...started.invocation, status: 'waiting' as const, background: true, duration_ms }
   const asked = approvalsOf(invocation, outcome, parts)
   const writes = await waitingEffects(invocation, started.agent, { ...outcome, asked }, parts)
   return { invocation, asked, entry: stored.waiting(invocation, outcome.steps, outcome.until, writes) }
 }
 
-/** Tokens are spent even if the run goes on elsewhere. Those of earlier attempts are counted already. */
-function countTokens({ usage }: RunOutcome, kept: readonly Step[], { telemetry }: Pick<Parts, 'telemetry'>): void {
-  let { input_tokens, output_tokens } = usage
-  for (const step of kept) {
-    if (step.kind !== 'model') continue
-    input_tokens -= step.usage.input_tokens
-    output_tokens -= step.usage.output_tokens
+function runSpender({ agent, invocation }: Started): Spender {
+  const { id: request_id, version, environment, created_by, person_id, context, door } = invocation
+  return {
+    project_id: agent.project_id,
+    agent_seq: agent.seq,
+    agent_id: agent.id,
+    request_id,
+    purpose: 'run',
+    version,
+    environment,
+    key_id: keyNamed(created_by),
+    person_id,
+    user_id: context.user_id ?? null,
+    door,
   }
-  telemetry.tokens.add(input_tokens, 'in')
-  telemetry.tokens.add(output_tokens, 'out')
 }
 
 type ResolvedGiven = { value: Given | undefined; release: (() => void) | undefined }
@@ -153,7 +188,7 @@ function endedBy(
   outcome: EndOutcome,
   end: Pick<EndedInvocation, 'error' | 'duration_ms' | 'finished_at'>,
 ): EndedInvocation {
-  const { status, usage, response, steps } = outcome
+  const { status, usage, cost_nano, response, steps } = outcome
   const rounds = (status === 'completed' && outcome.rounds) || null
   return {
     ...invocation,
@@ -164,6 +199,7 @@ function endedBy(
     input_tokens: usage.input_tokens,
     output_tokens: usage.output_tokens,
     tokens_used: usage.total_tokens,
+    cost_nano,
     rounds,
     steps: receiptSteps(steps),
   }

@@ -19,6 +19,7 @@ export type IdPrefix =
   | 'prs'
   | 'rol'
   | 'inv'
+  | 'led'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10

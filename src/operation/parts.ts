@@ -17,6 +17,7 @@ import type { Tracer } from '../telemetry/tracing.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { EarlierTexts } from './earlier-texts.ts'
 import type { Recall } from './recall.ts'
+import type { Spending } from './spending.ts'
 
 /** The parts that the house is built of. They are made once, in app.ts. */
 export type Parts = {
@@ -41,6 +42,7 @@ export type Parts = {
   /** Who serves this database. */
   nodes: NodeList
   earlier: EarlierTexts
+  spending: Spending
   memo: Memo
   audit: AuditTrail
   log: Logger

@@ -1,5 +1,6 @@
 import { notFound } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
+import { keyNamed, spenderOf } from '../operation/spending.ts'
 import { DEFAULT_EXPIRY_SECONDS } from '../runtime/approvals/approval-policy.ts'
 import { Cancellation } from '../runtime/deadline.ts'
 import { ModelFailure } from '../runtime/models/model.ts'
@@ -23,19 +24,23 @@ const PROBE = 'Answer with the word ok.'
 const PROBE_TOKENS = 16
 const PROBE_TIMEOUT_MS = 30_000
 
-export type ProbeNeeds = Needs<'actor' | 'runtime' | 'telemetry' | 'request_id' | 'onHangUp'>
+export type ProbeNeeds = Needs<'actor' | 'door' | 'runtime' | 'spending' | 'request_id' | 'onHangUp'>
 
 /** Has a model answer one short message. Returns why it did not, or null. */
 export async function askModel(
   model: string,
-  { actor, runtime, telemetry, request_id, onHangUp }: ProbeNeeds,
+  { actor, door, runtime, spending, request_id, onHangUp }: ProbeNeeds,
 ): Promise<string | null> {
   const cancellation = new Cancellation()
   onHangUp?.(() => cancellation.cancel())
+  const { project_id, user_id } = actor.scope
+  const by = { project_id, user_id, key_id: keyNamed(actor.id), person_id: actor.person_id ?? null }
+  const meter = spending.meter(spenderOf({ ...by, request_id, purpose: 'test', door }))
   const outcome = await runtime.run({
     request_id,
     attempt: 1,
-    project_id: actor.scope.project_id,
+    meter,
+    project_id,
     agent_id: 'test',
     agent: {
       kind: 'model',
@@ -54,8 +59,7 @@ export async function askModel(
     recalled: [],
     cancellation,
   })
-  telemetry.tokens.add(outcome.usage.input_tokens, 'in')
-  telemetry.tokens.add(outcome.usage.output_tokens, 'out')
+  await meter.flush()
   if (outcome.status === 'completed') return null
   return outcome.status === 'failed' ? outcome.message : 'The test was cancelled'
 }

@@ -1,6 +1,8 @@
 import type { Span } from '../telemetry/tracing.ts'
 import type { Ask } from './approvals/ask.ts'
 import type { Deadline } from './deadline.ts'
+import { addCosts, type Cost } from './models/cost.ts'
+import type { Meter } from './models/meter.ts'
 import type { Model } from './models/model-request.ts'
 import { addTokens, NO_USAGE, type Usage } from './models/usage.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
@@ -17,6 +19,7 @@ export type RunInProgress = {
   input: ModelInput
   /** Finds a model of the agent by its name. */
   getModel(name: string): Promise<Model>
+  meter: Meter
   windows: ModelWindows
   toolbox: Toolbox
   deadline: Deadline
@@ -34,19 +37,22 @@ export type RunInProgress = {
   span: Span | undefined
   /** What was left out of the prompt when the model was last asked. */
   left_out: LeftOut | undefined
+  /** What the step that is being taken has cost so far. */
+  step_cost: Cost
   left: Left
 }
 
 /** What a run leaves. It is filled while the run goes on. */
-export type Left = { response: string; usage: Usage; steps: Step[] }
+export type Left = { response: string; usage: Usage; cost_nano: Cost; steps: Step[] }
 
 /** What earlier attempts of the run have left. */
 export function leftBy(kept: readonly Step[]): Left {
-  const left: Left = { response: '', usage: NO_USAGE, steps: [...kept] }
+  const left: Left = { response: '', usage: NO_USAGE, cost_nano: 0, steps: [...kept] }
   for (const step of kept) {
-    if (step.kind !== 'model') continue
-    left.response += step.text
+    if (step.kind === 'model') left.response += step.text
+    if (!('usage' in step)) continue
     left.usage = addTokens(left.usage, step.usage)
+    left.cost_nano = addCosts(left.cost_nano, step.cost_nano)
   }
   return left
 }

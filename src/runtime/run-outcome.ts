@@ -1,4 +1,5 @@
 import type { Ask } from './approvals/ask.ts'
+import type { Cost } from './models/cost.ts'
 import type { Round } from './models/model.ts'
 import type { Usage } from './models/usage.ts'
 import type { LogEntry } from './outcome.ts'
@@ -15,4 +16,4 @@ export type RunOutcome =
     | { status: 'cancelled' }
     /** The run goes on after its stored steps, at `until` at the latest, or when people have decided what it asks. */
     | { status: 'waiting'; until: number; asks: readonly Ask[] }
-  ) & { response: string; usage: Usage; steps: Step[]; logs: LogEntry[] }
+  ) & { response: string; usage: Usage; cost_nano: Cost; steps: Step[]; logs: LogEntry[] }

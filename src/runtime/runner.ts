@@ -1,6 +1,7 @@
 import type { Span } from '../telemetry/tracing.ts'
 import type { Cancellation, Deadline } from './deadline.ts'
 import type { Redact } from './fill-secrets.ts'
+import type { Meter } from './models/meter.ts'
 import type { Round } from './models/model.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { Left } from './run-in-progress.ts'
@@ -17,6 +18,8 @@ export type RunRequest<Spec extends AgentSpec = AgentSpec> = RunInput<Spec> & {
   agent_id: string
   /** How often the run has begun, including this time. */
   attempt: number
+  /** Counts what the run spends. */
+  meter: Meter
   /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
   keeper?: StepKeeper | undefined
   /** What memory found for this attempt. */

@@ -1,4 +1,5 @@
 import type { Ruling } from './approvals/ask.ts'
+import type { Cost } from './models/cost.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
 import type { TokenCount } from './models/usage.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
@@ -6,6 +7,9 @@ import type { LeftOut } from './prompt/fit-prompt.ts'
 
 /** What every step has: its attempt, its times and its log entries. */
 type StepTimes = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
+
+/** What calls of models have used and cost, also those that failed. */
+type Spent = { usage: TokenCount; cost_nano: Cost }
 
 /** Memory was asked before the model was. The step names what was found and has no texts: memory has them. */
 export type RecallStep = StepTimes & { kind: 'recall' } & RecalledNames
@@ -26,22 +30,22 @@ export type PassedOver = { model: string; error: string }
  * The model was asked. `text` is what it added to the response. `left_out` is there if the prompt would have been too
  * long.
  */
-export type ModelStep = StepTimes & {
-  kind: 'model'
-  answer: ModelAnswer
-  /** The one that answered, of the agent's models. */
-  model: string
-  passed_over?: PassedOver[]
-  text: string
-  usage: TokenCount
-  left_out?: LeftOut
-}
+export type ModelStep = StepTimes &
+  Spent & {
+    kind: 'model'
+    answer: ModelAnswer
+    /** The one that answered, of the agent's models. */
+    model: string
+    passed_over?: PassedOver[]
+    text: string
+    left_out?: LeftOut
+  }
 
 /** A tool was called. `index` is the position of the call in the answer that asked for it. */
 export type ToolCallStep = StepTimes & { kind: 'tool'; index: number; call: ToolStep }
 
 /** The run waited until a time. No process held it meanwhile. */
-export type WaitStep = StepTimes & { kind: 'wait'; reason: string }
+export type WaitStep = StepTimes & Spent & { kind: 'wait'; reason: string }
 
 /** A person was asked about a call, and has decided. The attempt is the one that asked. */
 export type ApprovalStep = StepTimes & { kind: 'approval'; index: number; decided: Ruling }

@@ -29,7 +29,7 @@ export const runSchedule = operation({
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
     if (agent.status === 'paused') throw new ApiError('agent_paused', `Agent "${agent.name}" is paused`)
     const { id: schedule_id, authors } = schedule
-    const by = { request_id, created_by: actor.id, authors, door, schedule_id, scheduled_at: null }
+    const by = { request_id, actor, authors, door, schedule_id, scheduled_at: null }
     await enqueueRun(db, await scheduledRun(schedule, agent, by, { db, now }), agent)
     return { request_id, status: 'queued' as const }
   },

@@ -96,10 +96,11 @@ export class Ticker {
   async #prepare(due: Due) {
     const { newId, now, storage } = this.#parts
     const agent = await agents.get(storage.db, due.agent_id)
+    const { person_id, ...key } = await this.#keyOf(due, agent)
     const { after, runs_for, told } = await decideTick(due, {
       now: now(),
       times: await timesOf(due),
-      key: await this.#keyOf(due, agent),
+      key: key.status,
       isAgentPaused: agent.status === 'paused',
       isBusy: due.overlap === 'skip' && (await isBusy(storage.db, agent.seq, due.id)),
     })
@@ -109,7 +110,8 @@ export class Ticker {
 
     const request_id = newId('req', now())
     const tick = { door: 'schedule', schedule_id: due.id, scheduled_at: runs_for } as const
-    const by = { request_id, created_by: due.updated_by, authors: due.authors, ...tick }
+    const actor = { id: due.updated_by, ...(person_id && { person_id }) }
+    const by = { request_id, actor, authors: due.authors, ...tick }
     const run = await scheduledRun(due, agent, by, { db: storage.db, now })
     return { agent, after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, run, entries }
   }
@@ -118,15 +120,18 @@ export class Ticker {
    * A schedule runs with the rights of the key that changed it last, and stops when that key does, or when its agent
    * moves to a project where that key may do nothing.
    */
-  async #keyOf({ updated_by }: Due, { project_id }: Agent): Promise<'active' | 'revoked' | 'expired'> {
-    if (updated_by === LOCAL) return 'active'
+  async #keyOf({ updated_by }: Due, { project_id }: Agent): Promise<KeyOfSchedule> {
+    if (updated_by === LOCAL) return { status: 'active', person_id: null }
     const { now, storage } = this.#parts
     const key = await keys.find(storage.db, updated_by)
     const isElsewhere = (key?.project_id ?? project_id) !== project_id
     // The role of a person may have become one that invokes nothing.
-    return key && !isElsewhere && covers(key.permissions, 'invoke') ? statusOf(key, now()) : 'revoked'
+    const may = key && !isElsewhere && covers(key.permissions, 'invoke')
+    return { status: may ? statusOf(key, now()) : 'revoked', person_id: key?.person_id ?? null }
   }
 }
+
+type KeyOfSchedule = { status: 'active' | 'revoked' | 'expired'; person_id: string | null }
 
 /** The command line on the host, which has all rights. */
 const LOCAL = 'local'

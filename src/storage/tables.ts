@@ -38,6 +38,7 @@ import type {
   NodesTable,
   SettingsTable,
 } from './tables/service-tables.ts'
+import type { LedgerTable, UsageHoursTable } from './tables/usage-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
@@ -81,4 +82,6 @@ export type Tables = {
   console_links: ConsoleLinksTable
   listeners: ListenersTable
   agent_counts: AgentCountsTable
+  ledger: LedgerTable
+  usage_hours: UsageHoursTable
 }

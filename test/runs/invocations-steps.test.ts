@@ -71,11 +71,11 @@ for (const engine of ANY_ENGINE) {
         return step
       })
       assert.deepEqual(shown, [
-        { kind: 'model', attempt: 1, model: 'local/tiny', usage, characters: 11 },
+        { kind: 'model', attempt: 1, model: 'local/tiny', usage, cost_usd: null, characters: 11 },
         { kind: 'tool', attempt: 1, id: 'call_1', name: 'read', arguments: { a: 1 }, result: 'answer of /read?a=1' },
-        { kind: 'model', attempt: 1, model: 'local/tiny', usage, characters: 0 },
+        { kind: 'model', attempt: 1, model: 'local/tiny', usage, cost_usd: null, characters: 0 },
         { kind: 'tool', attempt: 1, id: 'call_1', name: 'write', arguments: { b: 2 }, result: 'answer of /write' },
-        { kind: 'model', attempt: 1, model: 'local/tiny', usage, characters: 6 },
+        { kind: 'model', attempt: 1, model: 'local/tiny', usage, cost_usd: null, characters: 6 },
       ])
       // Every call carries a key of its own: the number of its step.
       const keys = seen.map(({ headers }) => headers['idempotency-key'])

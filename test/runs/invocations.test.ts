@@ -70,7 +70,7 @@ onAnyEngine(
         const [{ started_at: asked_at, finished_at: answered_at, duration_ms: step_ms, ...step }] = steps
         assert.deepEqual(
           [step, steps.length],
-          [{ kind: 'model', attempt: 1, model: 'builtin/echo', usage, characters: 4 }, 1],
+          [{ kind: 'model', attempt: 1, model: 'builtin/echo', usage, cost_usd: 0, characters: 4 }, 1],
         )
         assert.ok(started_at <= asked_at && asked_at <= answered_at && answered_at <= finished_at)
         assert.equal(step_ms, Date.parse(answered_at) - Date.parse(asked_at))

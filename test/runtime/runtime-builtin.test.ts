@@ -25,6 +25,7 @@ describe('builtin/echo', () => {
       status: 'completed',
       response: 'Hello there, friend',
       usage: { input_tokens: 5, output_tokens: 5, total_tokens: 10 },
+      cost_nano: 0,
       logs: [],
     })
     assert.deepEqual(

@@ -8,12 +8,13 @@ const asked = (...names: string[]): ModelAnswer => ({
   finish: 'stop',
 })
 const taken = { attempt: 1, started_at: 0, finished_at: 1, logs: [] }
+const spent = { usage: { input_tokens: 1, output_tokens: 1 }, cost_nano: 0 }
 const model = (...names: string[]): Step => ({
   kind: 'model',
   model: 'local/tiny',
   answer: asked(...names),
   text: '',
-  usage: { input_tokens: 1, output_tokens: 1 },
+  ...spent,
   ...taken,
 })
 const tool = (name: string, index = 0): Step => ({ kind: 'tool', index, call: resultOf(name), ...taken })
@@ -77,7 +78,7 @@ describe('what a run does next', () => {
   })
 
   test('waits until the time that the last step names, and then goes on', () => {
-    const wait = (finished_at: number): Step => ({ kind: 'wait', reason: 'busy', ...taken, finished_at })
+    const wait = (finished_at: number): Step => ({ kind: 'wait', reason: 'busy', ...spent, ...taken, finished_at })
     assert.deepEqual(next([wait(now + 1)]), { kind: 'wait', until: now + 1 })
     assert.equal(next([wait(now)]).kind, 'model')
     assert.deepEqual(numbersOf(next([model('a'), wait(now)])), ['a 2'])

@@ -173,8 +173,17 @@ async function openWorld({ storage }: Store) {
       rounds: null,
       erased_at: null,
       authors: null,
+      person_id: null,
     }
-    const sums = { input_tokens: 0, output_tokens: 0, tokens_used: 0, duration_ms: 0, steps: [], attempt: 1 }
+    const sums = {
+      input_tokens: 0,
+      output_tokens: 0,
+      tokens_used: 0,
+      cost_nano: 0,
+      duration_ms: 0,
+      steps: [],
+      attempt: 1,
+    }
     const times = { created_at, started_at: created_at, finished_at: created_at }
     const isScheduled = status === 'queued' && n % 3 === 0
     const tick = isScheduled ? { schedule_id: `sch_${n % 2}`, scheduled_at: created_at } : {}

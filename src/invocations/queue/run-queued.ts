@@ -40,12 +40,18 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunPar
   }
   const done = await runInvocation({ ...queued, owner: lease.owner, streaming: true }, parts)
   if (stop.aborted && done.invocation.status === 'cancelled') {
+    await done.leave()
     await giveBack(parts.storage.db, lease, invocation.attempt)
     return 'given back'
   }
   // It may be woken and taken again, also by this node, as soon as this is on disk.
   if (done.invocation.status === 'waiting') run.abandon()
-  const written = await commitPatiently(done.entry, run.lease, parts)
+  let written = false
+  try {
+    written = await commitPatiently(done.entry, run.lease, parts)
+  } finally {
+    if (!written) void done.leave()
+  }
   if (done.invocation.status === 'waiting') return 'waits'
   if (written) parts.telemetry.runs.add(1, done.invocation.status)
   return 'ended'

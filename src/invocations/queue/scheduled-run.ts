@@ -1,5 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import { servedNow } from '../../deployments/serving.ts'
+import type { Actor } from '../../operation/actor.ts'
 import type { Door } from '../../operation/door.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
@@ -7,7 +8,7 @@ import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
 /** Who begins the run of a schedule, through which door, and for which of its ticks. */
 type ScheduledBy = {
   request_id: string
-  created_by: string
+  actor: Pick<Actor, 'id' | 'person_id'>
   authors: readonly string[]
   door: Door
   schedule_id: string
@@ -18,11 +19,11 @@ type ScheduledBy = {
 export async function scheduledRun(
   asked: Asked,
   agent: Agent,
-  { request_id, created_by, authors, door, schedule_id, scheduled_at }: ScheduledBy,
+  { request_id, actor, authors, door, schedule_id, scheduled_at }: ScheduledBy,
   { db, now }: { db: Database; now: () => number },
 ): Promise<Invocation> {
   const served = await servedNow(db, agent, asked.environment)
   const way = { door, mode: 'background', now, repeatable: undefined } as const
-  const begun = newInvocation(asked, agent, served, { actor: { id: created_by }, request_id, ...way })
+  const begun = newInvocation(asked, agent, served, { actor, request_id, ...way })
   return { ...begun, schedule_id, scheduled_at, authors: JSON.stringify(authors) }
 }

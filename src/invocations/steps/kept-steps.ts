@@ -1,3 +1,4 @@
+import { leftBy } from '../../runtime/run-in-progress.ts'
 import type { Step } from '../../runtime/steps.ts'
 import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
@@ -7,16 +8,15 @@ import { listKept, listKeptRows, readKept } from './step-store.ts'
 
 /** An invocation that has not ended, with the results of its stored steps. */
 export function withKept(invocation: Invocation, steps: readonly Step[]): Invocation {
-  const asked = steps.filter((step) => step.kind === 'model')
-  const input_tokens = asked.reduce((sum, { usage }) => sum + usage.input_tokens, 0)
-  const output_tokens = asked.reduce((sum, { usage }) => sum + usage.output_tokens, 0)
+  const { response, usage, cost_nano } = leftBy(steps)
   return {
     ...invocation,
-    response: asked.map(({ text }) => text).join('') || null,
+    response: response || null,
     steps: receiptSteps(steps),
-    input_tokens,
-    output_tokens,
-    tokens_used: input_tokens + output_tokens,
+    input_tokens: usage.input_tokens,
+    output_tokens: usage.output_tokens,
+    tokens_used: usage.total_tokens,
+    cost_nano,
   }
 }
 

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { Ruling } from '../../runtime/approvals/ask.ts'
 import { type Position, Transcript } from '../../runtime/following/transcript.ts'
+import { type Cost, usdOf } from '../../runtime/models/cost.ts'
 import type { TokenCount } from '../../runtime/models/usage.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
 import type { PassedOver, RecalledNames, Step } from '../../runtime/steps.ts'
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
-import { Time } from '../../shapes.ts'
+import { CostUsd, Time } from '../../shapes.ts'
 
 export const TokenUsage = z.object({
   input_tokens: z.int(),
@@ -46,6 +47,7 @@ export const ReceiptStepShape = z
         .optional()
         .describe('The models of the agent that were asked before it, and why they did not answer'),
       usage: TokenUsage,
+      cost_usd: CostUsd,
       characters: z.int().describe('How much of the response it said'),
       finish: z.enum(['length', 'filtered']).optional().describe('Why it stopped early'),
       left_out: LeftOutShape.optional().describe('What the model was not shown, because the prompt would be too long'),
@@ -79,6 +81,7 @@ type ModelReceipt = Times & {
   model: string
   passed_over?: PassedOver[]
   usage: z.output<typeof TokenUsage>
+  cost_nano: Cost
   characters: number
   finish?: 'length' | 'filtered'
   left_out?: LeftOut
@@ -104,10 +107,10 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
     if (step.kind === 'model') {
       const { finish } = step.answer
       const early = finish === 'stop' ? {} : { finish }
-      const { text, model, passed_over, left_out } = step
+      const { text, model, passed_over, cost_nano, left_out } = step
       const passed = passed_over && { passed_over }
       const cut = left_out && { left_out }
-      const counted = { usage: totalOf(step.usage), characters: text.length }
+      const counted = { usage: totalOf(step.usage), cost_nano, characters: text.length }
       return { kind: 'model', ...times, model, ...passed, ...counted, ...early, ...cut }
     }
     if (step.kind === 'recall') {
@@ -130,6 +133,10 @@ function totalOf(tokens: TokenCount): z.output<typeof TokenUsage> {
 /** Steps as clients see them. */
 export function presentSteps(steps: readonly ReceiptStep[]): z.input<typeof ReceiptStepShape>[] {
   return steps.map((step) => {
+    if (step.kind === 'model') {
+      const { cost_nano, ...rest } = step
+      return { ...rest, cost_usd: usdOf(cost_nano) }
+    }
     if (step.kind !== 'recall') return step
     const { turns, memories, summarized_at, ...rest } = step
     return { ...rest, turns: turns.length, memories: memories.length, summary: summarized_at !== null }

@@ -1,11 +1,12 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
+import type { RunMeter, TakenLines } from '../../operation/spending.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Step, StepNotKept } from '../../runtime/steps.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
-import type { Write } from '../../storage/journal/rows.ts'
+import type { Ending, Write } from '../../storage/journal/rows.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Invocation } from '../invocation.ts'
@@ -36,6 +37,7 @@ export type Started = {
 export class StoredRun {
   readonly #started: Started
   readonly #parts: Pick<Parts, 'journal' | 'now'>
+  readonly #meter: RunMeter
   /** How many of the run's steps are stored. */
   #kept: number
   #nextPosition: number
@@ -43,9 +45,12 @@ export class StoredRun {
   #hasSteps: boolean
   /** Resolves when the step that came last is stored, or could not be. */
   #keeping = NOTHING_KEPT_YET
+  /** What the last entry has of the ledger. */
+  #spent: TakenLines | undefined
 
-  constructor(started: Started, parts: Pick<Parts, 'journal' | 'now'>) {
+  constructor(started: Started, meter: RunMeter, parts: Pick<Parts, 'journal' | 'now'>) {
     this.#started = started
+    this.#meter = meter
     this.#parts = parts
     this.#kept = started.kept.length
     this.#nextPosition = started.nextPosition
@@ -68,12 +73,18 @@ export class StoredRun {
     // The call before this one has stored them all.
     if (writes.length === 0) return
     const lease = { key: [invocation.id], owner, until: this.#parts.now() + LEASE_MS }
-    const entry = { writes, endings: [rows.renewal(lease)], reserved: true }
+    const spent = this.#meter.take()
+    const endings = [rows.renewal(lease), ...spent.endings]
+    const entry = { writes: [...writes, ...spent.writes], endings, reserved: true }
     this.#hasSteps = true
     const written = await commitPatiently(entry, run.lease, this.#parts).catch((cause) => {
+      spent.giveBack()
       throw new StepNotKept('a step of the run could not be stored', { cause })
     })
-    if (!written) throw new StepNotKept('another node has taken the run over')
+    if (!written) {
+      spent.giveBack()
+      throw new StepNotKept('another node has taken the run over')
+    }
     this.#kept += writes.length
     this.#nextPosition += writes.length
     run.lease = lease
@@ -81,13 +92,29 @@ export class StoredRun {
 
   /** The end of the run and everything else that it leaves, as a journal entry. */
   ending(ended: Invocation, writes: JournalEntry['writes']): JournalEntry {
-    return { writes, endings: [rows.ending(ended, this.#started.owner, this.#hasSteps)], reserved: true }
+    return this.#entry(writes, rows.ending(ended, this.#started.owner, this.#hasSteps))
   }
 
   /** The run goes on at a later time. What it has done so far is stored, with `more`, and no node holds it. */
   waiting(invocation: Invocation, steps: readonly Step[], wake_at: number, more: readonly Write[]): JournalEntry {
     const writes = [...this.#stepWrites(steps), ...more]
-    return { writes, endings: [rows.waiting(invocation, this.#started.owner, wake_at)], reserved: true }
+    return this.#entry(writes, rows.waiting(invocation, this.#started.owner, wake_at))
+  }
+
+  /** What the run has spent is stored even if its last entry is not written, because it goes on elsewhere. */
+  async leave(): Promise<void> {
+    this.#spent?.giveBack()
+    this.#spent = undefined
+    await this.#meter.flush()
+  }
+
+  #entry(writes: readonly Write[], ending: Ending): JournalEntry {
+    this.#spent = this.#meter.take()
+    return {
+      writes: [...writes, ...this.#spent.writes],
+      endings: [ending, ...this.#spent.endings],
+      reserved: true,
+    }
   }
 
   /**

@@ -24,7 +24,7 @@ const ENOUGH_TURNS = 40
 const KNOWN_FACTS = 50
 const SESSIONS_AT_ONCE = 20
 
-type Needed = Pick<Parts, 'storage' | 'runtime' | 'telemetry' | 'log' | 'now' | 'newId'>
+type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId'>
 
 /**
  * Recurring. When a conversation has been silent for a while, or has become long, its agent's own model extracts
@@ -72,7 +72,8 @@ async function extract(
     return undefined
   }
   const known = await listKnown(storage.db, session, KNOWN_FACTS)
-  const asked = { instructions: INSTRUCTIONS, message: factMessage(turns, known) }
+  const { user_id } = session
+  const asked = { purpose: 'facts' as const, user_id, instructions: INSTRUCTIONS, message: factMessage(turns, known) }
   const outcome = await askOwnModel(parts, agent, asked, signal)
   if (outcome.status === 'cancelled') return undefined
   if (outcome.status === 'failed') return outcome.message

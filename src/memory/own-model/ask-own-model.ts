@@ -1,23 +1,30 @@
 import type { ModelAgent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { type Purpose, spenderOf } from '../../operation/spending.ts'
 import { Cancellation } from '../../runtime/deadline.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
 
+/** What the model is to do, and for the memory of which user. */
+type OwnWork = { purpose: Purpose; user_id: string | null; instructions: string; message: string }
+
 /** Asks an agent's own model for work on its memory, with other instructions and without the agent's tools. */
 export async function askOwnModel(
-  { runtime, telemetry, newId, now }: Pick<Parts, 'runtime' | 'telemetry' | 'newId' | 'now'>,
+  { runtime, spending, newId, now }: Pick<Parts, 'runtime' | 'spending' | 'newId' | 'now'>,
   agent: ModelAgent,
-  { instructions, message }: { instructions: string; message: string },
+  { purpose, user_id, instructions, message }: OwnWork,
   signal: AbortSignal,
 ): Promise<RunOutcome> {
   const cancellation = new Cancellation()
   const cancel = () => cancellation.cancel()
   signal.addEventListener('abort', cancel)
+  const { project_id, id: agent_id, seq: agent_seq } = agent
+  const meter = spending.meter(spenderOf({ project_id, agent_id, agent_seq, purpose, user_id }))
   const outcome = await runtime.run({
     request_id: newId('req', now()),
     attempt: 1,
-    project_id: agent.project_id,
-    agent_id: agent.id,
+    meter,
+    project_id,
+    agent_id,
     agent: { ...agent, instructions, tools: [], temperature: null },
     message,
     context: {},
@@ -26,7 +33,6 @@ export async function askOwnModel(
     cancellation,
   })
   signal.removeEventListener('abort', cancel)
-  telemetry.tokens.add(outcome.usage.input_tokens, 'in')
-  telemetry.tokens.add(outcome.usage.output_tokens, 'out')
+  await meter.flush()
   return outcome
 }

@@ -17,7 +17,7 @@ const SESSIONS_AT_ONCE = 100
 /** How many characters of turns the model is shown at once. If that is too long for it, it is shown fewer. */
 const SIZES = [24_000, 6_000, 1_500]
 
-type Needed = Pick<Parts, 'storage' | 'runtime' | 'telemetry' | 'log' | 'now' | 'newId'>
+type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId'>
 
 /**
  * Recurring. When a session has new turns, its agent's own model brings the summary up to date. It does so for agents
@@ -66,7 +66,8 @@ async function renew(parts: Needed, agent: ModelAgent, session: DueSession, sign
   let { tokens_used } = session
   for (const characters of SIZES) {
     const turns = turnsWithin(fresh, characters)
-    const asked = { instructions: SUMMARIZE, message: summaryMessage(session.content, turns, characters) }
+    const message = summaryMessage(session.content, turns, characters)
+    const asked = { purpose: 'summary' as const, user_id: session.user_id, instructions: SUMMARIZE, message }
     const outcome = await askOwnModel(parts, agent, asked, signal)
     if (outcome.status !== 'completed' && outcome.status !== 'failed') return undefined
     tokens_used += outcome.usage.total_tokens

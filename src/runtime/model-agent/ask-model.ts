@@ -1,14 +1,16 @@
-import type { Span } from '../../telemetry/tracing.ts'
+import { addCosts } from '../models/cost.ts'
+import type { CallStatus } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, PromptTooLong, type Round } from '../models/model.ts'
 import { namesOf, splitModelName } from '../models/model-name.ts'
-import type { Model, ModelRequest } from '../models/model-request.ts'
+import { type Model, type ModelRequest, maxOutputTokens } from '../models/model-request.ts'
 import { addTokens, type TokenCount, tokensSince } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { type FittedPrompt, fitPrompt } from '../prompt/fit-prompt.ts'
 import { usable } from '../prompt/model-windows.ts'
+import { mostInputTokens } from '../prompt/most-tokens.ts'
 import { withRetries } from '../providers/retry.ts'
-import type { RunInProgress } from '../run-in-progress.ts'
-import { type ModelInput } from '../run-input.ts'
+import { type RunInProgress, Stopped } from '../run-in-progress.ts'
+import type { ModelInput } from '../run-input.ts'
 import type { PassedOver } from '../steps.ts'
 import { beginChat, failureType } from '../trace-steps.ts'
 
@@ -93,7 +95,7 @@ function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: num
   run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
 }
 
-/** Each try is one request to the provider, is paid for and has its span. */
+/** Each try is one request to the provider. */
 function ask(run: RunInProgress, model: NamedModel, input: ModelInput, rounds: Round[]): Promise<ModelAnswer> {
   const { toolbox, deadline, emit, log, left } = run
   const start = left.response.length
@@ -117,36 +119,50 @@ function ask(run: RunInProgress, model: NamedModel, input: ModelInput, rounds: R
     streaming: emit !== undefined,
     log,
   }
-  const attempt = async () => {
-    const span = beginChat(run, model.name)
-    return span ? askTraced(run, model, request, span) : model.answer(request)
-  }
-  return withRetries(attempt, { deadline, log, delayMs: run.retryDelayMs })
+  return withRetries(() => askMetered(run, model, request), { deadline, log, delayMs: run.retryDelayMs })
 }
 
-async function askTraced(
-  { left }: RunInProgress,
+/** One request to the provider. What it has used is counted, whatever becomes of it. */
+async function askMetered(
+  run: RunInProgress,
   model: NamedModel,
-  request: ModelRequest,
-  span: Span,
+  request: Omit<ModelRequest, 'max_output_tokens'>,
 ): Promise<ModelAnswer> {
+  const { attempt, deadline, left, meter } = run
+  const planned = maxOutputTokens(request.input)
+  const begun = await meter.begin({
+    model: model.name,
+    attempt,
+    step: left.steps.length,
+    mostInputTokens: () => mostInputTokens(request),
+    max_output_tokens: planned,
+  })
+  const span = beginChat(run, model.name)
   const before = left.usage
-  const tellUsage = () => {
-    const { input_tokens, output_tokens } = tokensSince(before, left.usage)
-    span.set({ 'gen_ai.usage.input_tokens': input_tokens, 'gen_ai.usage.output_tokens': output_tokens })
+  const end = (status: CallStatus) => {
+    const tokens = tokensSince(before, left.usage)
+    const cost = begun.end(status, tokens)
+    left.cost_nano = addCosts(left.cost_nano, cost)
+    run.step_cost = addCosts(run.step_cost, cost)
+    const { input_tokens, output_tokens } = tokens
+    span?.set({ 'gen_ai.usage.input_tokens': input_tokens, 'gen_ai.usage.output_tokens': output_tokens })
   }
   try {
-    const answer = await model.answer({ ...request, headers: { traceparent: span.traceparent } })
-    tellUsage()
-    span.set({
+    // The run may have been stopped while the call waited for its turn. It was not sent, so it costs nothing.
+    if (deadline.stopped) throw new Stopped()
+    const max_output_tokens = begun.max_output_tokens ?? planned
+    const traced = span && { headers: { traceparent: span.traceparent } }
+    const answer = await model.answer({ ...request, max_output_tokens, ...traced })
+    end('completed')
+    span?.set({
       'gen_ai.response.finish_reasons': [answer.calls.length > 0 ? 'tool_calls' : answer.finish],
       'gen_ai.response.model': answer.model ?? splitModelName(model.name).id,
     })
-    span.end()
+    span?.end()
     return answer
   } catch (error) {
-    tellUsage()
-    span.end(failureType(error))
+    end(deadline.stopped === 'cancelled' ? 'cancelled' : 'failed')
+    span?.end(failureType(error))
     throw error
   }
 }

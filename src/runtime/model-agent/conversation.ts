@@ -30,6 +30,7 @@ export async function converse(run: RunInProgress): Promise<void> {
     }
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: left.usage, started_at: now() }
+      run.step_cost = 0
       try {
         const asked = await askModel(run, withGiven(next.rounds, run))
         const step = modelStep(run, { ...asked, answer: handOver(asked.answer, run) }, before)
@@ -72,7 +73,8 @@ function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void
 }
 
 /** If the provider says when to come back, the run waits so long, if it may. */
-function waitFor(error: unknown, run: RunInProgress, { said, started_at }: Before): void {
+function waitFor(error: unknown, run: RunInProgress, before: Before): void {
+  const { said, started_at } = before
   const { deadline, keeper, left, log } = run
   const after_ms = error instanceof ModelFailure ? error.retry?.after_ms : undefined
   const mayWait = keeper?.mayWait && !deadline.stopped && left.response.length === said
@@ -80,7 +82,8 @@ function waitFor(error: unknown, run: RunInProgress, { said, started_at }: Befor
   const reason = (error as ModelFailure).message
   const wait_ms = Math.max(after_ms, MIN_WAIT_MS)
   log('warn', `${reason}; the run waits`, { wait_ms })
-  left.steps.push({ kind: 'wait', reason, ...taken(run, started_at), finished_at: run.now() + wait_ms })
+  const times = { ...taken(run, started_at), finished_at: run.now() + wait_ms }
+  left.steps.push({ kind: 'wait', reason, ...spentSince(before, run), ...times })
 }
 
 function waitsOf(steps: readonly Step[]): number {
@@ -89,19 +92,22 @@ function waitsOf(steps: readonly Step[]): number {
 
 type Before = { said: number; spent: Usage; started_at: number }
 
-function modelStep(run: RunInProgress, asked: AnsweredBy, { said, spent, started_at }: Before): ModelStep {
+function spentSince({ spent }: Before, { left, step_cost: cost_nano }: RunInProgress) {
+  return { usage: tokensSince(spent, left.usage), cost_nano }
+}
+
+function modelStep(run: RunInProgress, asked: AnsweredBy, before: Before): ModelStep {
   const { answer, model, passed_over } = asked
-  const { left_out } = run
-  const { response, usage } = run.left
+  const { left_out, left } = run
   return {
     kind: 'model',
     answer,
     model,
     ...(passed_over.length > 0 && { passed_over }),
-    text: response.slice(said),
-    usage: tokensSince(spent, usage),
+    text: left.response.slice(before.said),
+    ...spentSince(before, run),
     ...(left_out && { left_out }),
-    ...taken(run, started_at),
+    ...taken(run, before.started_at),
   }
 }
 

@@ -48,7 +48,7 @@ export class ModelRunner implements Runner<ModelSpec> {
   }
 
   async run(request: RunRequest<ModelSpec>, host: RunHost): Promise<Answered> {
-    const { request_id, project_id, attempt, emit, keeper, span, given } = request
+    const { request_id, project_id, attempt, emit, keeper, span, given, meter } = request
     const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
     host.hide(this.#providerKeys.redactorOf(await providers(project_id)))
     let toolbox = NO_TOOLS
@@ -56,9 +56,26 @@ export class ModelRunner implements Runner<ModelSpec> {
       if (request.agent.tools.length > 0) toolbox = await this.#openToolbox(request, host)
       if (host.deadline.stopped) throw new Stopped()
       if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
-      const conversation = { request_id, attempt, input: request, windows: this.#windowsOf(project_id), toolbox, emit }
+      const conversation = {
+        request_id,
+        attempt,
+        input: request,
+        windows: this.#windowsOf(project_id),
+        toolbox,
+        emit,
+        meter,
+      }
       const getModel = (name: string) => this.#models.get(project_id, name)
-      await converse({ ...conversation, ...host, getModel, retryDelayMs, keeper, span, left_out: undefined })
+      await converse({
+        ...conversation,
+        ...host,
+        getModel,
+        retryDelayMs,
+        keeper,
+        span,
+        left_out: undefined,
+        step_cost: 0,
+      })
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
     }

@@ -1,7 +1,7 @@
 import type { ToolResult } from '../outcome.ts'
 import type { ModelInput } from '../run-input.ts'
 import { estimateTokens, type ModelAnswer } from './model.ts'
-import { type Model, type ModelRequest, maxOutputTokens } from './model-request.ts'
+import type { Model, ModelRequest } from './model-request.ts'
 
 /** Answers with the message itself. */
 export const echo: Model = {
@@ -17,7 +17,7 @@ export const recall: Model = {
 
 /** Says a whole text word by word, and counts its tokens as a model would. */
 export function speak(request: ModelRequest, text: string): ModelAnswer {
-  const maxTokens = maxOutputTokens(request.input)
+  const maxTokens = request.max_output_tokens
   const cut = maxTokens !== null && text.length > maxTokens * 4
   const said = cut ? text.slice(0, maxTokens * 4).toWellFormed() : text
   if (request.streaming) for (const word of words(said)) request.say(word)

@@ -11,7 +11,9 @@ export type ModelRequest = {
   deadline: Deadline
   /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
   say: (text: string) => void
-  /** Takes the cost of an attempt, even of one that failed. */
+  /** The most tokens that the answer may have. Null: what the model itself does. */
+  max_output_tokens: number | null
+  /** Takes what an attempt has used, even one that failed. */
   spend: (tokens: TokenCount) => void
   /** Whether somebody reads the pieces as they come. */
   streaming: boolean

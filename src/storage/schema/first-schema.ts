@@ -10,6 +10,7 @@ import { runSchema } from './run-schema.ts'
 import { securitySchema } from './security-schema.ts'
 import { serviceSchema } from './service-schema.ts'
 import { sqliteStatistics } from './sqlite-statistics.ts'
+import { usageSchema } from './usage-schema.ts'
 import { webhookSchema } from './webhook-schema.ts'
 
 /**
@@ -27,7 +28,16 @@ export const firstSchema: Migration = {
 
 function statementsOf(engine: Engine): string[] {
   const types = columnTypes(engine)
-  const subjects = [agentSchema, runSchema, countSchema, memorySchema, webhookSchema, securitySchema, serviceSchema]
+  const subjects = [
+    agentSchema,
+    runSchema,
+    countSchema,
+    usageSchema,
+    memorySchema,
+    webhookSchema,
+    securitySchema,
+    serviceSchema,
+  ]
   return subjects.flatMap((schema) => schema(types))
 }
 

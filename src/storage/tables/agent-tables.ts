@@ -57,9 +57,13 @@ export type InvocationsTable = {
   input_tokens: number
   output_tokens: number
   tokens_used: number
+  /** In billionths of a dollar. Null: a price is not known. */
+  cost_nano: number | null
   duration_ms: number | null
   steps: string
   created_by: string
+  /** The person who began it, with a role or with a key of their own. */
+  person_id: string | null
   created_at: number
   started_at: number | null
   finished_at: number | null

@@ -3,7 +3,17 @@ import type { SourceFile } from './imports.ts'
 type Source = Pick<SourceFile, 'file' | 'text'>
 
 /** The tables whose rows belong to a project. What else there is belongs to an agent, and is found by its number. */
-const TABLES = ['agents', 'keys', 'webhooks', 'listeners', 'secrets', 'providers', 'audit_log'].join('|')
+const TABLES = [
+  'agents',
+  'keys',
+  'webhooks',
+  'listeners',
+  'secrets',
+  'providers',
+  'audit_log',
+  'ledger',
+  'usage_hours',
+].join('|')
 
 /** Functions that mean the rows of every project, and why. */
 export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {

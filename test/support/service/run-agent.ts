@@ -57,6 +57,7 @@ export function runOf(agent: Partial<ModelSpec>, run: Partial<RunRequest> = {}):
   return {
     request_id: 'req_1',
     attempt: 1,
+    meter: { begin: async () => ({ max_output_tokens: undefined, end: () => 0 }) },
     project_id: 'prj_default',
     agent_id: 'agt_1',
     agent: { ...BARE_AGENT, ...agent },

@@ -1,5 +1,5 @@
 import { type Round, type ToolDefinition } from '../../models/model.ts'
-import { type ModelRequest, maxOutputTokens } from '../../models/model-request.ts'
+import type { ModelRequest } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
 import { type AnthropicNative, readAnthropicAnswer } from './anthropic-answer.ts'
@@ -17,7 +17,7 @@ export const anthropicMessages: Protocol = {
     return {
       model,
       // The protocol demands a number.
-      max_tokens: maxOutputTokens(request.input) ?? mostTokensOf(model),
+      max_tokens: request.max_output_tokens ?? mostTokensOf(model),
       ...(system.length > 0 && { system }),
       messages,
       stream: true,

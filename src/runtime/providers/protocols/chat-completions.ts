@@ -1,5 +1,5 @@
 import type { Round, ToolDefinition } from '../../models/model.ts'
-import { type ModelRequest, maxOutputTokens } from '../../models/model-request.ts'
+import type { ModelRequest } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
 import { type ChatNative, readChatAnswer } from './chat-answer.ts'
@@ -87,13 +87,13 @@ function thinkingOf({ input: { given } }: ModelRequest): Record<string, unknown>
 }
 
 /** The agent's settings, and what the caller asks for. */
-function samplingOf({ input }: ModelRequest): Record<string, unknown> {
+function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, unknown> {
   const { agent, given } = input
   const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
   return {
     ...(temperature !== null && { temperature }),
     ...defined({
-      max_tokens: maxOutputTokens(input) ?? undefined,
+      max_tokens: max_output_tokens ?? undefined,
       top_p,
       stop,
       seed,

@@ -1,0 +1,64 @@
+import type { Meter } from '../runtime/models/meter.ts'
+import type { Ending, Write } from '../storage/journal/rows.ts'
+
+/** What a model or an embedder is called for. */
+export const PURPOSES = ['run', 'facts', 'summary', 'memory', 'search', 'test'] as const
+export type Purpose = (typeof PURPOSES)[number]
+
+/** On whose behalf models are called. What there is not is null. */
+export type Spender = {
+  project_id: string
+  agent_seq: number | null
+  agent_id: string | null
+  request_id: string | null
+  purpose: Purpose
+  version: string | null
+  environment: string | null
+  key_id: string | null
+  person_id: string | null
+  user_id: string | null
+  door: string | null
+}
+
+/** Lines of the ledger that are not written yet. */
+export type TakenLines = {
+  writes: Write[]
+  endings: Ending[]
+  /** They were not written with what they were taken for. */
+  giveBack(): void
+}
+
+/** Counts the calls of one run. */
+export type RunMeter = Meter & {
+  /** The calls that ended since the last time, for the entry that stores their step, the receipt or the wait. */
+  take(): TakenLines
+  /** Writes them alone: there is no run, or it goes on elsewhere. Resolves when they are written, or cannot be. */
+  flush(): Promise<void>
+}
+
+/** Where every call of a model or an embedder is written down. */
+export type Spending = {
+  meter(spender: Spender): RunMeter
+}
+
+/** The key that an id of an actor names, if it is one. A token is that of a user, and the host has none. */
+export function keyNamed(actor_id: string): string | null {
+  return /^(?:key|rol)_/.test(actor_id) ? actor_id : null
+}
+
+/** Nothing but the project is known. */
+export function spenderOf(spender: Pick<Spender, 'project_id' | 'purpose'> & Partial<Spender>): Spender {
+  return { ...UNKNOWN, ...spender }
+}
+
+const UNKNOWN = {
+  agent_seq: null,
+  agent_id: null,
+  request_id: null,
+  version: null,
+  environment: null,
+  key_id: null,
+  person_id: null,
+  user_id: null,
+  door: null,
+}

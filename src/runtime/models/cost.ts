@@ -1,0 +1,13 @@
+/** In billionths of a dollar, so that sums are exact. Null if a price is not known: that is never taken for free. */
+export type Cost = number | null
+
+export function addCosts(one: Cost, other: Cost): Cost {
+  return one === null || other === null ? null : one + other
+}
+
+const NANO = 1e9
+
+/** In dollars, as replies show it. */
+export function usdOf(cost: Cost): number | null {
+  return cost === null ? null : cost / NANO
+}

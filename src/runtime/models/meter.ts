@@ -1,0 +1,43 @@
+import { AgentFailure } from '../outcome.ts'
+import type { Cost } from './cost.ts'
+import type { TokenCount } from './usage.ts'
+
+/** A call of a model that is about to be made. */
+export type PlannedCall = {
+  model: string
+  /** The attempt of the run, and the position of the step that the call is for. */
+  attempt: number
+  step: number
+  /** More input tokens than this cannot be counted. It is asked for only where a budget needs it. */
+  mostInputTokens(): number
+  /** What the agent and its caller allow. Null: what the model itself does. */
+  max_output_tokens: number | null
+}
+
+/** How a call ended. */
+export type CallStatus = 'completed' | 'failed' | 'cancelled'
+
+export type BegunCall = {
+  /** The most that the answer may have, and the provider is told so. Undefined: what was planned. */
+  max_output_tokens: number | undefined
+  /** Takes what the call has used. Called once, whatever became of it. Returns its cost. */
+  end(status: CallStatus, tokens: TokenCount): Cost
+}
+
+/** Is told of each call of a model before it is made, and what it used afterwards. */
+export type Meter = {
+  /** Rejects with SpendingRefused if the call may not be made. */
+  begin(call: PlannedCall): Promise<BegunCall>
+}
+
+/** The call may not be made, because it would cost more than is left. */
+export class SpendingRefused extends AgentFailure {
+  /** When there is room again, if that is known. */
+  readonly until: number | undefined
+
+  constructor(message: string, detail: Record<string, unknown> = {}, until?: number) {
+    super(message, detail)
+    this.name = 'SpendingRefused'
+    this.until = until
+  }
+}

@@ -1,0 +1,62 @@
+import type { ColumnTypes } from './engine-columns.ts'
+
+/** What models and embedders have used. It stays when its agent, its key or its project is gone: it was paid for. */
+export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
+  return [
+    // Ids begin with the time of the call: a range of time is a range of ids.
+    `create table ledger (
+      id ${text} primary key,
+      project_id ${text} not null,
+      agent_seq ${integer},
+      agent_id ${text},
+      request_id ${text},
+      step ${integer},
+      attempt ${integer},
+      purpose ${text} not null,
+      version ${text},
+      environment ${text},
+      key_id ${text},
+      person_id ${text},
+      user_id ${text},
+      door ${text},
+      model ${text} not null,
+      status ${text} not null,
+      input_tokens ${integer} not null,
+      cached_tokens ${integer} not null,
+      output_tokens ${integer} not null,
+      reasoning_tokens ${integer} not null,
+      cost_nano ${integer},
+      price ${text},
+      charges ${text},
+      owner ${text},
+      lease_until ${integer},
+      created_at ${integer} not null
+    ) ${keyed}`,
+    'create index ledger_by_request on ledger (request_id) where request_id is not null',
+    'create index ledger_by_user on ledger (project_id, user_id, id) where user_id is not null',
+    // Few lines are ever reserved.
+    `create index ledger_reserved on ledger (lease_until) where status = 'reserved'`,
+
+    `create table usage_hours (
+      project_id ${text} not null,
+      hour ${integer} not null,
+      agent_id ${text} not null,
+      version ${text} not null,
+      environment ${text} not null,
+      key_id ${text} not null,
+      person_id ${text} not null,
+      door ${text} not null,
+      model ${text} not null,
+      purpose ${text} not null,
+      calls ${integer} not null,
+      input_tokens ${integer} not null,
+      cached_tokens ${integer} not null,
+      output_tokens ${integer} not null,
+      reasoning_tokens ${integer} not null,
+      cost_nano ${integer} not null,
+      unpriced ${integer} not null,
+      primary key (project_id, hour, agent_id, version, environment, key_id, person_id, door, model, purpose)
+    ) ${keyed}`,
+    'create index usage_hours_by_hour on usage_hours (hour)',
+  ]
+}

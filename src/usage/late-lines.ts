@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Parts } from '../operation/parts.ts'
+import { isPassing } from '../storage/failures.ts'
+import type { LedgerLine } from './ledger-line.ts'
+import { insertMissing } from './store.ts'
+
+/** More lines than this do not wait for a database that is away. */
+const MOST_WAITING = 10_000
+const AGAIN_MS = 500
+
+/** Writes lines of the ledger outside of any run. While the database is away they wait in memory. */
+export class LateLines {
+  readonly #parts: Pick<Parts, 'log' | 'storage'>
+  readonly #writing = new Set<Promise<void>>()
+  #waiting = 0
+  #closing = false
+
+  constructor(parts: Pick<Parts, 'log' | 'storage'>) {
+    this.#parts = parts
+  }
+
+  /** Resolves when they are written, or cannot be: the log tells that. */
+  async write(lines: readonly LedgerLine[]): Promise<void> {
+    if (lines.length === 0) return
+    const writing = this.#write(lines)
+    this.#writing.add(writing)
+    this.#waiting += lines.length
+    await writing
+    this.#writing.delete(writing)
+    this.#waiting -= lines.length
+  }
+
+  /** Tries once more what waits. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.all(this.#writing)
+  }
+
+  async #write(lines: readonly LedgerLine[]): Promise<void> {
+    const { storage, log } = this.#parts
+    for (;;) {
+      const isLast = this.#closing || this.#waiting > MOST_WAITING
+      try {
+        return await storage.transaction((db) => insertMissing(db, lines))
+      } catch (err) {
+        if (isLast || !isPassing(err)) {
+          log.error({ err, lines: lines.map(told) }, 'lines of the ledger are lost: they could not be written')
+          return
+        }
+      }
+      await delay(AGAIN_MS, undefined, { ref: false })
+    }
+  }
+}
+
+function told({ id, project_id, request_id, model, input_tokens, output_tokens, cost_nano }: LedgerLine) {
+  return { id, project_id, request_id, model, input_tokens, output_tokens, cost_nano }
+}
