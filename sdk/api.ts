@@ -2096,7 +2096,8 @@ export type InvitationWithToken = {
   role: string
   /** null: all projects */
   project_id: string | null
-  status: 'pending' | 'accepted' | 'expired'
+  /** `ended`: who made it could not make it any more. Their key or role has ended, or allows less */
+  status: 'pending' | 'accepted' | 'expired' | 'ended'
   created_at: string
   created_by: string
   expires_at: string
@@ -2123,7 +2124,8 @@ export type Invitation = {
   role: string
   /** null: all projects */
   project_id: string | null
-  status: 'pending' | 'accepted' | 'expired'
+  /** `ended`: who made it could not make it any more. Their key or role has ended, or allows less */
+  status: 'pending' | 'accepted' | 'expired' | 'ended'
   created_at: string
   created_by: string
   expires_at: string

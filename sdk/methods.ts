@@ -187,7 +187,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (person_id: string, o?: RequestOptions) => call('getPerson', { params: { person_id } }, o),
       /** Remove a person. With their roles, their own keys and their sessions, at once. Somebody whom an identity provider still vouches for can sign in again, and has what their groups give. Takes an actor of all projects. The last administrator of the service stays: 409. */
       delete: (person_id: string, o?: RequestOptions) => call('deletePerson', { params: { person_id } }, o),
-      /** Give a person a role, or take it away. In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. The last administrator of the service stays: 409. */
+      /** Give a person a role, or take it away. In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. To give one takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. The last administrator of the service stays: 409. */
       setRole: (person_id: string, body: Body<'setPersonRole'>, o?: RequestOptions) => call('setPersonRole', { params: { person_id }, body }, o),
     },
     mfa: {
@@ -209,7 +209,7 @@ export function methods({ call, list, lines }: Caller) {
       endSession: (session_id: string, o?: RequestOptions) => call('endConsoleSession', { params: { session_id } }, o),
     },
     invitations: {
-      /** Invite a person. Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail. */
+      /** Invite a person. Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. It ends when the key or the role with which it was made does, and takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail. */
       create: (body: Body<'createInvitation'>, o?: RequestOptions) => call('createInvitation', { body }, o),
       /** List invitations. Of this project; an actor of all projects also sees those for all. Tokens are never shown again. */
       list: (query?: ListQuery<'listInvitations'>, o?: RequestOptions) => list('listInvitations', { query }, o),

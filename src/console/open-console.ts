@@ -1,6 +1,6 @@
 import { unavailable } from '../errors.ts'
 import * as factors from '../keys/factors/factor-store.ts'
-import { actorOf, type Key } from '../keys/key.ts'
+import type { Key } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -14,7 +14,7 @@ import { covers, coversAll } from '../security/permissions.ts'
 import { CONFIRM_EARLY_MS, confirmSession, isToConfirm, isUnconfirmed, openTokens } from './confirm-session.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { Issuers } from './issuers.ts'
-import { type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
+import { actorOfKey, type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
 import { type DeviceFrom, signInDevice } from './sign-in-device.ts'
 import { signInPerson, withSession } from './sign-in-person.ts'
 import * as sessions from './store.ts'
@@ -180,7 +180,7 @@ export class OpenConsole {
       return actor && { session, key: undefined, actor: withSession(actor, session) }
     }
     const key = await keys.find(db, session.key_id ?? '')
-    return key && { session, key, actor: { ...actorOf(key), console_session: session.id } }
+    return key && { session, key, actor: actorOfKey(key, session) }
   }
 
   /** The session of a secret. What its identity provider has to confirm by now is asked for first. */

@@ -23,7 +23,7 @@ export async function signInPerson(
     if (typeof known === 'string') return known
     const { person, roles } = known
     const isAskedAgain = tokens.refresh_token !== undefined || settings.roles.length > 0
-    const { session, secret } = newSession(parts, from, null)
+    const { session, secret } = newSession(parts, from)
     const opened = {
       ...session,
       person_id: person.id,

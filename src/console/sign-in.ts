@@ -30,7 +30,7 @@ export type OpenedSession = { actor: Actor; secret: string }
 export function newSession(
   { config, newId, now }: Pick<SignInParts, 'config' | 'newId' | 'now'>,
   from: SignInFrom,
-  until: number | null,
+  until = Number.POSITIVE_INFINITY,
 ): { session: ConsoleSession; secret: string } {
   const time = now()
   const secret = newSecret()
@@ -38,6 +38,7 @@ export function newSession(
     id: newId('cns', time),
     key_id: null,
     key_hash: null,
+    by_previous_secret_until: null,
     person_id: null,
     issuer: null,
     issuer_subject: null,
@@ -55,7 +56,7 @@ export function newSession(
     browser: from.browser.slice(0, MAX_BROWSER_CHARACTERS),
     created_at: time,
     last_used_at: time,
-    expires_at: Math.min(time + config.console.sessionLifetime, until ?? Number.POSITIVE_INFINITY),
+    expires_at: Math.min(time + config.console.sessionLifetime, until),
   }
   return { session, secret }
 }
@@ -96,25 +97,35 @@ export async function signIn(
     const time = now()
     const found = 'key' in credential ? await ofKey(db, credential.key, time) : await ofLink(db, credential, time)
     if (!found) return undefined
-    const { key, until } = found
+    const { key, by_previous_secret_until } = found
+    const until = Math.min(
+      key.expires_at ?? Number.POSITIVE_INFINITY,
+      by_previous_secret_until ?? Number.POSITIVE_INFINITY,
+    )
     const { session, secret } = newSession(parts, from, until)
-    const actor = { ...actorOf(key), console_session: session.id }
-    const opened = { ...session, key_id: key.id, key_hash: key.hash }
+    const opened = { ...session, key_id: key.id, key_hash: key.hash, by_previous_secret_until }
+    const actor = actorOfKey(key, opened)
     await keepSession(db, parts, opened, { actor, from, fields: Object.keys(credential) })
     return { actor, secret }
   })
 }
 
-type SignedBy = { key: Key; until: number | null }
+/** Who asks in the session of a key. */
+export function actorOfKey(key: Key, { id: console_session, by_previous_secret_until }: ConsoleSession): Actor {
+  const isOld = by_previous_secret_until !== null
+  return { ...actorOf(key), console_session, ...(isOld && { by_previous_secret_until }) }
+}
+
+type SignedBy = { key: Key; by_previous_secret_until: number | null }
 
 /** With a secret in its grace period the session ends when that does. */
 async function ofKey(db: Database, secret: string, now: number): Promise<SignedBy | undefined> {
   const hash = sha256(secret)
   const key = await keys.findByHash(db, hash)
   if (!key || statusOf(key, now) !== 'active') return undefined
-  if (key.hash === hash) return { key, until: key.expires_at }
+  if (key.hash === hash) return { key, by_previous_secret_until: null }
   const graceEnd = key.previous_secret_expires_at ?? 0
-  return graceEnd > now ? { key, until: Math.min(graceEnd, key.expires_at ?? graceEnd) } : undefined
+  return graceEnd > now ? { key, by_previous_secret_until: graceEnd } : undefined
 }
 
 async function ofLink(
@@ -125,5 +136,5 @@ async function ofLink(
   const link = await sessions.takeLink(db, sha256(link_token), now)
   const key = link && (await keys.find(db, link.key_id))
   if (!key || key.hash !== link.key_hash || statusOf(key, now) !== 'active') return undefined
-  return { key, until: key.expires_at }
+  return { key, by_previous_secret_until: null }
 }

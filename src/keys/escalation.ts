@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { forbidden } from '../errors.ts'
-import type { Actor } from '../operation/actor.ts'
+import { type Actor, endOfRight } from '../operation/actor.ts'
 import { coversAll, type Permission } from '../security/permissions.ts'
 import { mayGiveTier } from './key-tiers.ts'
 
@@ -12,7 +12,7 @@ export function requireNoEscalation(actor: Actor, wanted: Grant, { limits }: Con
   if (!coversAll(actor.permissions, wanted.permissions))
     throw forbidden('A key cannot grant permissions it does not hold')
   if (!mayGiveTier(actor, wanted.tier, limits)) throw forbidden('A key cannot grant a higher tier than its own')
-  if (actor.expires_at !== null && (wanted.expires_at === null || wanted.expires_at > actor.expires_at)) {
-    throw forbidden('A key cannot create one that outlives it')
-  }
+  if ((wanted.expires_at ?? Number.POSITIVE_INFINITY) <= endOfRight(actor)) return
+  if (actor.by_previous_secret_until === undefined) throw forbidden('A key cannot create one that outlives it')
+  throw forbidden('This secret was replaced, and a key would outlive it: use the new one')
 }

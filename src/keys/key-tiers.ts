@@ -3,16 +3,19 @@ import type { Actor } from '../operation/actor.ts'
 
 type Limits = Config['limits']
 
-/** Whether the actor may give a key this tier: one that is faster than its own in no respect. */
-export function mayGiveTier({ kind, tier: held }: Actor, wanted: string, limits: Limits): boolean {
+/** Who gives a tier to a key, or to the role of a person. */
+export type Giver = Pick<Actor, 'kind' | 'tier'>
+
+/** Whether the actor may give this tier: one that is faster than its own in no respect. */
+export function mayGiveTier({ kind, tier: held }: Giver, wanted: string, limits: Limits): boolean {
   if (kind === 'local') return true
   const [above, below] = [ratesOf(wanted, limits), ratesOf(held, limits)]
   if (!above || !below) return false
   return above.requestsPerMinute <= below.requestsPerMinute && above.burst <= below.burst
 }
 
-/** The tier of a key that names none: the configured one, or the maker's own where that one is more than it may give. */
-export function defaultTierFor(actor: Actor, limits: Limits): string {
+/** The tier of a key that names none, and of a role: the configured one, or the giver's own where that one is more than it may give. */
+export function defaultTierFor(actor: Giver, limits: Limits): string {
   return mayGiveTier(actor, limits.defaultTier, limits) ? limits.defaultTier : actor.tier
 }
 

@@ -27,8 +27,13 @@ export type Actor = {
   expires_at: number | null
   /** The session through which a key is used in the console. */
   console_session?: string
-  /** A key that was rotated is used with its previous secret, which ends then. */
+  /** A key that was rotated is used with its previous secret, or by a session that was opened with it. It ends then. */
   by_previous_secret_until?: number
+}
+
+/** When the actor's right ends by itself: its key expires, or the secret that it uses was replaced. Infinity: it does not. */
+export function endOfRight({ expires_at, by_previous_secret_until }: Actor): number {
+  return Math.min(expires_at ?? Number.POSITIVE_INFINITY, by_previous_secret_until ?? Number.POSITIVE_INFINITY)
 }
 
 /** The same actor in the project that its request names; a person with the role that they have there. */

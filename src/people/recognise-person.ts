@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { defaultTierFor } from '../keys/key-tiers.ts'
 import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
@@ -8,6 +9,7 @@ import type { Identity } from '../security/oidc/identity.ts'
 import { ALL_PROJECTS, type OidcSettings } from '../security/oidc/oidc-settings.ts'
 import { coversAll, permissionsOf } from '../security/permissions.ts'
 import type { Database } from '../storage/database.ts'
+import { findMaker } from './invitations/find-maker.ts'
 import type { Invitation } from './invitations/invitation.ts'
 import * as invitations from './invitations/invitation-store.ts'
 import { GRANTED, type Person, type Role } from './person.ts'
@@ -33,7 +35,8 @@ export async function recognisePerson(
   const { now } = parts
   const invited = invitation === undefined ? undefined : await invitations.findOpen(db, sha256(invitation), now)
   if (invitation !== undefined) {
-    if (!invited || invited.email !== identity.email) return 'invitation_invalid'
+    const maker = invited && (await findMaker(db, invited, parts.config, now))
+    if (!maker || invited?.email !== identity.email) return 'invitation_invalid'
     if (!identity.email_verified) return 'email_not_verified'
   }
   const identified = await people.findByIdentity(db, identity.issuer, identity.subject)
@@ -162,11 +165,12 @@ async function acceptInvitations(
     const accepted = await invitations.accept(db, { hash, email }, { person_id, now })
     if (!accepted) continue
     const { project_id, role, created_by: by } = accepted
+    const maker = await findMaker(db, accepted, config, now)
     const permissions = permissionsOf(role, config.roles)
     const held = (await listRoles(db, [person_id])).find((one) => one.project_id === project_id)
     // An invitation adds rights. It does not take any away.
-    if (permissions.length === 0 || (held && coversAll(held.permissions, permissions))) continue
-    const grant = { project_id, role, permissions, source: GRANTED, tier: config.limits.defaultTier, by }
-    await giveRole(db, person, grant, { newId, now })
+    if (!maker || permissions.length === 0 || (held && coversAll(held.permissions, permissions))) continue
+    const tier = defaultTierFor(maker, config.limits)
+    await giveRole(db, person, { project_id, role, permissions, source: GRANTED, tier, by }, { newId, now })
   }
 }

@@ -4,7 +4,7 @@ import type { Key } from '../keys/key.ts'
 import { rolePermissions } from '../keys/make-key.ts'
 import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
-import type { Actor } from '../operation/actor.ts'
+import { type Actor, endOfRight } from '../operation/actor.ts'
 import { covers, coversAll, type Permission } from '../security/permissions.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Person, Role } from './person.ts'
@@ -21,16 +21,20 @@ export type Grant = {
   by: string
 }
 
+const LASTING = 'use a key that does not expire, with its present secret, or sign in to the console'
+
 export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Role[]> {
   return (await keys.listRoles(db, person_ids)) as Role[]
 }
 
-/** What a role may do that the actor gives. Nobody gives more than they may do themselves; the host may give everything. */
-export function permissionsToGive(
-  actor: Pick<Actor, 'kind' | 'permissions'>,
-  role: string,
-  config: Config,
-): readonly Permission[] {
+/**
+ * What a role may do that the actor gives. Nobody gives more than they may do themselves; the host may give everything. A
+ * role stays until it is taken away, so a right that ends by itself gives none.
+ */
+export function permissionsToGive(actor: Actor, role: string, config: Config): readonly Permission[] {
+  if (actor.kind === 'token' || endOfRight(actor) !== Number.POSITIVE_INFINITY) {
+    throw forbidden(`A role would outlive your right to give it, which ends by itself: ${LASTING}`)
+  }
   const permissions = rolePermissions(role, config)
   if (actor.kind !== 'local' && !coversAll(actor.permissions, permissions)) {
     throw forbidden('You cannot give permissions that you do not hold')

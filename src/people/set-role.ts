@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { conflict, forbidden, notFound } from '../errors.ts'
+import { defaultTierFor } from '../keys/key-tiers.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
@@ -16,7 +17,7 @@ export const setPersonRole = operation({
   path: '/v1/people/{person_id}/role',
   summary: 'Give a person a role, or take it away',
   description:
-    'In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. The last administrator of the service stays: 409.',
+    'In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. To give one takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. The last administrator of the service stays: 409.',
   permission: 'manage',
   audit: { target: 'person_id' },
   mfa: 'keys',
@@ -53,7 +54,8 @@ export const setPersonRole = operation({
     } else {
       const permissions = permissionsToGive(actor, body.role, config)
       if (present && !permissions.includes('manage')) await requireOtherAdministrator(db, present, now())
-      const given = { role: body.role, permissions, source: GRANTED, tier: config.limits.defaultTier, by: actor.id }
+      const tier = defaultTierFor(actor, config.limits)
+      const given = { role: body.role, permissions, source: GRANTED, tier, by: actor.id }
       await giveRole(db, person, { project_id, ...given }, { newId, now: now() })
     }
     const roles = rolesShown(actor, await listRoles(db, [person.id]))

@@ -16,7 +16,7 @@ export const createInvitation = operation({
   path: '/v1/invitations',
   summary: 'Invite a person',
   description:
-    'Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail.',
+    'Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. It ends when the key or the role with which it was made does, and takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail.',
   permission: 'manage',
   audit: { target: 'reply' },
   mfa: 'keys',
@@ -47,6 +47,6 @@ export const createInvitation = operation({
       accepted_by: null,
     }
     await invitations.insert(db, invitation)
-    return { ...presentInvitation(invitation, time), token }
+    return { ...presentInvitation(invitation, actor, time), token }
   },
 })

@@ -1,5 +1,6 @@
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
+import { findMaker } from './find-maker.ts'
 import { InvitationParams, InvitationReply, presentInvitation } from './invitation.ts'
 import { getInReach } from './invitation-in-reach.ts'
 
@@ -12,7 +13,8 @@ export const getInvitation = operation({
   params: InvitationParams,
   data: InvitationReply,
 
-  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    return presentInvitation(await getInReach(db, actor, params.invitation_id), now())
+  async run({ params }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
+    const invitation = await getInReach(db, actor, params.invitation_id)
+    return presentInvitation(invitation, await findMaker(db, invitation, config, now()), now())
   },
 })

@@ -26,7 +26,9 @@ export const InvitationReply = z
     email: z.string(),
     role: z.string(),
     project_id: z.string().nullable().describe('null: all projects'),
-    status: z.enum(['pending', 'accepted', 'expired']),
+    status: z
+      .enum(['pending', 'accepted', 'expired', 'ended'])
+      .describe('`ended`: who made it could not make it any more. Their key or role has ended, or allows less'),
     created_at: Time,
     created_by: z.string(),
     expires_at: Time,
@@ -35,8 +37,14 @@ export const InvitationReply = z
   })
   .meta({ id: 'Invitation' })
 
-export function presentInvitation(invitation: Invitation, now: number): z.input<typeof InvitationReply> {
+/** `maker` is who made it, if they could make it now too. */
+export function presentInvitation(
+  invitation: Invitation,
+  maker: unknown,
+  now: number,
+): z.input<typeof InvitationReply> {
   const { accepted_at, expires_at } = invitation
-  const status = accepted_at !== null ? 'accepted' : expires_at <= now ? 'expired' : 'pending'
-  return { ...invitation, status }
+  if (accepted_at !== null) return { ...invitation, status: 'accepted' }
+  if (expires_at <= now) return { ...invitation, status: 'expired' }
+  return { ...invitation, status: maker === undefined ? 'ended' : 'pending' }
 }

@@ -2,6 +2,7 @@ import type { Needs } from '../../operation/context.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
+import { findMaker } from './find-maker.ts'
 import { InvitationReply, presentInvitation } from './invitation.ts'
 import * as invitations from './invitation-store.ts'
 
@@ -15,10 +16,11 @@ export const listInvitations = operation({
   query: listQuery(['created_at', 'expires_at', 'email', 'id'], {}),
   list: InvitationReply,
 
-  async run({ query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ query }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     requireScope(actor, null)
     const where = { project_id: actor.scope.project_id, reach: actor.reach }
     const { items, total } = await invitations.list(db, query, where)
-    return { items: items.map((invitation) => presentInvitation(invitation, now())), total }
+    const makers = await Promise.all(items.map((invitation) => findMaker(db, invitation, config, now())))
+    return { items: items.map((invitation, i) => presentInvitation(invitation, makers[i], now())), total }
   },
 })

@@ -159,6 +159,7 @@ function consoleSignIn({ text, integer }: ColumnTypes): string[] {
       id ${text} primary key,
       key_id ${text} references keys (id) on delete cascade,
       key_hash ${text},
+      by_previous_secret_until ${integer},
       person_id ${text} references persons (id) on delete cascade,
       issuer ${text},
       issuer_subject ${text},

@@ -131,6 +131,8 @@ export type ConsoleSessionsTable = {
   key_id: string | null
   /** The hash of the key's secret at sign-in. A key that was rotated has another, and the session has ended. */
   key_hash: string | null
+  /** When the secret ends that the key had before, if the session was opened with that one. */
+  by_previous_secret_until: number | null
   /** Null if it is the session of a key. The columns up to `is_strong` are for persons. */
   person_id: string | null
   /** The identity provider, by its name in the configuration; as whom and in which session it knows the person. */

@@ -93,7 +93,11 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'delivery/deliveries-of-user.ts',
     ],
   },
-  { level: 2, name: 'keys', face: ['key.ts', 'key-names.ts', 'make-key.ts', 'store.ts', 'factors/factor-store.ts'] },
+  {
+    level: 2,
+    name: 'keys',
+    face: ['key.ts', 'key-names.ts', 'key-tiers.ts', 'make-key.ts', 'store.ts', 'factors/factor-store.ts'],
+  },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   { level: 1, name: 'usage', face: ['ledger-line.ts', 'store.ts'] },
   { level: 1, name: 'agents', face: ['agent.ts', 'check-definition.ts', 'definition.ts', 'store.ts'] },

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../../../errors.ts'
 import type { Logger } from '../../../lib/log.ts'
-import type { Actor } from '../../../operation/actor.ts'
+import { type Actor, endOfRight } from '../../../operation/actor.ts'
 import type { Scope } from '../../../operation/scope.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
@@ -94,8 +94,7 @@ export async function validUntil(
   const present = bearer === undefined ? undefined : await verifyKey(sha256(bearer))
   // A key of a person may do less since their role does.
   if (!present || !coversAll(present.permissions, actor.permissions)) return 0
-  const { expires_at, by_previous_secret_until = Number.POSITIVE_INFINITY } = present
-  return Math.min(expires_at ?? Number.POSITIVE_INFINITY, by_previous_secret_until)
+  return endOfRight(present)
 }
 
 /** Asks the service's own provider first. If it does not know the token, the agent that is meant may accept it. */
