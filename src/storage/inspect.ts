@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { driver } from './postgres/postgres.ts'
+import { CONNECT_MS, connectFairly, driver } from './postgres/postgres.ts'
 import { hasOtherFirstSchema } from './schema/first-schema.ts'
 import { UNRELEASED } from './schema/migrate.ts'
 
@@ -36,8 +36,11 @@ export function inspectSqlite(path: string): StoreFacts {
 }
 
 export async function inspectPostgres(url: string): Promise<StoreFacts> {
-  const client = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  await client.connect()
+  const client = await connectFairly(async () => {
+    const next = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
+    await next.connect()
+    return next
+  })
   try {
     const value = async (sql: string) => (await client.query(sql)).rows[0]?.value
     const has = (table: string) => value(`select to_regclass('${table}') is not null as value`)

@@ -11,7 +11,7 @@ import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { onBothEngines, type Service, withService } from '../support/service/service.ts'
 
-const LIMIT = { timeout: 50_000 * PATIENCE }
+const LIMIT = { timeout: 240_000 * PATIENCE }
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 
 onBothEngines(

@@ -221,7 +221,7 @@ describe('abort', () => {
     await hungUp(receiver)
   })
 
-  test('a finished call leaves no listener on the signal and no timer', { timeout: 60_000 * PATIENCE }, async (t) => {
+  test('a finished call leaves no listener on the signal and no timer', { timeout: 240_000 * PATIENCE }, async (t) => {
     const { url } = await receive(t, (_request, response) => void response.end('ok'))
     const { signal } = new AbortController()
     const before = timers()

@@ -15,7 +15,7 @@ import { freshPostgres } from '../support/stores/fresh-store.ts'
 
 /** PostgreSQL's other end may be slow to answer while much else is tested. */
 const WITHIN_MS = { sqlite: 300, postgres: 1_000 }
-const LIMIT = { timeout: 60_000 * PATIENCE }
+const LIMIT = { timeout: 240_000 * PATIENCE }
 
 for (const engine of ENGINES) {
   describe(`a transaction that stands still, on ${engine}`, () => {

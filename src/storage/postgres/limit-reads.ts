@@ -1,8 +1,8 @@
-import { connect } from 'node:net'
+import { connect as openSocket } from 'node:net'
 import type { PostgresPool as KyselyPool, PostgresPoolClient, PostgresQueryResult } from 'kysely'
 import { plannedName } from '../database.ts'
 import { ReadTimeoutError } from '../read-limits.ts'
-import type { PostgresClient, PostgresPool } from './postgres.ts'
+import { connect, type PostgresClient, type PostgresPool } from './postgres.ts'
 
 /** How long the server may take to end a read after it was told to. Then the connection is closed. */
 const OBEY_MS = 2_000
@@ -23,7 +23,7 @@ type ReadOptions = {
 export function limitReads(pool: PostgresPool, options: ReadOptions): KyselyPool {
   return {
     options: pool.options,
-    connect: async () => new LimitedClient(await pool.connect(), options),
+    connect: async () => new LimitedClient(await connect(pool), options),
     end: () => pool.end(),
   }
 }
@@ -84,7 +84,7 @@ async function cancel({ host, port, processID, secretKey }: PostgresClient): Pro
   message.writeInt32BE(CANCEL_REQUEST, 4)
   message.writeInt32BE(processID, 8)
   message.writeInt32BE(secretKey, 12)
-  const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })
+  const socket = openSocket(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })
   socket.on('error', () => {})
   socket.setTimeout(OBEY_MS, () => socket.destroy())
   socket.end(message)

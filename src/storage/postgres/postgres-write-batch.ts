@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type DialectAdapter, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
-import type { PostgresPool } from './postgres.ts'
+import { connect, type PostgresPool } from './postgres.ts'
 
 /**
  * Writes each batch as one statement, which is a transaction of its own: one message, however many tables it has rows
@@ -36,8 +36,15 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
     // Behind a pooler in transaction mode, the next connection may not know the name, or may know it already.
     const statement = ownsSessions() ? { name, text } : { text }
     const values = [...batch.endings, ...batch.inserts].map(({ rows }) => toJson(rows))
-    const { rows } = await pool.query<{ held: boolean }>({ ...statement, values })
-    return rows[0]?.held === true
+    const client = await connect(pool)
+    let isBroken = true
+    try {
+      const { rows } = await client.query<{ held: boolean }>({ ...statement, values })
+      isBroken = false
+      return rows[0]?.held === true
+    } finally {
+      client.release(isBroken)
+    }
   }
 }
 

@@ -6,6 +6,9 @@ import { lazily } from '../../lib/lazily.ts'
 export const driver = lazily<typeof pg>('pg')
 
 export const CONNECT_MS = 5_000
+/** A timer that rings later than this shows that the process stood still. */
+const LATE_MS = 250
+const CONNECT_TRIES = 5
 const SILENT_MS = 30_000
 /** Shorter than the time above, so that an idle connection is closed in good order. */
 const IDLE_MS = 20_000
@@ -52,13 +55,34 @@ export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresO
   return pool
 }
 
+/** A connection of the pool. */
+export function connect(pool: PostgresPool): Promise<PostgresClient> {
+  return connectFairly(() => pool.connect())
+}
+
+/**
+ * The driver gives up after CONNECT_MS by a timer. If that rang late, this process stood still meanwhile, as on a machine
+ * that was suspended, and the server had no chance to answer: it is asked again.
+ */
+export async function connectFairly<Connected>(tryToConnect: () => Promise<Connected>): Promise<Connected> {
+  for (let tries = 1; ; tries++) {
+    const started = performance.now()
+    try {
+      return await tryToConnect()
+    } catch (error) {
+      const isFair = performance.now() - started < CONNECT_MS + LATE_MS
+      if (isFair || tries === CONNECT_TRIES) throw error
+    }
+  }
+}
+
 /** Calls `hear` with each row as it arrives. No row is kept. */
 export async function hearRows(
   pool: PostgresPool,
   { text, values }: { text: string; values: unknown[] },
   hear: (row: Record<string, unknown>) => void,
 ): Promise<void> {
-  const client = await pool.connect()
+  const client = await connect(pool)
   try {
     await new Promise<void>((resolve, reject) => {
       const query = client.query(new (driver().Query)({ text, values, types }))

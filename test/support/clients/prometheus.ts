@@ -34,7 +34,7 @@ export async function scrapeTarget(url: string, headers: Labels, time: number): 
   const job = { job: 'moorage', instance: new URL(url).host }
   const up = (value: number): SampleAt => ({ name: 'up', labels: job, value })
   try {
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) })
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(120_000) })
     assert.equal(response.status, 200)
     const samples = readSamples(await response.text())
     return { time, samples: [up(1), ...samples.map((sample) => ({ ...sample, labels: { ...sample.labels, ...job } }))] }

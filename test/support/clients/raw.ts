@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Reply } from '../service/service.ts'
 
-const CLOSES_WITHIN_MS = 30_000
+const CLOSES_WITHIN_MS = 120_000
 
 /** Sends the bytes as they are, whatever they are, and answers with every reply up to the server's closing the connection. */
 export async function sendRaw(url: string, bytes: string | Buffer, { hangUp = false } = {}): Promise<Reply[]> {

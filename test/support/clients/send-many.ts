@@ -6,7 +6,7 @@ import { head } from './raw.ts'
 const CONNECTIONS = 8
 /** A service reads so many requests of a connection ahead of its replies. */
 const AHEAD = 16
-const SILENCE_MS = 30_000
+const SILENCE_MS = 120_000
 
 type Many = { path: string; body: unknown; headers: Record<string, string>; count: number; status: number }
 

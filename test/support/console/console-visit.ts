@@ -55,7 +55,7 @@ export async function visit(
     colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
   })
-  context.setDefaultTimeout(30_000 * PATIENCE)
+  context.setDefaultTimeout(120_000 * PATIENCE)
   if (isHurried) await context.addInitScript(HURRY)
   if (isStill) await context.addInitScript(STAND_STILL)
   if (key !== null) {

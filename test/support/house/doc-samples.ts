@@ -58,7 +58,7 @@ export function openShell(folder: string, prelude: string, env: Record<string, s
         `export -p > '${state}'`,
       ].join('\n')
       return new Promise((resolve, reject) => {
-        execFile('bash', ['-c', script], { cwd: folder, env, timeout: 15_000 }, (error, stdout, stderr) => {
+        execFile('bash', ['-c', script], { cwd: folder, env, timeout: 120_000 }, (error, stdout, stderr) => {
           if (error) reject(new Error(`${text}\n${stdout}${stderr}`, { cause: error }))
           else resolve({ stdout, reply })
         })

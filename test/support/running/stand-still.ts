@@ -6,6 +6,5 @@ import { setImmediate as turn } from 'node:timers/promises'
  */
 export async function standStill(ms: number): Promise<void> {
   await turn()
-  const end = performance.now() + ms
-  while (performance.now() < end);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

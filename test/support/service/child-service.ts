@@ -38,7 +38,7 @@ export type ChildService = {
   start(): Promise<void>
 }
 
-const START_MS = 60_000 * PATIENCE
+const START_MS = 240_000 * PATIENCE
 
 /** Gone when the test ends, with its store. */
 export async function startChildService(

@@ -17,7 +17,7 @@ export type Daemon = {
   remove(): Promise<void>
 }
 
-const READY_WITHIN_MS = 60_000 * PATIENCE
+const READY_WITHIN_MS = 240_000 * PATIENCE
 
 // Reads the pid to end, or an empty line for none. The pipe closes however its writer dies, kill -9 included.
 const KEEPER = `

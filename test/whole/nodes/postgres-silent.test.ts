@@ -6,6 +6,7 @@ import { announce } from '../../../src/storage/database.ts'
 import { isPassing } from '../../../src/storage/failures.ts'
 import { openMemo } from '../../../src/storage/memo.ts'
 import { openStorage } from '../../../src/storage/open-storage.ts'
+import { CONNECT_MS } from '../../../src/storage/postgres/postgres.ts'
 import { inOneAttempt } from '../../support/running/attempts.ts'
 import { PATIENCE } from '../../support/running/patience.ts'
 import { standStill } from '../../support/running/stand-still.ts'
@@ -84,6 +85,18 @@ describe('a network to PostgreSQL that falls silent', () => {
       await standStill(800)
       await asked
     })
+  })
+
+  test('a process that stood still while it connected is connected nevertheless', async (t) => {
+    const database = await freshPostgres()
+    const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 3 } })
+    t.after(async () => {
+      await storage.close()
+      await database.drop()
+    })
+    const asked = Array.from({ length: 3 }, () => sql`select pg_sleep(0.05)`.execute(storage.db))
+    await standStill(CONNECT_MS + 500)
+    await Promise.all(asked)
   })
 
   test('a statement that takes long but whose server is there is not cut off before its time', async (t) => {

@@ -15,7 +15,7 @@ import { newAgent } from '../../support/service/agents.ts'
 import { ENGINES, type Engine, type Service, withService } from '../../support/service/service.ts'
 import { freshPostgres, freshSqlite } from '../../support/stores/fresh-store.ts'
 
-const WITHIN = { timeout: 60_000 * PATIENCE }
+const WITHIN = { timeout: 240_000 * PATIENCE }
 
 for (const engine of ENGINES) {
   describe(`a slow read on ${engine}`, () => {
