@@ -185,7 +185,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listPeople'>, o?: RequestOptions) => list('listPeople', { query }, o),
       /** Get a person */
       get: (person_id: string, o?: RequestOptions) => call('getPerson', { params: { person_id } }, o),
-      /** Remove a person. With their roles, their own keys and their sessions, at once. Somebody whom an identity provider still vouches for can sign in again, and has what their groups give. Takes an actor of all projects. The last administrator of the service stays: 409. */
+      /** Remove a person. With their roles, their own keys and their sessions, at once. Their name and address are erased; their id stays in the audit log. Somebody whom an identity provider still vouches for can sign in again, has the same id, and has what their groups give. Takes an actor of all projects. The last administrator of the service stays: 409. */
       delete: (person_id: string, o?: RequestOptions) => call('deletePerson', { params: { person_id } }, o),
       /** Give a person a role, or take it away. In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. To give one takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. The last administrator of the service stays: 409. */
       setRole: (person_id: string, body: Body<'setPersonRole'>, o?: RequestOptions) => call('setPersonRole', { params: { person_id }, body }, o),

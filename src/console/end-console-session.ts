@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
 import type { Key } from '../keys/key.ts'
+import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
@@ -47,6 +48,6 @@ async function roleHere(
   { scope, reach }: Actor,
 ): Promise<Key | undefined> {
   if (!session || session.person_id === null) return undefined
-  const here = await keys.findRole(db, session.person_id, scope.project_id)
-  return here ?? (reach === 'service' ? keys.findRole(db, session.person_id, null) : undefined)
+  const here = await roleKeys.findRole(db, session.person_id, scope.project_id)
+  return here ?? (reach === 'service' ? roleKeys.findRole(db, session.person_id, null) : undefined)
 }

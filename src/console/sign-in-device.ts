@@ -1,5 +1,6 @@
 import { forbidden } from '../errors.ts'
 import { makeKey, personalOwner } from '../keys/make-key.ts'
+import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import { type Actor, workingIn } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -34,7 +35,7 @@ export async function signInDevice(
     const { person, roles } = known
     const actor = await inProject(db, actorOfPerson(roles) as Actor, project)
     const owner = personalOwner({ ...actor, person_id: person.id }, null)
-    for (const earlier of await keys.listMadeWith(db, actor.id)) {
+    for (const earlier of await roleKeys.listMadeWith(db, actor.id)) {
       if (earlier.name === name) await keys.update(db, earlier.id, { revoked_at: now })
     }
     const wanted = { name, agent_id: null, permissions: [...actor.permissions], expires_at: now + KEY_LIFETIME_MS }

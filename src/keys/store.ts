@@ -41,86 +41,6 @@ export async function get(db: Database, id: string): Promise<Key> {
   return key
 }
 
-/** The role of a person in a project, or for all. */
-export async function findRole(db: Database, person_id: string, project_id: string | null): Promise<Key | undefined> {
-  const row = await db
-    .selectFrom('keys')
-    .selectAll()
-    .where('person_id', '=', person_id)
-    .where('role_source', 'is not', null)
-    .where('project_id', project_id === null ? 'is' : '=', project_id)
-    .where('revoked_at', 'is', null)
-    .executeTakeFirst()
-  return row && fromRow(row)
-}
-
-/** The roles that people have now. */
-export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Key[]> {
-  if (person_ids.length === 0) return []
-  const rows = await db
-    .selectFrom('keys')
-    .selectAll()
-    .where('person_id', 'in', person_ids)
-    .where('role_source', 'is not', null)
-    .where('revoked_at', 'is', null)
-    .orderBy('id')
-    .execute()
-  return readable(db, rows, fromRow)
-}
-
-/** Roles from groups of providers that are not among these sources. */
-export async function listForsakenRoles(db: Database, sources: readonly string[]): Promise<Key[]> {
-  const rows = await db
-    .selectFrom('keys')
-    .selectAll()
-    .where('role_source', 'like', 'group:%')
-    .where('revoked_at', 'is', null)
-    .$if(sources.length > 0, (roles) => roles.where('role_source', 'not in', sources))
-    .limit(100)
-    .execute()
-  return readable(db, rows, fromRow)
-}
-
-/** Roles that the groups of a provider give, and for which it has not vouched since `before`. */
-export async function listStaleRoles(db: Database, source: string, before: number): Promise<Key[]> {
-  const rows = await db
-    .selectFrom('keys')
-    .selectAll()
-    .where('role_source', '=', source)
-    .where('revoked_at', 'is', null)
-    .where('vouched_at', '<', before)
-    .limit(100)
-    .execute()
-  return readable(db, rows, fromRow)
-}
-
-/** Notes that a provider has just said which roles its groups give. Not announced, because no decision in memory needs it. */
-export async function vouchForRoles(
-  db: Database,
-  person_id: string,
-  source: string,
-  vouched_at: number,
-): Promise<void> {
-  await db
-    .updateTable('keys')
-    .set({ vouched_at })
-    .where('person_id', '=', person_id)
-    .where('role_source', '=', source)
-    .where('revoked_at', 'is', null)
-    .execute()
-}
-
-/** The keys that a person has made with a role and that still count. */
-export async function listMadeWith(db: Database, role_id: string): Promise<Key[]> {
-  const rows = await db
-    .selectFrom('keys')
-    .selectAll()
-    .where('role_id', '=', role_id)
-    .where('revoked_at', 'is', null)
-    .execute()
-  return readable(db, rows, fromRow)
-}
-
 /** The names of those of the ids that are keys, roles or people of the project. Keys of all projects are named in the default one. */
 export async function listNames(
   db: Database,
@@ -256,7 +176,7 @@ export async function updateLastUsed(db: Database, used: ReadonlyMap<string, num
     update keys set last_used_at = older.at from older where keys.id = older.id`.execute(db)
 }
 
-function fromRow(row: KeyRow): Key {
+export function fromRow(row: KeyRow): Key {
   return { ...row, permissions: permissionsOf(row) }
 }
 

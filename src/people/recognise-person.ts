@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { defaultTierFor } from '../keys/key-tiers.ts'
-import * as keys from '../keys/store.ts'
+import * as roleKeys from '../keys/personal/role-store.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
 import * as projects from '../projects/store.ts'
@@ -72,6 +72,8 @@ async function findLinked(
   if (!config.console.linkVerifiedEmails || !email_verified || email === null) return undefined
   const linked = await people.findByVerifiedEmail(db, email)
   if (!linked || (await listRoles(db, [linked.id])).length === 0) return undefined
+  // Who was removed stays the same person, and is not taken for another one with their address.
+  if ((await people.findIdOf(db, issuer, subject)) !== undefined) return undefined
   await people.insertIdentity(db, { issuer, subject, person_id: linked.id })
   return linked
 }
@@ -87,9 +89,10 @@ async function keepPerson(
     await people.update(db, { ...said, id: known.id })
     return { ...known, ...said }
   }
-  const person = { ...said, id: newId('prs', now), created_at: now }
+  const former = await people.findIdOf(db, issuer, subject)
+  const person = { ...said, id: former ?? newId('prs', now), created_at: now }
   await people.insert(db, person)
-  await people.insertIdentity(db, { issuer, subject, person_id: person.id })
+  if (former === undefined) await people.insertIdentity(db, { issuer, subject, person_id: person.id })
   return person
 }
 
@@ -121,7 +124,7 @@ async function followGroups(
     await giveRole(db, person, { ...grant, source, by: source }, parts)
   }
   // Another provider that knows the same person says nothing about these groups.
-  await keys.vouchForRoles(db, person.id, source, parts.now)
+  await roleKeys.vouchForRoles(db, person.id, source, parts.now)
 }
 
 function isSame(held: Role, { role, permissions, tier }: Omit<Grant, 'source' | 'by'>, { name }: Person): boolean {

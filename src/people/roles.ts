@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import { conflict, forbidden } from '../errors.ts'
 import type { Key } from '../keys/key.ts'
 import { rolePermissions } from '../keys/make-key.ts'
+import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
 import { type Actor, endOfRight } from '../operation/actor.ts'
@@ -24,7 +25,7 @@ export type Grant = {
 const LASTING = 'use a key that does not expire, with its present secret, or sign in to the console'
 
 export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Role[]> {
-  return (await keys.listRoles(db, person_ids)) as Role[]
+  return (await roleKeys.listRoles(db, person_ids)) as Role[]
 }
 
 /**
@@ -49,7 +50,7 @@ export async function giveRole(
   { project_id, role, permissions, source, tier, by }: Grant,
   { newId, now }: { newId: NewId; now: number },
 ): Promise<void> {
-  const present = await keys.findRole(db, person_id, project_id)
+  const present = await roleKeys.findRole(db, person_id, project_id)
   // Every node forgets what it knows of the person.
   await announce(db, 'keys', person_id)
   if (present) {
@@ -93,7 +94,7 @@ export async function endRole(db: Database, { id, person_id }: Role, now: number
 
 /** Ends the roles of groups that their provider has not vouched for since `before`. Returns how many. */
 export async function endStaleRoles(db: Database, source: string, before: number, now: number): Promise<number> {
-  const stale = (await keys.listStaleRoles(db, source, before)) as Role[]
+  const stale = (await roleKeys.listStaleRoles(db, source, before)) as Role[]
   for (const role of stale) await endRole(db, role, now)
   return stale.length
 }
@@ -101,7 +102,7 @@ export async function endStaleRoles(db: Database, source: string, before: number
 /** Ends the roles of groups whose provider the operator has removed. Returns how many. */
 export async function endForsakenRoles(db: Database, names: readonly string[], now: number): Promise<number> {
   const sources = names.map((name) => `group:${name}`)
-  const forsaken = (await keys.listForsakenRoles(db, sources)) as Role[]
+  const forsaken = (await roleKeys.listForsakenRoles(db, sources)) as Role[]
   for (const role of forsaken) await endRole(db, role, now)
   return forsaken.length
 }
@@ -114,7 +115,7 @@ export async function requireOtherAdministrator(db: Database, role: Key, now: nu
 }
 
 async function narrowKeys(db: Database, role_id: string, allowed: readonly Permission[], now: number): Promise<void> {
-  for (const key of await keys.listMadeWith(db, role_id)) {
+  for (const key of await roleKeys.listMadeWith(db, role_id)) {
     const permissions = key.permissions.filter((permission) => covers(allowed, permission))
     if (permissions.length === 0) await keys.update(db, key.id, { revoked_at: now })
     else if (permissions.length < key.permissions.length) await keys.update(db, key.id, { permissions })

@@ -1,3 +1,4 @@
+import { type InsertResult, type SqlBool, sql } from 'kysely'
 import { conflict } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
@@ -72,29 +73,41 @@ export async function listIdentities(db: Database, ids: readonly string[]): Prom
 }
 
 export async function insert(db: Database, person: Person): Promise<void> {
-  await db.insertInto('persons').values(person).execute()
+  const inserting = db.insertInto('persons').values(person)
+  requireFirst(await inserting.onConflict((known) => known.doNothing()).executeTakeFirst())
+}
+
+export async function insertIdentity(db: Database, identity: PersonIdentitiesTable): Promise<void> {
+  const inserting = db.insertInto('person_identities').values(identity)
+  requireFirst(await inserting.onConflict((known) => known.doNothing()).executeTakeFirst())
 }
 
 /** Of two first sign-ins at the same time, the second is to be tried again: then the person is known. */
-export async function insertIdentity(db: Database, identity: PersonIdentitiesTable): Promise<void> {
-  const { numInsertedOrUpdatedRows } = await db
-    .insertInto('person_identities')
-    .values(identity)
-    .onConflict((known) => known.doNothing())
-    .executeTakeFirst()
+function requireFirst({ numInsertedOrUpdatedRows }: InsertResult): void {
   if (numInsertedOrUpdatedRows === 0n) throw conflict('This person signs in twice at the same time: try again')
+}
+
+/** The id of the person whom an identity provider knows so, also if the person was removed. */
+export async function findIdOf(db: Database, issuer: string, subject: string): Promise<string | undefined> {
+  const known = await db
+    .selectFrom('person_identities')
+    .select('person_id')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+  return known?.person_id
 }
 
 export async function update(db: Database, { id, ...changes }: Partial<Person> & { id: string }): Promise<void> {
   await db.updateTable('persons').set(changes).where('id', '=', id).execute()
 }
 
-/** Its identities, roles, keys and sessions go with it, by their foreign keys. */
+/** Its sessions go with it, by their foreign key. Its identities stay, so that it has the same id if it comes again. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('persons').where('id', '=', id).execute()
 }
 
-/** Removes people who were not seen since `before` and never had a role. */
+/** Removes people who were not seen since `before` and never had a role, and as whom providers knew them. */
 export async function removeStrangers(db: Database, before: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('persons')
@@ -103,5 +116,12 @@ export async function removeStrangers(db: Database, before: number): Promise<num
       not(exists(selectFrom('keys').select('keys.id').whereRef('keys.person_id', '=', 'persons.id'))),
     )
     .executeTakeFirst()
+  const isOfPerson = sql<SqlBool>`exists (select 1 from persons p where p.id = person_identities.person_id)`
+  const hadRole = sql<SqlBool>`exists (select 1 from keys k where k.person_id = person_identities.person_id)`
+  await db
+    .deleteFrom('person_identities')
+    .where(({ not }) => not(isOfPerson))
+    .where(({ not }) => not(hadRole))
+    .execute()
   return Number(numDeletedRows)
 }

@@ -6,7 +6,8 @@ import { type Account, type OidcIssuer, startOidcIssuer } from '../support/outsi
 import { until } from '../support/running/until.ts'
 import { ENGINES, type Reply, type Service } from '../support/service/service.ts'
 import { withIssuers } from '../support/service/with-issuers.ts'
-import { createKey } from '../support/slices/resources.ts'
+import { refundingAgent } from '../support/slices/approvals.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
 
 type Ask = (method: string, path: string, options?: { body?: unknown }) => Promise<Reply>
 
@@ -178,6 +179,42 @@ for (const engine of ENGINES) {
       }
       assert.equal(await tierBy((await createKey(service, { role: 'admin', tier: 'free' })).secret), 'free')
       assert.equal(await tierBy(service.admin), 'pro')
+    })
+  })
+
+  test(`who is removed and comes again is the same person, and does not decide for what they began, on ${engine}`, async (t) => {
+    const issuer = await issuerOf(t)
+    issuer.accounts.set('ada', ada)
+    const roles = [{ group: 'all', project: '*', role: 'admin' }]
+    await withIssuers(engine, [{ issuer, entry: { roles } }], async (service) => {
+      await createAgent(service, 'careful', refundingAgent({ url: 'https://till.example.com' }))
+      const tab = new PersonTab(() => service)
+      await tab.signInAs(issuer, 'ada')
+      const { person } = await tab.session()
+      const { cookie } = tab
+      const asked = await tab.ask('POST', '/v1/agents/careful/invoke', { body: { message: 'go' } })
+      assert.equal(asked.status, 202, asked.text)
+      assert.equal((await tab.ask('DELETE', `/v1/people/${person.id}`)).status, 200)
+      assert.equal((await service.call('GET', `/v1/people/${person.id}`)).status, 404)
+      assert.deepEqual((await service.call('GET', '/v1/people')).body.data, [])
+      const entries = (await service.call('GET', `/v1/audit-log?actor=${person.id}`)).body.data
+      assert.deepEqual([...new Set(entries.map((entry: { actor_name: string }) => entry.actor_name))], [person.id])
+
+      const again = new PersonTab(() => service)
+      assert.equal(await again.signInAs(issuer, 'ada'), '/')
+      assert.equal((await again.session()).person.id, person.id)
+      const [approval] = (await again.ask('GET', '/v1/approvals?status=pending')).body.data
+      assert.match(approval.not_for_you, /another person/i)
+      const decided = await again.ask(
+        'POST',
+        `/v1/agents/careful/invocations/${approval.request_id}/approvals/${approval.call_id}`,
+        {
+          body: { decision: 'approve' },
+        },
+      )
+      assert.equal(decided.status, 403, decided.text)
+      tab.cookie = cookie
+      assert.equal(await tab.isIn(), false, 'the session from before stays over')
     })
   })
 }

@@ -22,7 +22,7 @@ function people({ text, integer }: ColumnTypes): string[] {
     `create table person_identities (
       issuer ${text} not null,
       subject ${text} not null,
-      person_id ${text} not null references persons (id) on delete cascade,
+      person_id ${text} not null,
       primary key (issuer, subject)
     )`,
     'create index person_identities_by_person on person_identities (person_id)',
@@ -64,7 +64,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
       expires_at ${integer},
       last_used_at ${integer},
       revoked_at ${integer},
-      person_id ${text} references persons (id) on delete cascade,
+      person_id ${text},
       role_source ${text},
       role_id ${text} references keys (id) on delete cascade,
       vouched_at ${integer}

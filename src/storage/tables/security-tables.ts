@@ -20,7 +20,7 @@ export type KeysTable = {
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
-  /** Whose it is. Null for a key of a service. */
+  /** Whose it is. Null for a key of a service. What a person has revoked or lost stays when the person is removed. */
   person_id: string | null
   /** Where the role of a person comes from. A role is a key without a secret; null for every other key. */
   role_source: string | null
@@ -40,7 +40,7 @@ export type PersonsTable = {
   last_seen_at: number
 }
 
-/** As whom an identity provider knows a person. */
+/** As whom an identity provider knows a person. It outlives the person: who comes again after a removal is the same one. */
 export type PersonIdentitiesTable = { issuer: string; subject: string; person_id: string }
 
 /** Roles that wait for the person with this address. */

@@ -96,7 +96,15 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   {
     level: 2,
     name: 'keys',
-    face: ['key.ts', 'key-names.ts', 'key-tiers.ts', 'make-key.ts', 'store.ts', 'factors/factor-store.ts'],
+    face: [
+      'key.ts',
+      'key-names.ts',
+      'key-tiers.ts',
+      'make-key.ts',
+      'personal/role-store.ts',
+      'store.ts',
+      'factors/factor-store.ts',
+    ],
   },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   { level: 1, name: 'usage', face: ['ledger-line.ts', 'store.ts'] },

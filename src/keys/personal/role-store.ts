@@ -1,0 +1,90 @@
+import { readable } from '../../storage/damaged-rows.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Key } from '../key.ts'
+import { fromRow } from '../store.ts'
+
+/** The role of a person in a project, or for all. */
+export async function findRole(db: Database, person_id: string, project_id: string | null): Promise<Key | undefined> {
+  const row = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('person_id', '=', person_id)
+    .where('role_source', 'is not', null)
+    .where('project_id', project_id === null ? 'is' : '=', project_id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** The roles that people have now. */
+export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Key[]> {
+  if (person_ids.length === 0) return []
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('person_id', 'in', person_ids)
+    .where('role_source', 'is not', null)
+    .where('revoked_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
+/** Roles from groups of providers that are not among these sources. */
+export async function listForsakenRoles(db: Database, sources: readonly string[]): Promise<Key[]> {
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('role_source', 'like', 'group:%')
+    .where('revoked_at', 'is', null)
+    .$if(sources.length > 0, (roles) => roles.where('role_source', 'not in', sources))
+    .limit(100)
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
+/** Roles that the groups of a provider give, and for which it has not vouched since `before`. */
+export async function listStaleRoles(db: Database, source: string, before: number): Promise<Key[]> {
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('role_source', '=', source)
+    .where('revoked_at', 'is', null)
+    .where('vouched_at', '<', before)
+    .limit(100)
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
+/** Notes that a provider has just said which roles its groups give. Not announced, because no decision in memory needs it. */
+export async function vouchForRoles(
+  db: Database,
+  person_id: string,
+  source: string,
+  vouched_at: number,
+): Promise<void> {
+  await db
+    .updateTable('keys')
+    .set({ vouched_at })
+    .where('person_id', '=', person_id)
+    .where('role_source', '=', source)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+/** Names all roles of a person anew, those that have ended too. */
+export async function renameRoles(db: Database, person_id: string, name: string): Promise<void> {
+  const roles = db.updateTable('keys').set({ name }).where('person_id', '=', person_id)
+  await roles.where('role_source', 'is not', null).execute()
+}
+
+/** The keys that a person has made with a role and that still count. */
+export async function listMadeWith(db: Database, role_id: string): Promise<Key[]> {
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('role_id', '=', role_id)
+    .where('revoked_at', 'is', null)
+    .execute()
+  return readable(db, rows, fromRow)
+}
