@@ -2254,7 +2254,7 @@ export type AuditEntry = {
   /** Its place in the chain; null for the moment before it has one */
   seq: number | null
   created_at: string
-  /** `console`: the holder of the key was signed in to the console */
+  /** `console`: the holder of the key was signed in to the console. `local`: the host, or the service by itself */
   actor_kind: 'key' | 'token' | 'local' | 'console' | 'person' | null
   /** A key, a person … Null when the credentials were not recognised */
   actor: string | null

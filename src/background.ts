@@ -124,20 +124,21 @@ async function endLeasesOf(
 }
 
 /** Roles of groups end when their provider is gone, or was not asked about the person for `keepRoles`. */
-function staleRoles({ config, storage, now }: Parts): Sweepable[] {
+function staleRoles({ audit, config, newId, storage, now }: Parts): Sweepable[] {
   const { oidc } = config.console
+  const occasion = () => ({ audit, request_id: newId('req', now()), address: null, now: now() })
   const names = oidc.map(({ name }) => name)
   return [
     {
       name: 'roles by providers that are gone',
       keep_ms: 0,
-      remove: () => storage.transaction((db) => endForsakenRoles(db, names, now())),
+      remove: () => storage.transaction((db) => endForsakenRoles(db, names, occasion())),
     },
     ...oidc.map(({ name, keepRoles }) => ({
       name: `roles by ${name}`,
       keep_ms: keepRoles,
       remove: (_db: Database, before: number) =>
-        storage.transaction((db) => endStaleRoles(db, `group:${name}`, before, now())),
+        storage.transaction((db) => endStaleRoles(db, `group:${name}`, before, occasion())),
     })),
   ]
 }

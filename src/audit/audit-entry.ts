@@ -12,7 +12,9 @@ export const AuditEntryReply = z
     actor_kind: z
       .enum(['key', 'token', 'local', 'console', 'person'])
       .nullable()
-      .describe('`console`: the holder of the key was signed in to the console'),
+      .describe(
+        '`console`: the holder of the key was signed in to the console. `local`: the host, or the service by itself',
+      ),
     actor: z.string().nullable().describe('A key, a person … Null when the credentials were not recognised'),
     actor_name: KeyName,
     key_id: z.string().nullable().describe('The key of their own that a person has used'),

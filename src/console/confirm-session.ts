@@ -1,5 +1,8 @@
+import type { AuditTrail } from '../operation/audit-trail.ts'
 import type { Parts } from '../operation/parts.ts'
+import { actorOfPerson } from '../people/person.ts'
 import { refreshPerson } from '../people/recognise-person.ts'
+import { listRoles } from '../people/roles.ts'
 import type { Keyring } from '../security/keyring.ts'
 import {
   IssuerRefusal,
@@ -8,6 +11,8 @@ import {
   type OidcIssuer,
   type Vouched,
 } from '../security/oidc/oidc-issuer.ts'
+import type { Database } from '../storage/database.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { ConsoleSession } from './console-session.ts'
 import type { Issuers } from './issuers.ts'
 import * as sessions from './store.ts'
@@ -23,7 +28,9 @@ const PAUSE_MS = 15_000
 
 const TOKENS_PURPOSE = 'console.issuer_tokens'
 
-type ConfirmParts = Pick<Parts, 'config' | 'keyring' | 'log' | 'newId' | 'now' | 'storage'> & { issuers: Issuers }
+type ConfirmParts = Pick<Parts, 'audit' | 'config' | 'keyring' | 'log' | 'newId' | 'now' | 'storage'> & {
+  issuers: Issuers
+}
 
 export function sealTokens(tokens: IssuerTokens, keyring: Keyring): string {
   return keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE)
@@ -56,7 +63,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
   const { id, person_id, issuer_subject, issuer_tokens } = session
   const issuer = issuers.find(session.issuer ?? '')
   if (person_id === null || issuer_subject === null || issuer_tokens === null) return
-  if (!issuer) return end(id, parts)
+  if (!issuer) return end(session, parts)
   const tokens = openTokens(issuer_tokens, keyring)
   // Without such a token nothing can be asked: the session ends in time, and the browser goes to the provider again.
   if (tokens.refresh_token === undefined) return
@@ -67,7 +74,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
     log.warn({ issuer: issuer.settings.name, reason: error.message }, 'an identity provider did not confirm a session')
     return 'unanswered' as const
   })
-  if (vouched === undefined) return end(id, parts)
+  if (vouched === undefined) return end(session, parts)
   if (vouched === 'unanswered') {
     await storage.transaction((db) => sessions.updateIssuer(db, id, { confirming_until: now() + PAUSE_MS }))
     return
@@ -80,11 +87,12 @@ async function keep(
   person_id: string,
   { identity, tokens }: Vouched,
   { settings }: OidcIssuer,
-  { storage, keyring, config, newId, log, now }: ConfirmParts,
+  { storage, keyring, audit, config, newId, log, now }: ConfirmParts,
 ): Promise<void> {
   const time = now()
+  const occasion = { audit, request_id: newId('req', time), address: null, now: time }
   await storage.transaction(async (db) => {
-    await refreshPerson(db, person_id, identity, settings, { config, newId, log, now: time })
+    await refreshPerson(db, person_id, identity, settings, { ...occasion, config, newId, log })
     await sessions.updateIssuer(db, id, {
       issuer_tokens: sealTokens(tokens, keyring),
       confirm_before: time + CONFIRM_WITHIN_MS,
@@ -93,6 +101,28 @@ async function keep(
   })
 }
 
-async function end(id: string, { storage }: ConfirmParts): Promise<void> {
-  await storage.transaction((db) => sessions.remove(db, id))
+async function end(session: ConsoleSession, { storage, audit, newId, now }: ConfirmParts): Promise<void> {
+  const from = { request_id: newId('req', now()), address: null }
+  await storage.transaction((db) => endByIssuer(db, session, audit, from))
+}
+
+/** Ends a session because the provider says so, and tells the audit log. */
+export async function endByIssuer(
+  db: Database,
+  { id, person_id }: ConsoleSession,
+  audit: AuditTrail,
+  from: { request_id: string; address: string | null },
+): Promise<void> {
+  if (!(await sessions.remove(db, id)) || person_id === null) return
+  const actor = actorOfPerson(await listRoles(db, [person_id]))
+  await audit.record(db, {
+    ...from,
+    actor: { kind: 'person', id: person_id, person_id },
+    action: 'signOutByIssuer',
+    project_id: actor?.scope.project_id ?? DEFAULT_PROJECT,
+    agent_id: null,
+    target: id,
+    fields: [],
+    outcome: 'success',
+  })
 }

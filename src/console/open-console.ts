@@ -11,7 +11,14 @@ import * as projects from '../projects/store.ts'
 import { sha256 } from '../security/digest.ts'
 import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
 import { covers, coversAll } from '../security/permissions.ts'
-import { CONFIRM_EARLY_MS, confirmSession, isToConfirm, isUnconfirmed, openTokens } from './confirm-session.ts'
+import {
+  CONFIRM_EARLY_MS,
+  confirmSession,
+  endByIssuer,
+  isToConfirm,
+  isUnconfirmed,
+  openTokens,
+} from './confirm-session.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { Issuers } from './issuers.ts'
 import { actorOfKey, type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
@@ -140,9 +147,12 @@ export class OpenConsole {
   async endOfIssuer(
     issuer: string,
     whose: { subject?: string | undefined; session?: string | undefined },
+    { request_id, address }: Origin,
   ): Promise<void> {
-    await this.#parts.storage.transaction(async (db) => {
-      for (const { id } of await sessions.listOfIssuer(db, issuer, whose)) await sessions.remove(db, id)
+    const { storage, audit } = this.#parts
+    await storage.transaction(async (db) => {
+      const ended = await sessions.listOfIssuer(db, issuer, whose)
+      for (const session of ended) await endByIssuer(db, session, audit, { request_id, address })
     })
   }
 

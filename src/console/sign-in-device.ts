@@ -30,27 +30,21 @@ export async function signInDevice(
   const { storage, audit, config, newId } = parts
   return storage.transaction(async (db) => {
     const now = parts.now()
-    const known = await recognisePerson(db, identity, settings, { ...parts, now })
+    const known = await recognisePerson(db, identity, settings, { ...parts, request_id, address, now })
     if (typeof known === 'string') return known
     const { person, roles } = known
     const actor = await inProject(db, actorOfPerson(roles) as Actor, project)
     const owner = personalOwner({ ...actor, person_id: person.id }, null)
+    const event = { actor, project_id: actor.scope.project_id, agent_id: null, request_id, address } as const
     for (const earlier of await roleKeys.listMadeWith(db, actor.id)) {
-      if (earlier.name === name) await keys.update(db, earlier.id, { revoked_at: now })
+      if (earlier.name !== name) continue
+      await keys.update(db, earlier.id, { revoked_at: now })
+      await audit.record(db, { ...event, action: 'revokeKey', target: earlier.id, fields: [], outcome: 'success' })
     }
     const wanted = { name, agent_id: null, permissions: [...actor.permissions], expires_at: now + KEY_LIFETIME_MS }
     const { id, secret } = await makeKey(wanted, () => owner, { db, actor, config, newId, now: parts.now })
-    await audit.record(db, {
-      actor,
-      action: 'signInDevice',
-      project_id: actor.scope.project_id,
-      agent_id: null,
-      target: id,
-      request_id,
-      address,
-      fields: project === undefined ? ['name'] : ['name', 'project'],
-      outcome: 'success',
-    })
+    const fields = project === undefined ? ['name'] : ['name', 'project']
+    await audit.record(db, { ...event, action: 'signInDevice', target: id, fields, outcome: 'success' })
     return { actor, id, secret }
   })
 }

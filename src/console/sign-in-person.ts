@@ -19,7 +19,7 @@ export async function signInPerson(
   const { storage, keyring } = parts
   return storage.transaction(async (db) => {
     const now = parts.now()
-    const known = await recognisePerson(db, identity, settings, { ...parts, now }, invitation)
+    const known = await recognisePerson(db, identity, settings, { ...parts, ...from, now }, invitation)
     if (typeof known === 'string') return known
     const { person, roles } = known
     const isAskedAgain = tokens.refresh_token !== undefined || settings.roles.length > 0

@@ -13,13 +13,13 @@ import { findMaker } from './invitations/find-maker.ts'
 import type { Invitation } from './invitations/invitation.ts'
 import * as invitations from './invitations/invitation-store.ts'
 import { GRANTED, type Person, type Role } from './person.ts'
-import { endRole, type Grant, giveRole, listRoles } from './roles.ts'
+import { endRole, type Grant, giveRole, listRoles, type Occasion, recordRole } from './roles.ts'
 import * as people from './store.ts'
 
 /** Why a person whom an identity provider knows may not come in. */
 export type Unwelcome = 'no_role' | 'other_domain' | 'invitation_invalid' | 'email_not_verified'
 
-type RecogniseParts = { config: Config; newId: NewId; log: Logger; now: number }
+type RecogniseParts = Occasion & { config: Config; newId: NewId; log: Logger }
 
 /**
  * The person behind an identity, with the roles that groups and invitations give. A new person is stored even without a
@@ -114,7 +114,9 @@ async function followGroups(
   const wanted = await grantsOf(db, groups, issuer, parts)
   const present = await listRoles(db, [person.id])
   for (const role of present) {
-    if (role.role_source === source && !wanted.has(role.project_id)) await endRole(db, role, parts.now)
+    if (role.role_source !== source || wanted.has(role.project_id)) continue
+    await endRole(db, role, parts.now)
+    await recordRole(db, role, { action: 'endRoleByGroup', by: 'person' }, parts)
   }
   for (const grant of wanted.values()) {
     const held = present.find(({ project_id }) => project_id === grant.project_id)
@@ -122,6 +124,10 @@ async function followGroups(
     if (held && held.role_source !== source) continue
     if (held && isSame(held, grant, person)) continue
     await giveRole(db, person, { ...grant, source, by: source }, parts)
+    const isNameAlone = held && isSame({ ...held, name: person.name }, grant, person)
+    const { project_id } = grant
+    if (isNameAlone) continue
+    await recordRole(db, { person_id: person.id, project_id }, { action: 'giveRoleByGroup', by: 'person' }, parts)
   }
   // Another provider that knows the same person says nothing about these groups.
   await roleKeys.vouchForRoles(db, person.id, source, parts.now)
@@ -160,14 +166,16 @@ async function acceptInvitations(
   db: Database,
   person: Person,
   invited: Invitation | undefined,
-  { config, newId, now }: RecogniseParts,
+  parts: RecogniseParts,
 ): Promise<void> {
+  const { config, newId, now } = parts
   const { id: person_id, email, email_verified } = person
   if (email === null || email_verified === 0) return
   for (const hash of new Set([invited?.hash ?? null, null])) {
     const accepted = await invitations.accept(db, { hash, email }, { person_id, now })
     if (!accepted) continue
     const { project_id, role, created_by: by } = accepted
+    await recordRole(db, { person_id, project_id }, { action: 'acceptInvitation', by: 'person' }, parts)
     const maker = await findMaker(db, accepted, config, now)
     const permissions = permissionsOf(role, config.roles)
     const held = (await listRoles(db, [person_id])).find((one) => one.project_id === project_id)

@@ -6,8 +6,10 @@ import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
 import { type Actor, endOfRight } from '../operation/actor.ts'
+import type { AuditTrail } from '../operation/audit-trail.ts'
 import { covers, coversAll, type Permission } from '../security/permissions.ts'
 import { announce, type Database } from '../storage/database.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { Person, Role } from './person.ts'
 
 /** A role as somebody, or a group, gives it. */
@@ -92,19 +94,48 @@ export async function endRole(db: Database, { id, person_id }: Role, now: number
   await narrowKeys(db, id, [], now)
 }
 
+/** What brought a change of roles about that no operation was asked for: a sign-in, the word of a provider, a sweep. */
+export type Occasion = { audit: AuditTrail; request_id: string; address: string | null; now: number }
+
+/** Tells the audit log of a change that no operation was asked for. The service itself acts as the host does. */
+export async function recordRole(
+  db: Database,
+  { person_id, project_id }: Pick<Role, 'person_id' | 'project_id'>,
+  { action, by }: { action: string; by: 'person' | 'service' },
+  { audit, request_id, address }: Occasion,
+): Promise<void> {
+  await audit.record(db, {
+    actor: by === 'person' ? { kind: 'person', id: person_id, person_id } : { kind: 'local', id: 'local' },
+    action,
+    project_id: project_id ?? DEFAULT_PROJECT,
+    agent_id: null,
+    target: person_id,
+    request_id,
+    address,
+    fields: ['role'],
+    outcome: 'success',
+  })
+}
+
 /** Ends the roles of groups that their provider has not vouched for since `before`. Returns how many. */
-export async function endStaleRoles(db: Database, source: string, before: number, now: number): Promise<number> {
+export async function endStaleRoles(db: Database, source: string, before: number, occasion: Occasion): Promise<number> {
   const stale = (await roleKeys.listStaleRoles(db, source, before)) as Role[]
-  for (const role of stale) await endRole(db, role, now)
-  return stale.length
+  return endAll(db, stale, 'endStaleRole', occasion)
 }
 
 /** Ends the roles of groups whose provider the operator has removed. Returns how many. */
-export async function endForsakenRoles(db: Database, names: readonly string[], now: number): Promise<number> {
+export async function endForsakenRoles(db: Database, names: readonly string[], occasion: Occasion): Promise<number> {
   const sources = names.map((name) => `group:${name}`)
   const forsaken = (await roleKeys.listForsakenRoles(db, sources)) as Role[]
-  for (const role of forsaken) await endRole(db, role, now)
-  return forsaken.length
+  return endAll(db, forsaken, 'endForsakenRole', occasion)
+}
+
+async function endAll(db: Database, roles: readonly Role[], action: string, occasion: Occasion): Promise<number> {
+  for (const role of roles) {
+    await endRole(db, role, occasion.now)
+    await recordRole(db, role, { action, by: 'service' }, occasion)
+  }
+  return roles.length
 }
 
 /** Somebody must be able to manage the service. The host always can, but not everybody who runs the service has it. */

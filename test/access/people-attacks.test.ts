@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { PersonTab } from '../support/console/person-tab.ts'
 import { newSigningKey, signToken, startIdentityProvider } from '../support/outside/identity-provider.ts'
-import { type Account, type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
+import type { Account } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
 import { ENGINES, type Reply, type Service } from '../support/service/service.ts'
-import { withIssuers } from '../support/service/with-issuers.ts'
+import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 import { refundingAgent } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
@@ -14,13 +14,6 @@ type Ask = (method: string, path: string, options?: { body?: unknown }) => Promi
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
-
-/** An identity provider that lasts as long as the test, whatever comes of it. */
-async function issuerOf(t: TestContext, options: { name?: string } = {}): Promise<OidcIssuer> {
-  const issuer = await startOidcIssuer(options)
-  t.after(() => issuer.close())
-  return issuer
-}
 
 for (const engine of ENGINES) {
   test(`one provider does not keep the roles that another one gives, on ${engine}`, async (t) => {

@@ -1,4 +1,5 @@
-import type { OidcIssuer } from '../outside/oidc-issuer.ts'
+import type { TestContext } from 'node:test'
+import { type OidcIssuer, startOidcIssuer } from '../outside/oidc-issuer.ts'
 import { type Engine, type Service, type Settings, withService } from './service.ts'
 
 /** A service with these identity providers, which know its address. */
@@ -17,4 +18,11 @@ export async function withIssuers(
     },
     { MOORAGE_CONSOLE__OIDC: JSON.stringify(oidc), ...settings },
   )
+}
+
+/** An identity provider that lasts as long as the test, whatever comes of it. */
+export async function issuerOf(t: TestContext, options: { name?: string } = {}): Promise<OidcIssuer> {
+  const issuer = await startOidcIssuer(options)
+  t.after(() => issuer.close())
+  return issuer
 }

@@ -6,11 +6,11 @@ import type { Service } from '../service/service.ts'
 
 /** A person who has signed in once, with a role in the project that the service's requests name. Returns the id. */
 export async function makePerson(service: Service, name: string): Promise<string> {
-  const { config, newId, log, now, storage } = service.app.parts
+  const { audit, config, newId, log, now, storage } = service.app.parts
   const issuer = OidcSettings.parse({ name: 'sample', issuer: 'https://sample.example.com', clientId: 'sample' })
   const told = { issuer: issuer.issuer, subject: name, name, email: null, email_verified: false, groups: [] }
   const identity = { ...told, is_strong: false, session: null }
-  const parts = { config, newId, log, now: now() }
+  const parts = { audit, config, newId, log, now: now(), request_id: newId('req', now()), address: null }
   await storage.transaction((db) => recognisePerson(db, identity, issuer, parts))
   const person = await people.findByIdentity(storage.db, identity.issuer, identity.subject)
   assert.ok(person)

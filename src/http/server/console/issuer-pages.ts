@@ -125,7 +125,7 @@ class IssuerPages {
       await this.#front.steps.countFailure(addressBucket(arrived.address))
       throw new ApiError('invalid_request', 'This logout token is not valid')
     }
-    await this.#console.sessions.endOfIssuer(issuer.settings.name, whose)
+    await this.#console.sessions.endOfIssuer(issuer.settings.name, whose, arrived)
     this.#front.requests.count(arrived, 200)
     send(response, arrived.headers, { status: 200, headers: { 'Cache-Control': 'no-store' }, body: '' })
   }
