@@ -11,7 +11,8 @@ import { createAgent, createKey } from '../support/slices/resources.ts'
 
 type Ask = (method: string, path: string, options?: { body?: unknown }) => Promise<Reply>
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
 
@@ -211,3 +212,31 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+test('made-up codes and polls of devices do not reach the provider without end', async (t) => {
+  const issuer = await issuerOf(t)
+  const story = async (service: Service) => {
+    /** Sends 20 requests at once. Returns how many were too many, and how often the provider was asked. */
+    const flood = async (send: () => Promise<{ status: number }>) => {
+      issuer.asked.length = 0
+      const replies = await Promise.all(Array.from({ length: 20 }, send))
+      const refused = replies.filter(({ status }) => status === 429).length
+      return { refused, asked: issuer.asked.filter((path) => path === 'POST /token').length }
+    }
+    const begun = await service.call('POST', '/console/devices', { key: null, body: {} })
+    const { device } = begun.body.data
+    const poll = () => service.call('POST', '/console/devices/key', { key: null, body: { device, name: 'laptop' } })
+    const few = ({ refused, asked }: { refused: number; asked: number }) =>
+      assert.ok(asked <= 6 && refused >= 14, `${asked}`)
+    few(await flood(poll))
+
+    service.advance(MINUTE)
+    const tab = new PersonTab(() => service)
+    const { url, attempt } = await tab.begin()
+    const state = new URL(url).searchParams.get('state')
+    const back = `${service.url}/console/sign-in/corp/callback?code=made-up&state=${state}&iss=${issuer.url}`
+    few(await flood(() => new PersonTab(() => service).comeBack(back, attempt)))
+  }
+  const settings = { MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '5' }
+  await withIssuers('sqlite', [{ issuer, entry: {} }], story, settings)
+})

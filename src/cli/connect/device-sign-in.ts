@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { errorOf } from '../../../sdk/errors.ts'
 import { note } from '../terminal/output.ts'
 import type { World } from '../world.ts'
+import { patiently } from './patiently.ts'
 import { proxiedFetch } from './proxied-fetch.ts'
 
 type Begun = {
@@ -32,11 +33,9 @@ export async function signInDevice(
   let seconds = begun.interval
   for (;;) {
     await delay(seconds * 1000, undefined, { signal: world.signal })
-    const { status, secret } = await post<{ status?: string; secret?: string }>(
-      world,
-      url,
-      'console/devices/key',
-      asked,
+    // Several devices of one network may be asked to wait, and a provider may be away for a moment.
+    const { status, secret } = await patiently(world, () =>
+      post<{ status?: string; secret?: string }>(world, url, 'console/devices/key', asked),
     )
     if (secret !== undefined) return secret
     if (status === 'slow_down') seconds += SLOWER_SECONDS

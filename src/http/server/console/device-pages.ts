@@ -60,9 +60,10 @@ class DevicePages {
     this.#reply(arrived, response, 200, { device, issuer: issuer.settings.name, ...shown })
   }
 
-  /** 202 while nobody has signed in; 201 with the key, once. */
+  /** 202 while nobody has signed in; 201 with the key, once. Every question counts: it goes on to the provider. */
   async finish(arrived: Arrived, response: ServerResponse): Promise<void> {
     arrived.trace.action = 'signInDevice'
+    await this.#front.steps.countFailure(addressBucket(arrived.address))
     const { device, name, project } = await this.#read(arrived, Finish)
     const { issuer, device_code } = this.#open(device)
     const vouched = await this.#asked(arrived, issuer, () => issuer.finishDevice(device_code))
@@ -110,7 +111,7 @@ class DevicePages {
     throw invalid({ field: 'device', error: 'is not what this service gave: begin again' })
   }
 
-  async #asked<T>({ request_id, address }: Arrived, { settings }: OidcIssuer, ask: () => Promise<T>): Promise<T> {
+  async #asked<T>({ request_id }: Arrived, { settings }: OidcIssuer, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask()
     } catch (error) {
@@ -118,7 +119,6 @@ class DevicePages {
       const { log } = this.#front.edge.parts
       log.warn({ request_id, issuer: settings.name, reason: error.message }, 'a device could not sign in')
       if (error instanceof IssuerUnavailable) throw unavailable('The identity provider does not answer', 5_000)
-      await this.#front.steps.countFailure(addressBucket(address))
       const isDeclined = error.code === 'access_denied'
       throw new ApiError(
         'unauthorized',

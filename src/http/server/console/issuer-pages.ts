@@ -77,20 +77,21 @@ class IssuerPages {
     this.#console.door.checkHost(arrived)
     this.#console.door.checkSecrecy(arrived)
     const issuer = this.#issuerOf(arrived)
+    // Whether a code is made up, only the provider knows: it must not be asked without end.
+    await this.#front.steps.countFailure(addressBucket(arrived.address))
     const state = new URLSearchParams(arrived.query).get('state') ?? ''
     const attempt = readAttempt(arrived, state, parts)
     const cookies = [forgetAttempt(arrived, state.replaceAll(/[^\w-]/g, ''))]
     const result =
       attempt && attempt.issuer === issuer.settings.name ? await this.#signIn(arrived, issuer, attempt) : 'expired'
     if (typeof result === 'string') {
-      await this.#front.steps.countFailure(addressBucket(arrived.address))
       return this.#redirect(arrived, response, `/#sign-in-failed=${result}`, cookies)
     }
     cookies.push(sessionCookie(arrived, result.secret))
     this.#redirect(arrived, response, attempt?.to ?? '/', cookies)
   }
 
-  /** The session that the browser had before ends. Otherwise says why nobody is signed in. */
+  /** Says why not, if nobody is signed in. The browser does not send the session of before from another site: it ends in time. */
   async #signIn(arrived: Arrived, issuer: OidcIssuer, attempt: SignInAttempt): Promise<{ secret: string } | string> {
     const { request_id, address, secure, message } = arrived
     const callback = new URL(`${this.#callback(arrived, issuer)}?${arrived.query}`)
