@@ -21,6 +21,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Projects?/, 'projects'],
   [/Secrets?/, 'secrets'],
   [/Providers?/, 'providers'],
+  [/Budgets?/, 'budgets'],
   [/Audit(Log)?/, 'audit'],
   [/System/, 'system'],
   [/Telemetry/, 'telemetry'],

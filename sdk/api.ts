@@ -2249,6 +2249,78 @@ export type TestProvider = {
   model?: string | undefined
 }
 
+export type Budget = {
+  id: string
+  /** null: it is of the whole service */
+  project_id: string | null
+  name: string
+  scope: {
+    type: 'service' | 'project' | 'agent' | 'key' | 'user'
+    id: string | null
+  }
+  limit: {
+    cost_usd?: number | undefined
+    tokens?: number | undefined
+    runs?: number | undefined
+  }
+  per: 'hour' | 'day' | 'month' | 'ever'
+  timezone: string
+  thresholds: number[]
+  action: 'refuse' | 'notify'
+  /** Whose sums these are, if each key or user has the limit for itself: of the one that has used the most */
+  subject: string | null
+  /** Spent in this period, in what the limit is in: dollars, tokens or runs */
+  used: number
+  /** Held by calls that are under way, in what the limit is in: dollars, tokens or runs */
+  reserved: number
+  /** When the period ends; null: never */
+  resets_at: string | null
+  created_by: string
+  created_at: string
+  updated_at: string
+}
+
+export type CreateBudget = {
+  name: string
+  /** One of the three. Tokens are those of the input and of the output together */
+  limit: {
+    cost_usd: number
+  } | {
+    tokens: number
+  } | {
+    runs: number
+  }
+  /** Percentages of the limit that the event `budget.threshold` tells, once each in a period */
+  thresholds?: number[] | undefined
+  /** `refuse` lets no call begin that may exceed the limit; `notify` only tells */
+  action?: 'refuse' | 'notify' | undefined
+  /** Whose spending counts */
+  scope: {
+    type: 'service' | 'project' | 'agent' | 'key' | 'user'
+    /** Agent (id or name), key or user. Null with key or user: each of them has the limit for itself */
+    id?: string | null | undefined
+  }
+  /** When it begins anew: each hour, day or month, or never */
+  per: 'hour' | 'day' | 'month' | 'ever'
+  /** Where days and months begin, such as `Europe/Berlin` */
+  timezone?: string | undefined
+}
+
+export type UpdateBudget = {
+  name?: string | undefined
+  /** One of the three. Tokens are those of the input and of the output together */
+  limit?: {
+    cost_usd: number
+  } | {
+    tokens: number
+  } | {
+    runs: number
+  } | undefined
+  /** Percentages of the limit that the event `budget.threshold` tells, once each in a period */
+  thresholds?: number[] | undefined
+  action?: 'refuse' | 'notify' | undefined
+}
+
 export type AuditEntry = {
   id: string
   /** Its place in the chain; null for the moment before it has one */
@@ -2978,6 +3050,36 @@ export type Operations = {
     body?: TestProvider
     data: ProviderTest
   }
+  /** Create a budget */
+  createBudget: {
+    body: CreateBudget
+    data: Budget
+  }
+  /** List budgets */
+  listBudgets: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'id' | '-id' | undefined; scope?: 'service' | 'project' | 'agent' | 'key' | 'user' | undefined }
+    item: Budget
+  }
+  /** Get a budget */
+  getBudget: {
+    params: { budget_id: string }
+    query: { subject?: string | undefined }
+    data: Budget
+  }
+  /** Update a budget */
+  updateBudget: {
+    params: { budget_id: string }
+    body: UpdateBudget
+    data: Budget
+  }
+  /** Delete a budget */
+  deleteBudget: {
+    params: { budget_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
   /** List the audit log */
   listAuditLog: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'started' | 'refused' | undefined; since?: string | undefined; until?: string | undefined }
@@ -3114,6 +3216,11 @@ export const routes = {
   listProviders: { method: 'GET', path: '/v1/providers' },
   listProviderModels: { method: 'GET', path: '/v1/providers/{name}/models' },
   testProvider: { method: 'POST', path: '/v1/providers/{name}/test' },
+  createBudget: { method: 'POST', path: '/v1/budgets' },
+  listBudgets: { method: 'GET', path: '/v1/budgets' },
+  getBudget: { method: 'GET', path: '/v1/budgets/{budget_id}' },
+  updateBudget: { method: 'PATCH', path: '/v1/budgets/{budget_id}' },
+  deleteBudget: { method: 'DELETE', path: '/v1/budgets/{budget_id}' },
   listAuditLog: { method: 'GET', path: '/v1/audit-log' },
   getAuditHead: { method: 'GET', path: '/v1/audit-log/head' },
   getSystem: { method: 'GET', path: '/v1/system' },

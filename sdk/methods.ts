@@ -53,7 +53,7 @@ export function methods({ call, list, lines }: Caller) {
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
       /** Test a tool. Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and no person is asked to approve it. Nothing is stored but an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
-      /** Move an agent to another project. With its versions, history, memory, schedules, and the keys and webhooks that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects. */
+      /** Move an agent to another project. With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects. */
       move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
     },
     keys: {
@@ -249,6 +249,18 @@ export function methods({ call, list, lines }: Caller) {
       models: (name: string, o?: RequestOptions) => call('listProviderModels', { params: { name } }, o),
       /** Test a model provider. Asks the provider for its list of models, which costs nothing, and says how it went. With `model` it also has that model answer one short message. */
       test: (name: string, body: Body<'testProvider'> = {}, o?: RequestOptions) => call('testProvider', { params: { name }, body }, o),
+    },
+    budgets: {
+      /** Create a budget. Limits what calls of models and embedders may spend. Before each call the most that it can use is reserved in every budget over it; what it has used is counted when it ends. A call that finds no room is refused: 429 `budget_exceeded`. What was spent before the budget was made does not count. Scope `service` takes a key of all projects. */
+      create: (body: Body<'createBudget'>, o?: RequestOptions) => call('createBudget', { body }, o),
+      /** List budgets. Of this project, with what was spent of each in its period. An actor of all projects also sees those of the service. */
+      list: (query?: ListQuery<'listBudgets'>, o?: RequestOptions) => list('listBudgets', { query }, o),
+      /** Get a budget */
+      get: (budget_id: string, query?: ListQuery<'getBudget'>, o?: RequestOptions) => call('getBudget', { params: { budget_id }, query }, o),
+      /** Update a budget. Changes the fields that are named; what was spent stays counted. A limit of another kind, another scope or another period is another budget: make a new one. */
+      update: (budget_id: string, body: Body<'updateBudget'>, o?: RequestOptions) => call('updateBudget', { params: { budget_id }, body }, o),
+      /** Delete a budget. It limits nothing from now on. The ledger keeps what was spent. */
+      delete: (budget_id: string, o?: RequestOptions) => call('deleteBudget', { params: { budget_id } }, o),
     },
     audit: {
       /** List the audit log. Every change and every refusal. Invocations leave receipts instead. A key that is limited to one agent sees the entries of that agent only. */

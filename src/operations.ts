@@ -7,6 +7,11 @@ import { testTool } from './agents/test-tool.ts'
 import { updateAgent } from './agents/update-agent.ts'
 import { getAuditHead } from './audit/get-audit-head.ts'
 import { listAuditLog } from './audit/list-audit-log.ts'
+import { createBudget } from './budgets/create-budget.ts'
+import { deleteBudget } from './budgets/delete-budget.ts'
+import { getBudget } from './budgets/get-budget.ts'
+import { listBudgets } from './budgets/list-budgets.ts'
+import { updateBudget } from './budgets/update-budget.ts'
 import { createConsoleLink } from './console/create-link.ts'
 import { endConsoleSession } from './console/end-console-session.ts'
 import { listConsoleSessions } from './console/list-console-sessions.ts'
@@ -227,6 +232,12 @@ export const operations: readonly Operation[] = [
   listProviderModels,
   testProvider,
   deleteProvider,
+
+  createBudget,
+  listBudgets,
+  getBudget,
+  updateBudget,
+  deleteBudget,
 
   listAuditLog,
   getAuditHead,

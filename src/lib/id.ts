@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'rol'
   | 'inv'
   | 'led'
+  | 'bud'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10

@@ -1,4 +1,4 @@
-import { Budget } from '../lib/work/budget.ts'
+import { SharedRoom } from '../lib/work/shared-room.ts'
 
 /** How many bytes of earlier invocations one run takes up. No model reads more. */
 export const MAX_EARLIER = 2 * 1024 * 1024
@@ -13,9 +13,9 @@ export type HeldTexts<T> = { value: T; release(): void }
  * could fill the memory of this process.
  */
 export class EarlierTexts {
-  readonly #bytes = new Budget(MAX_TOGETHER)
+  readonly #bytes = new SharedRoom(MAX_TOGETHER)
   /** One run reads them at a time: they are parsed, and the event loop needs its turn between two of them. */
-  readonly #readers = new Budget(1)
+  readonly #readers = new SharedRoom(1)
   /** How long a run waits for room while its client waits for the answer. */
   patienceMs = 10_000
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import { checkDefinition } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
+import * as budgets from '../budgets/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
@@ -17,7 +18,7 @@ export const moveAgent = operation({
   path: '/v1/agents/{agent_id}/move',
   summary: 'Move an agent to another project',
   description:
-    'With its versions, history, memory, schedules, and the keys and webhooks that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
+    'With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
   permission: 'manage',
   reach: 'service',
   audit: { target: 'agent_id' },
@@ -39,6 +40,7 @@ export const moveAgent = operation({
     await checkDefinition(agent, { db, config, project_id })
     await keys.moveOfAgent(db, id, project_id)
     await webhooks.moveOfAgent(db, id, project_id)
+    await budgets.moveOfAgent(db, id, project_id)
     await agents.move(db, agent, project_id)
     return { id, project_id }
   },

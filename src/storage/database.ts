@@ -42,6 +42,7 @@ export const CHANGES = [
   'providers',
   'projects',
   'schedules',
+  'budgets',
   'schema',
 ] as const
 

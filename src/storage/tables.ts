@@ -38,7 +38,7 @@ import type {
   NodesTable,
   SettingsTable,
 } from './tables/service-tables.ts'
-import type { LedgerTable, UsageHoursTable } from './tables/usage-tables.ts'
+import type { BudgetCountersTable, BudgetsTable, LedgerTable, UsageHoursTable } from './tables/usage-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
@@ -84,4 +84,6 @@ export type Tables = {
   agent_counts: AgentCountsTable
   ledger: LedgerTable
   usage_hours: UsageHoursTable
+  budgets: BudgetsTable
+  budget_counters: BudgetCountersTable
 }

@@ -144,11 +144,11 @@ describe('the list of operations', () => {
     assert.deepEqual(takes, should)
   })
 
-  test('what reads needs read, what deletes needs delete; keys, secrets, the audit log and telemetry need manage', () => {
+  test('what reads needs read, what deletes needs delete; keys, secrets, budgets, the audit log and telemetry need manage', () => {
     for (const { id, method, path, permission } of operationsForKeys) {
       if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
       else if (id === 'invokeAgent' || id === 'listInvocable') assert.equal(permission, 'invoke')
-      else if (/^\/v1\/(keys|people|invitations|secrets|audit|telemetry|console|system)/.test(path))
+      else if (/^\/v1\/(keys|people|invitations|secrets|budgets|audit|telemetry|console|system)/.test(path))
         assert.equal(permission, 'manage', id)
       // A project is for administrators to make; every key may ask for its own.
       else if (/Project|moveAgent/.test(id)) assert.equal(permission, method === 'GET' ? 'read' : 'manage', id)

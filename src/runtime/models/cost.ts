@@ -5,9 +5,14 @@ export function addCosts(one: Cost, other: Cost): Cost {
   return one === null || other === null ? null : one + other
 }
 
-const NANO = 1e9
+export const NANO = 1e9
 
 /** In dollars, as replies show it. */
 export function usdOf(cost: Cost): number | null {
   return cost === null ? null : cost / NANO
+}
+
+/** In dollars, in a sentence. */
+export function formatUsd(nano: number): string {
+  return `$${Number((nano / NANO).toPrecision(6))}`
 }

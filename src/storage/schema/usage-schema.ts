@@ -58,5 +58,37 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
       primary key (project_id, hour, agent_id, version, environment, key_id, person_id, door, model, purpose)
     ) ${keyed}`,
     'create index usage_hours_by_hour on usage_hours (hour)',
+
+    `create table budgets (
+      id ${text} primary key,
+      project_id ${text} references projects (id) on delete cascade,
+      agent_id ${text} references agents (id) on delete cascade,
+      name ${text} not null,
+      scope_type ${text} not null,
+      scope_id ${text},
+      limit_kind ${text} not null,
+      amount ${integer} not null,
+      per ${text} not null,
+      timezone ${text} not null,
+      thresholds ${text} not null,
+      action ${text} not null,
+      created_by ${text} not null,
+      created_at ${integer} not null,
+      updated_at ${integer} not null
+    )`,
+    'create index budgets_by_project on budgets (project_id, created_at, id)',
+    'create index budgets_by_agent on budgets (agent_id) where agent_id is not null',
+
+    // Calls that are under way when their budget is deleted still settle, so nothing refers to the budget.
+    `create table budget_counters (
+      budget_id ${text} not null,
+      subject ${text} not null,
+      period_start ${integer} not null,
+      used ${integer} not null,
+      reserved ${integer} not null,
+      told ${integer} not null,
+      exceeded ${integer} not null,
+      primary key (budget_id, subject, period_start)
+    ) ${keyed}`,
   ]
 }

@@ -57,3 +57,39 @@ export type UsageHoursTable = {
   /** How many of the calls have no price. */
   unpriced: number
 }
+
+/** How much may be spent in a period. Without a project it is of the whole service. */
+export type BudgetsTable = {
+  id: string
+  project_id: string | null
+  agent_id: string | null
+  name: string
+  scope_type: string
+  /** The key or the user. Null with those types: each of them for itself. */
+  scope_id: string | null
+  limit_kind: string
+  /** In billionths of a dollar, tokens or runs. */
+  amount: number
+  per: string
+  timezone: string
+  /** JSON. */
+  thresholds: string
+  action: string
+  created_by: string
+  created_at: number
+  updated_at: number
+}
+
+/** What was spent of a budget in one period. `subject` is the key or the user, if each has the limit for itself, or empty. */
+export type BudgetCountersTable = {
+  budget_id: string
+  subject: string
+  period_start: number
+  used: number
+  /** Held by lines of the ledger that are reserved. */
+  reserved: number
+  /** The highest threshold of which an event has told. */
+  told: number
+  /** 1: an event has told that the limit was met. */
+  exceeded: number
+}

@@ -55,6 +55,8 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateSchedule: { overlap: 'queue' },
   updateProject: { description: 'changed' },
   moveAgent: { project: 'default' },
+  createBudget: { scope: { type: 'project' }, limit: { runs: 1000 } },
+  updateBudget: { limit: { runs: 2000 } },
 }
 
 /** How to come by what a path names; each may use what stands before it in the path. */
@@ -86,6 +88,7 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   listener_id: async (service) => (await create(service, '/v1/listeners', 'createListener')).id as string,
   person_id: (service) => makePerson(service, `sample-${++made}`),
   invitation_id: async (service) => (await create(service, '/v1/invitations', 'createInvitation')).id as string,
+  budget_id: async (service) => (await create(service, '/v1/budgets', 'createBudget')).id as string,
   async session_id(service) {
     const { body } = await new ConsoleTab(() => service).signIn(service.admin)
     return body.data.session_id

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { Budget } from '../../../src/lib/work/budget.ts'
+import { SharedRoom } from '../../../src/lib/work/shared-room.ts'
 import { EarlierTexts, MAX_EARLIER } from '../../../src/operation/earlier-texts.ts'
 import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
 import { leastLongestPass } from '../../support/running/longest-pass.ts'
@@ -132,7 +132,7 @@ onAnyEngine(
 )
 
 test('a budget is given out in the order of asking, and whoever stops waiting leaves it to others', async () => {
-  const budget = new Budget(3)
+  const budget = new SharedRoom(3)
   assert.ok(await budget.take(2, 0))
   const order: string[] = []
   const large = budget.take(3, 5).then((taken) => order.push(`large ${taken}`))

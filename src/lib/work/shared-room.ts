@@ -1,7 +1,7 @@
 type Waiting = { amount: number; begin(): void }
 
 /** An amount of something that works share. A work for which too little is left waits, in the order of asking. */
-export class Budget {
+export class SharedRoom {
   #left: number
   readonly #waiting: Waiting[] = []
 

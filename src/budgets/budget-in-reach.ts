@@ -1,0 +1,30 @@
+import type { z } from 'zod'
+import type { Actor } from '../operation/actor.ts'
+import { requireFound } from '../operation/scope.ts'
+import type { Database } from '../storage/database.ts'
+import { type Budget, type BudgetReply, periodOf, presentBudget } from './budget.ts'
+import * as budgets from './store.ts'
+
+/** A budget of the actor's project, or of the service if the actor is of the service. */
+export async function getInReach(db: Database, actor: Actor, id: string): Promise<Budget> {
+  return requireFound(actor, await budgets.find(db, id), { kind: 'Budget', id })
+}
+
+/** The agent of the budget in the path. That agent's own security applies to its budgets too. */
+export async function concernedAgent(
+  { params }: { params: { budget_id: string } },
+  db: Database,
+): Promise<string | null> {
+  return (await budgets.find(db, params.budget_id))?.agent_id ?? null
+}
+
+/** The budget with what was spent of it. */
+export async function presentNow(
+  db: Database,
+  budget: Budget,
+  now: number,
+  subject?: string,
+): Promise<z.input<typeof BudgetReply>> {
+  const period = periodOf(budget, now)
+  return presentBudget(budget, await budgets.findCounter(db, budget.id, period.start, subject), period)
+}

@@ -1,0 +1,162 @@
+import { z } from 'zod'
+import { formatUsd, NANO } from '../runtime/models/cost.ts'
+import { bareShape, Label, Time } from '../shapes.ts'
+import type { RowWith } from '../storage/tables/row.ts'
+import type { BudgetsTable } from '../storage/tables/usage-tables.ts'
+import { type BudgetPeriod, Per, periodAt } from './budget-period.ts'
+
+export const ScopeType = z.enum(['service', 'project', 'agent', 'key', 'user'])
+const Action = z.enum(['refuse', 'notify'])
+
+/** Sums stay exact integers in billionths of a dollar. */
+const MOST_USD = 9_000_000
+const MOST_TOKENS = 1_000_000_000_000_000
+
+const Limit = z
+  .union([
+    z.strictObject({ cost_usd: z.number().min(0.000001).max(MOST_USD) }),
+    z.strictObject({ tokens: z.int().min(1).max(MOST_TOKENS) }),
+    z.strictObject({ runs: z.int().min(1).max(MOST_TOKENS) }),
+  ])
+  .describe('One of the three. Tokens are those of the input and of the output together')
+
+const Thresholds = z
+  .array(z.int().min(1).max(100))
+  .max(10)
+  .refine((list) => new Set(list).size === list.length, 'must not repeat a threshold')
+  .transform((list) => list.toSorted((a, b) => a - b))
+  .describe('Percentages of the limit that the event `budget.threshold` tells, once each in a period')
+
+const BudgetScope = z
+  .strictObject({
+    type: ScopeType,
+    id: Label(256)
+      .nullable()
+      .default(null)
+      .describe('Agent (id or name), key or user. Null with key or user: each of them has the limit for itself'),
+  })
+  .describe('Whose spending counts')
+
+const CHANGEABLE = {
+  name: Label(200),
+  limit: Limit,
+  thresholds: Thresholds.default([50, 80, 100]),
+  action: Action.default('refuse').describe(
+    '`refuse` lets no call begin that may exceed the limit; `notify` only tells',
+  ),
+}
+
+export const BudgetParams = z.strictObject({ budget_id: z.string() })
+
+export const CreateBudgetBody = z
+  .strictObject({
+    ...CHANGEABLE,
+    scope: BudgetScope,
+    per: Per.describe('When it begins anew: each hour, day or month, or never'),
+    timezone: Label(100)
+      .refine(isTimezone, 'is not a known time zone: give a name such as Europe/Berlin')
+      .default('UTC')
+      .describe('Where days and months begin, such as `Europe/Berlin`'),
+  })
+  .meta({ id: 'CreateBudget' })
+
+export const UpdateBudgetBody = z
+  .strictObject(bareShape(CHANGEABLE))
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .meta({ id: 'UpdateBudget' })
+
+const amount = (what: string) => z.number().describe(`${what}, in what the limit is in: dollars, tokens or runs`)
+
+export const BudgetReply = z
+  .object({
+    id: z.string(),
+    project_id: z.string().nullable().describe('null: it is of the whole service'),
+    name: z.string(),
+    scope: z.object({ type: ScopeType, id: z.string().nullable() }),
+    limit: z.object({ cost_usd: z.number().optional(), tokens: z.int().optional(), runs: z.int().optional() }),
+    per: Per,
+    timezone: z.string(),
+    thresholds: z.array(z.int()),
+    action: Action,
+    subject: z
+      .string()
+      .nullable()
+      .describe(
+        'Whose sums these are, if each key or user has the limit for itself: of the one that has used the most',
+      ),
+    used: amount('Spent in this period'),
+    reserved: amount('Held by calls that are under way'),
+    resets_at: Time.nullable().describe('When the period ends; null: never'),
+    created_by: z.string(),
+    created_at: Time,
+    updated_at: Time,
+  })
+  .meta({ id: 'Budget' })
+
+export type LimitKind = 'cost_usd' | 'tokens' | 'runs'
+
+/** A budget as it is stored. `amount` is in billionths of a dollar, tokens or runs. */
+export type Budget = RowWith<
+  BudgetsTable,
+  {
+    scope_type: z.output<typeof ScopeType>
+    limit_kind: LimitKind
+    per: z.output<typeof Per>
+    thresholds: number[]
+    action: z.output<typeof Action>
+  }
+>
+
+/** What was spent in one period, by one key or user if each has the limit for itself. */
+export type SpentSums = { subject: string; used: number; reserved: number }
+
+export function limitOf(limit: z.output<typeof Limit>): Pick<Budget, 'limit_kind' | 'amount'> {
+  if ('cost_usd' in limit) return { limit_kind: 'cost_usd', amount: Math.round(limit.cost_usd * NANO) }
+  return 'tokens' in limit ? { limit_kind: 'tokens', amount: limit.tokens } : { limit_kind: 'runs', amount: limit.runs }
+}
+
+/** An amount as replies show it. */
+export function shownAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: number): number {
+  return limit_kind === 'cost_usd' ? amount / NANO : amount
+}
+
+/** An amount in a sentence. */
+export function saidAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: number): string {
+  return limit_kind === 'cost_usd' ? formatUsd(amount) : `${amount} ${limit_kind}`
+}
+
+/** Each key or user has the limit for itself. */
+export function isForEach({ scope_type, scope_id }: Pick<Budget, 'scope_type' | 'scope_id'>): boolean {
+  return scope_id === null && (scope_type === 'key' || scope_type === 'user')
+}
+
+export function presentBudget(
+  { agent_id, scope_type, scope_id, limit_kind, amount, ...budget }: Budget,
+  { subject, used, reserved }: SpentSums,
+  { end }: BudgetPeriod,
+): z.input<typeof BudgetReply> {
+  const kind = { limit_kind }
+  return {
+    ...budget,
+    scope: { type: scope_type, id: agent_id ?? scope_id },
+    limit: { [limit_kind]: shownAmount(kind, amount) },
+    subject: subject || null,
+    used: shownAmount(kind, used),
+    reserved: shownAmount(kind, reserved),
+    resets_at: end,
+  }
+}
+
+export function periodOf({ per, timezone }: Pick<Budget, 'per' | 'timezone'>, time: number): BudgetPeriod {
+  return periodAt(per, timezone, time)
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,86 @@
+import type { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import { conflict, invalid } from '../errors.ts'
+import * as keys from '../keys/store.ts'
+import type { Actor } from '../operation/actor.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireScope, requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
+import { type Budget, BudgetReply, CreateBudgetBody, limitOf } from './budget.ts'
+import { presentNow } from './budget-in-reach.ts'
+import * as budgets from './store.ts'
+
+/** All budgets over a project are looked at before each call of a model. */
+const MOST_BUDGETS = 1_000
+
+export const createBudget = operation({
+  id: 'createBudget',
+  method: 'POST',
+  path: '/v1/budgets',
+  summary: 'Create a budget',
+  description:
+    'Limits what calls of models and embedders may spend. Before each call the most that it can use is reserved in every budget over it; what it has used is counted when it ends. A call that finds no room is refused: 429 `budget_exceeded`. What was spent before the budget was made does not count. Scope `service` takes a key of all projects.',
+  permission: 'manage',
+  audit: { target: 'reply' },
+  idempotent: true,
+  success: 201,
+  errors: ['conflict'],
+  body: CreateBudgetBody,
+  concerns: async ({ body: { scope } }) => (scope.type === 'agent' ? scope.id : null),
+  data: BudgetReply,
+
+  async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+    const { scope, limit, ...asked } = body
+    const owned = await ownedBy(db, actor, scope)
+    requireScope(actor, owned.agent_id)
+    if ((await budgets.countAndHold(db, owned.project_id)) >= MOST_BUDGETS) {
+      throw conflict(`There are ${MOST_BUDGETS} budgets already: delete one first`)
+    }
+    const time = now()
+    const budget = {
+      ...asked,
+      ...owned,
+      ...limitOf(limit),
+      id: newId('bud', time),
+      scope_type: scope.type,
+      created_by: actor.id,
+      created_at: time,
+      updated_at: time,
+    }
+    await budgets.insert(db, budget)
+    return presentNow(db, budget, time)
+  },
+})
+
+type Owned = Pick<Budget, 'project_id' | 'agent_id' | 'scope_id'>
+
+/** Whose budget it is. What the scope names must be in the actor's project. */
+async function ownedBy(
+  db: Database,
+  actor: Actor,
+  { type, id }: z.output<typeof CreateBudgetBody>['scope'],
+): Promise<Owned> {
+  const { project_id } = actor.scope
+  const none = { agent_id: null, scope_id: null }
+  const refuse = (error: string) => invalid({ field: 'scope.id', error })
+  if (type === 'service') {
+    requireService(actor)
+    if (id !== null) throw refuse('is not for the service: there is one')
+    return { ...none, project_id: null }
+  }
+  if (type === 'project') {
+    if (id !== null && id !== project_id) throw refuse('is another project: make the budget there')
+    return { ...none, project_id }
+  }
+  if (type === 'agent') {
+    const agent = id === null ? undefined : await agents.findIn(db, project_id, id)
+    if (!agent) throw refuse('no such agent')
+    return { ...none, project_id, agent_id: agent.id }
+  }
+  if (type === 'key' && id !== null) {
+    const key = await keys.find(db, id)
+    if (!key || (key.project_id !== null && key.project_id !== project_id)) throw refuse('no such key')
+  }
+  return { ...none, project_id, scope_id: id }
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { BudgetParams } from './budget.ts'
+import { concernedAgent, getInReach } from './budget-in-reach.ts'
+import * as budgets from './store.ts'
+
+export const deleteBudget = operation({
+  id: 'deleteBudget',
+  method: 'DELETE',
+  path: '/v1/budgets/{budget_id}',
+  summary: 'Delete a budget',
+  description: 'It limits nothing from now on. The ledger keeps what was spent.',
+  permission: 'manage',
+  audit: { target: 'budget_id' },
+  params: BudgetParams,
+  concerns: concernedAgent,
+  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+
+  async run({ params: { budget_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
+    await getInReach(db, actor, id)
+    await budgets.remove(db, id)
+    return { id, deleted: true as const }
+  },
+})

@@ -1,0 +1,25 @@
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { BudgetReply, ScopeType } from './budget.ts'
+import { presentNow } from './budget-in-reach.ts'
+import * as budgets from './store.ts'
+
+export const listBudgets = operation({
+  id: 'listBudgets',
+  method: 'GET',
+  path: '/v1/budgets',
+  summary: 'List budgets',
+  description:
+    'Of this project, with what was spent of each in its period. An actor of all projects also sees those of the service.',
+  permission: 'manage',
+  query: listQuery(['created_at', 'updated_at', 'name', 'id'], { scope: ScopeType.optional() }),
+  list: BudgetReply,
+
+  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
+    const { scope: scope_type, ...page } = query
+    const filter = { shown: await shownAgents(), reach: actor.reach, scope_type }
+    const { items, total } = await budgets.list(db, page, filter)
+    return { items: await Promise.all(items.map((budget) => presentNow(db, budget, now()))), total }
+  },
+})

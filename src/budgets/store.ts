@@ -1,0 +1,126 @@
+import { sql } from 'kysely'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
+import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import type { BudgetsTable } from '../storage/tables/usage-tables.ts'
+import type { Budget, SpentSums } from './budget.ts'
+
+export type BudgetFilter = {
+  shown: ShownAgents
+  reach: 'project' | 'service'
+  scope_type?: Budget['scope_type'] | undefined
+}
+
+export async function find(db: Database, id: string): Promise<Budget | undefined> {
+  const row = await db.selectFrom('budgets').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Locks the budget, if it exists, until the transaction ends, so that changes come one after the other. */
+export async function lock(db: Database, id: string): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  await db.selectFrom('budgets').select('id').where('id', '=', id).forUpdate().execute()
+}
+
+/** Those of a project; with those of the service for actors of the service. */
+export async function list(db: Database, query: PageQuery, filter: BudgetFilter): Promise<Page<Budget>> {
+  let select = db
+    .selectFrom('budgets')
+    .selectAll()
+    .where(isKeyOf(sql.ref('project_id'), filter.shown, filter.reach))
+    .where(isShown(db, sql.ref('agent_id'), filter.shown))
+  if (filter.scope_type !== undefined) select = select.where('scope_type', '=', filter.scope_type)
+  const { items, total } = await page(db, select, query)
+  return { items: readable(db, items, fromRow), total }
+}
+
+/** All that may apply to spending in a project: its own, and those of the service. */
+export async function listOver(db: Database, project_id: string): Promise<Budget[]> {
+  const rows = await db
+    .selectFrom('budgets')
+    .selectAll()
+    .where((one) => one.or([one('project_id', '=', project_id), one('project_id', 'is', null)]))
+    .orderBy('id')
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
+/** How many budgets the project, or with null the service, has. None can be added until the transaction ends. */
+export async function countAndHold(db: Database, project_id: string | null): Promise<number> {
+  if (engineOf(db) === 'postgres') {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`budgets of ${project_id}`}, 0))`.execute(db)
+  }
+  const { count } = await db
+    .selectFrom('budgets')
+    .select((budget) => budget.fn.countAll<number>().as('count'))
+    .where('project_id', project_id === null ? 'is' : '=', project_id)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+export async function insert(db: Database, budget: Budget): Promise<void> {
+  await db
+    .insertInto('budgets')
+    .values({ ...budget, thresholds: JSON.stringify(budget.thresholds) })
+    .execute()
+  await announce(db, 'budgets')
+}
+
+export async function update(
+  db: Database,
+  id: string,
+  { thresholds, ...changes }: Pick<Budget, 'name' | 'amount' | 'thresholds' | 'action' | 'updated_at'>,
+): Promise<void> {
+  const row = { ...changes, thresholds: JSON.stringify(thresholds) }
+  await db.updateTable('budgets').set(row).where('id', '=', id).execute()
+  await announce(db, 'budgets')
+}
+
+export async function remove(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('budgets').where('id', '=', id).execute()
+  await db.deleteFrom('budget_counters').where('budget_id', '=', id).execute()
+  await announce(db, 'budgets')
+}
+
+/** The budgets of an agent go to another project with it. */
+export async function moveOfAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('budgets')
+    .set({ project_id })
+    .where('agent_id', '=', agent_id)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) await announce(db, 'budgets')
+}
+
+const NOTHING_SPENT: SpentSums = { subject: '', used: 0, reserved: 0 }
+
+/** The sums of a period: of this subject, or of the one that has used the most. */
+export async function findCounter(
+  db: Database,
+  budget_id: string,
+  period_start: number,
+  subject?: string,
+): Promise<SpentSums> {
+  let select = db
+    .selectFrom('budget_counters')
+    .select(['subject', 'used', 'reserved'])
+    .where('budget_id', '=', budget_id)
+    .where('period_start', '=', period_start)
+    .orderBy('used', 'desc')
+    .orderBy('subject')
+    .limit(1)
+  if (subject !== undefined) select = select.where('subject', '=', subject)
+  return (await select.executeTakeFirst()) ?? { ...NOTHING_SPENT, subject: subject ?? '' }
+}
+
+function fromRow(row: BudgetsTable): Budget {
+  return {
+    ...row,
+    scope_type: row.scope_type as Budget['scope_type'],
+    limit_kind: row.limit_kind as Budget['limit_kind'],
+    per: row.per as Budget['per'],
+    action: row.action as Budget['action'],
+    thresholds: jsonOf('budget', row)('thresholds'),
+  }
+}

@@ -1,0 +1,43 @@
+import { invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { BudgetParams, BudgetReply, limitOf, UpdateBudgetBody } from './budget.ts'
+import { concernedAgent, getInReach, presentNow } from './budget-in-reach.ts'
+import * as budgets from './store.ts'
+
+export const updateBudget = operation({
+  id: 'updateBudget',
+  method: 'PATCH',
+  path: '/v1/budgets/{budget_id}',
+  summary: 'Update a budget',
+  description:
+    'Changes the fields that are named; what was spent stays counted. A limit of another kind, another scope or another period is another budget: make a new one.',
+  permission: 'manage',
+  audit: { target: 'budget_id' },
+  idempotent: true,
+  params: BudgetParams,
+  concerns: concernedAgent,
+  body: UpdateBudgetBody,
+  data: BudgetReply,
+
+  async run({ params: { budget_id }, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    await budgets.lock(db, budget_id)
+    const budget = await getInReach(db, actor, budget_id)
+    const { limit_kind, amount } = body.limit ? limitOf(body.limit) : budget
+    if (limit_kind !== budget.limit_kind) {
+      throw invalid({
+        field: 'limit',
+        error: `is in ${budget.limit_kind}: make a new budget for another kind of limit`,
+      })
+    }
+    const changes = {
+      name: body.name ?? budget.name,
+      amount,
+      thresholds: body.thresholds ?? budget.thresholds,
+      action: body.action ?? budget.action,
+      updated_at: Math.max(now(), budget.updated_at),
+    }
+    await budgets.update(db, budget_id, changes)
+    return presentNow(db, { ...budget, ...changes }, now())
+  },
+})

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { newAgent } from '../support/service/agents.ts'
+import { inProject, onBothEngines } from '../support/service/service.ts'
+import { createKey, idsOf } from '../support/slices/resources.ts'
+
+const MONTHLY = { name: 'the month', scope: { type: 'project' }, limit: { cost_usd: 12.5 }, per: 'month' }
+
+onBothEngines('budgets', (service) => {
+  const create = (body: object, key?: string) => service().call('POST', '/v1/budgets', { body, ...(key && { key }) })
+
+  describe('POST /v1/budgets', () => {
+    test('201 with what was spent so far', async () => {
+      const reply = await create({ ...MONTHLY, timezone: 'Europe/Berlin' })
+      assert.equal(reply.status, 201, reply.text)
+      const { id, created_by, created_at, updated_at, resets_at, ...budget } = reply.body.data
+      assert.match(id, /^bud_/)
+      assert.match(created_by, /^key_/)
+      assert.equal(created_at, updated_at)
+      assert.ok(Date.parse(resets_at) > Date.parse(created_at))
+      assert.deepEqual(budget, {
+        project_id: 'prj_default',
+        name: 'the month',
+        scope: { type: 'project', id: null },
+        limit: { cost_usd: 12.5 },
+        per: 'month',
+        timezone: 'Europe/Berlin',
+        thresholds: [50, 80, 100],
+        action: 'refuse',
+        subject: null,
+        used: 0,
+        reserved: 0,
+      })
+      assert.deepEqual((await service().call('GET', `/v1/budgets/${id}`)).body.data, reply.body.data)
+    })
+
+    test('takes an agent by its name, and names it by its id', async () => {
+      const agent = await newAgent(service())
+      const { name } = (await service().call('GET', `/v1/agents/${agent}`)).body.data
+      const body = { ...MONTHLY, scope: { type: 'agent', id: name }, limit: { tokens: 1000 }, per: 'ever' }
+      const { data } = (await create(body)).body
+      assert.deepEqual([data.scope, data.limit, data.resets_at], [{ type: 'agent', id: agent }, { tokens: 1000 }, null])
+      await service().call('DELETE', `/v1/agents/${agent}`)
+      assert.equal((await service().call('GET', `/v1/budgets/${data.id}`)).status, 404, 'it goes with its agent')
+    })
+
+    for (const [what, body, field] of [
+      ['a limit of two kinds', { limit: { tokens: 1, runs: 1 } }, 'limit'],
+      ['a limit of nothing', { limit: { cost_usd: 0 } }, 'limit'],
+      ['an unknown time zone', { timezone: 'Mars/Olympus' }, 'timezone'],
+      ['a threshold that is said twice', { thresholds: [50, 50] }, 'thresholds'],
+      ['an agent that does not exist', { scope: { type: 'agent', id: 'nobody' } }, 'scope.id'],
+      ['an agent without a name', { scope: { type: 'agent' } }, 'scope.id'],
+      ['a key that does not exist', { scope: { type: 'key', id: 'key_1' } }, 'scope.id'],
+      ['another project', { scope: { type: 'project', id: 'prj_other' } }, 'scope.id'],
+    ] as const) {
+      test(`400 for ${what}`, async () => {
+        const reply = await create({ ...MONTHLY, ...body })
+        assert.equal(reply.status, 400, reply.text)
+        assert.ok(reply.body.error.details[0].field.startsWith(field), reply.text)
+      })
+    }
+
+    test('a budget of the service takes a key of all projects, and is hidden from others', async () => {
+      const body = { ...MONTHLY, scope: { type: 'service' } }
+      const { secret } = await createKey(inProject(service(), 'default'), { role: 'admin' })
+      const refused = await create(body, secret)
+      assert.equal(refused.status, 403, refused.text)
+      const { data } = (await create(body)).body
+      assert.equal(data.project_id, null)
+      const seen = await service().call('GET', `/v1/budgets/${data.id}`, { key: secret })
+      assert.equal(seen.status, 404)
+      const lists = await Promise.all(
+        [service().admin, secret].map((key) => service().call('GET', '/v1/budgets?scope=service', { key })),
+      )
+      assert.deepEqual(lists.map(idsOf), [[data.id], []])
+    })
+  })
+
+  describe('PATCH /v1/budgets/{budget_id}', () => {
+    test('changes what is named', async () => {
+      const { id, ...before } = (await create(MONTHLY)).body.data
+      const body = { limit: { cost_usd: 20 }, thresholds: [90, 10], action: 'notify' }
+      const reply = await service().call('PATCH', `/v1/budgets/${id}`, { body })
+      const { updated_at } = reply.body.data
+      assert.deepEqual(reply.body.data, { id, ...before, ...body, thresholds: [10, 90], updated_at })
+    })
+
+    test('400 for a limit of another kind: what was spent is counted in the old one', async () => {
+      const { id } = (await create(MONTHLY)).body.data
+      const reply = await service().call('PATCH', `/v1/budgets/${id}`, { body: { limit: { runs: 5 } } })
+      assert.equal(reply.status, 400, reply.text)
+      assert.equal(reply.body.error.details[0].field, 'limit')
+    })
+  })
+
+  test('DELETE /v1/budgets/{budget_id} ends it', async () => {
+    const { id } = (await create(MONTHLY)).body.data
+    assert.deepEqual((await service().call('DELETE', `/v1/budgets/${id}`)).body.data, { id, deleted: true })
+    assert.equal((await service().call('GET', `/v1/budgets/${id}`)).status, 404)
+  })
+
+  test('a project sees its own only', async () => {
+    await service().call('POST', '/v1/projects', { body: { name: 'shop' } })
+    const shop = inProject(service(), 'shop')
+    const { id } = (await shop.call('POST', '/v1/budgets', { body: MONTHLY })).body.data
+    assert.deepEqual(idsOf(await shop.call('GET', '/v1/budgets?scope=project')), [id])
+    assert.equal((await service().call('GET', `/v1/budgets/${id}`)).status, 404)
+  })
+})
