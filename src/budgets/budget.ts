@@ -66,7 +66,7 @@ export const UpdateBudgetBody = z
   .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
   .meta({ id: 'UpdateBudget' })
 
-const amount = (what: string) => z.number().describe(`${what}, in what the limit is in: dollars, tokens or runs`)
+const Spent = (what: string) => z.number().describe(`${what}, in what the limit is in: dollars, tokens or runs`)
 
 export const BudgetReply = z
   .object({
@@ -85,8 +85,8 @@ export const BudgetReply = z
       .describe(
         'Whose sums these are, if each key or user has the limit for itself: of the one that has used the most',
       ),
-    used: amount('Spent in this period'),
-    reserved: amount('Held by calls that are under way'),
+    used: Spent('Spent in this period'),
+    reserved: Spent('Held by calls that are under way'),
     resets_at: Time.nullable().describe('When the period ends; null: never'),
     created_by: z.string(),
     created_at: Time,
@@ -154,7 +154,7 @@ export function periodOf({ per, timezone }: Pick<Budget, 'per' | 'timezone'>, ti
 
 function isTimezone(name: string): boolean {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
+    new Date(0).toLocaleString('en', { timeZone: name })
     return true
   } catch {
     return false
