@@ -19,6 +19,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Keys?|Self|Invocable/, 'keys'],
   [/Factor/, 'mfa'],
   [/Projects?/, 'projects'],
+  [/Pause/, 'pauses'],
   [/Secrets?/, 'secrets'],
   [/Providers?/, 'providers'],
   [/Budgets?/, 'budgets'],

@@ -40,6 +40,8 @@ export type InvocationQueued = {
   status: 'queued' | 'waiting'
   /** What people must decide before it goes on */
   approvals?: PendingApproval[] | undefined
+  /** Why it waits, if not for people: its project or the service is paused */
+  reason?: string | undefined
 }
 
 export type PendingApproval = {
@@ -210,6 +212,16 @@ export type InvocationStep = {
   duration_ms: number
   kind: 'wait'
   reason: string
+  /** Of the answer that a pause cut off; the model was asked again */
+  usage?: {
+    input_tokens: number
+    output_tokens: number
+    total_tokens: number
+    /** Part of the input that the provider had in its cache, if it says so */
+    cached_tokens?: number | undefined
+    /** Part of the output that was thought and not said, if it says so */
+    reasoning_tokens?: number | undefined
+  } | undefined
 } | {
   /** Which attempt of the run took it */
   attempt: number
@@ -304,7 +316,7 @@ export type Delivery = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -1816,7 +1828,7 @@ export type CreateWebhook = {
   /** Public https address; the operator may allow others */
   url: string
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | '*')[]
   description?: string | null | undefined
 }
 
@@ -1841,7 +1853,7 @@ export type UpdateWebhook = {
   /** Public https address; the operator may allow others */
   url?: string | undefined
   /** `*` is every event */
-  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | '*')[] | undefined
+  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | '*')[] | undefined
   description?: string | null | undefined
   status?: 'enabled' | 'disabled' | undefined
 }
@@ -1860,7 +1872,7 @@ export type DeliveryWithBody = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -1888,7 +1900,7 @@ export type HeardEvent = {
   id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping'
   /** What is sent, to the byte */
   body: string
   created_at: string
@@ -1898,7 +1910,7 @@ export type CreateListener = {
   /** Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own */
   agent_id?: string | null | undefined
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | '*')[]
 }
 
 export type KeyWithSecret = {
@@ -2183,6 +2195,37 @@ export type MovedAgent = {
 export type MoveAgent = {
   /** Id or name */
   project: string
+}
+
+export type Pause = {
+  /** Whether nothing of this project runs now */
+  paused: boolean
+  /** The pause of this project */
+  project: {
+    reason: string
+    /** A key, a person … Of the service it is told to keys of all projects only */
+    paused_by: string | null
+    paused_at: string
+  } | null
+  /** The pause of the whole service */
+  service: {
+    reason: string
+    /** A key, a person … Of the service it is told to keys of all projects only */
+    paused_by: string | null
+    paused_at: string
+  } | null
+}
+
+export type BeginPause = {
+  /** Clients whose messages are refused meanwhile are told */
+  reason: string
+  /** `service`: every project; takes a key of all projects */
+  scope?: 'project' | 'service' | undefined
+}
+
+export type EndPause = {
+  /** `service`: every project; takes a key of all projects */
+  scope?: 'project' | 'service' | undefined
 }
 
 export type Secret = {
@@ -2749,7 +2792,7 @@ export type Operations = {
   }
   /** List webhooks */
   listWebhooks: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
     item: Webhook
   }
   /** Get a webhook */
@@ -2787,7 +2830,7 @@ export type Operations = {
   /** List a webhook's deliveries */
   listDeliveries: {
     params: { webhook_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'ping' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | undefined }
     item: Delivery
   }
   /** Get a delivery */
@@ -3001,6 +3044,20 @@ export type Operations = {
     body: MoveAgent
     data: MovedAgent
   }
+  /** Pause everything */
+  beginPause: {
+    body: BeginPause
+    data: Pause
+  }
+  /** See whether everything is paused */
+  getPause: {
+    data: Pause
+  }
+  /** Go on after a pause */
+  endPause: {
+    body?: EndPause
+    data: Pause
+  }
   /** Set a secret */
   setSecret: {
     params: { name: string }
@@ -3208,6 +3265,9 @@ export const routes = {
   updateProject: { method: 'PATCH', path: '/v1/projects/{project_id}' },
   deleteProject: { method: 'DELETE', path: '/v1/projects/{project_id}' },
   moveAgent: { method: 'POST', path: '/v1/agents/{agent_id}/move' },
+  beginPause: { method: 'POST', path: '/v1/pause' },
+  getPause: { method: 'GET', path: '/v1/pause' },
+  endPause: { method: 'POST', path: '/v1/resume' },
   setSecret: { method: 'PUT', path: '/v1/secrets/{name}' },
   deleteSecret: { method: 'DELETE', path: '/v1/secrets/{name}' },
   listSecrets: { method: 'GET', path: '/v1/secrets' },

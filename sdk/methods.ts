@@ -230,6 +230,14 @@ export function methods({ call, list, lines }: Caller) {
       /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. */
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),
     },
+    pauses: {
+      /** Pause everything. Stops all that this project does and that may cost money, or all that the service does, within a second on every node. Runs under way wait: their model calls are ended, tools that are being called may finish. Runs in the background, schedules and the work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` goes on with all of it. */
+      begin: (body: Body<'beginPause'>, o?: RequestOptions) => call('beginPause', { body }, o),
+      /** See whether everything is paused */
+      get: (o?: RequestOptions) => call('getPause', {}, o),
+      /** Go on after a pause. Ends the pause of this project, or of the service. Runs that wait go on after their last step, on any node. A project that is paused for itself stays so when the service goes on. */
+      end: (body: Body<'endPause'> = {}, o?: RequestOptions) => call('endPause', { body }, o),
+    },
     secrets: {
       /** Set a secret. Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted, and no reply ever shows it. Setting it again replaces it. A secret of the same name in `moorage.yaml` wins. */
       set: (name: string, body: Body<'setSecret'>, o?: RequestOptions) => call('setSecret', { params: { name }, body }, o),

@@ -48,7 +48,7 @@ export type Background = {
 
 /** Everything a node does without being asked. */
 export function startBackground(parts: Parts): Background {
-  const { log, nodes, storage } = parts
+  const { log, nodes, pauses, storage } = parts
   const report = (what: string) => (err: unknown) => log.warn({ err }, `${what} failed, and will be tried again`)
 
   const running = openJobs(parts, jobHandlers(parts))
@@ -61,9 +61,14 @@ export function startBackground(parts: Parts): Background {
         .then(() => queue.wakePaused(id))
         .catch(report('stopping the runs of a paused agent'))
     }
+    if (change === 'pauses') {
+      pauses.check().catch(report('stopping what is paused'))
+      queue.survey()
+    }
     if (change === 'cancellations') stopCancelled(parts, id).catch(report('stopping cancelled runs'))
   })
   const search = () => {
+    pauses.check().catch(report('stopping what is paused'))
     takeUpRuns(parts)
       .then(() => queue.survey())
       .catch(report('taking up the runs that nobody works on'))

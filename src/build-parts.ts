@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import project from '../package.json' with { type: 'json' }
+import * as agents from './agents/store.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { type Config, type ShownSetting, shownSettings } from './config.ts'
 import * as invocations from './invocations/store.ts'
@@ -9,6 +10,7 @@ import { createLog, type Logger } from './lib/log.ts'
 import { WarmRecall } from './memory/search/warm-recall.ts'
 import { EarlierTexts } from './operation/earlier-texts.ts'
 import type { Parts } from './operation/parts.ts'
+import { PauseWatch } from './pauses/pause-watch.ts'
 import { knownProviders } from './providers/known-providers.ts'
 import { openEmbedder } from './runtime/embedders/embedder.ts'
 import { LiveRuns } from './runtime/following/live-runs.ts'
@@ -100,7 +102,13 @@ export async function buildParts(
   const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
   const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now, proxy: config.proxy })
   opened.defer(() => embedder?.close())
+  const pauses = new PauseWatch({ memo, storage })
+  const isPaused = async (agent_seq: number) => {
+    const agent = await agents.findKnownBySeq(agent_seq, { memo, storage })
+    return agent !== undefined && (await pauses.find(agent.project_id)) !== undefined
+  }
   const runtime = new Runtime({
+    pauses,
     providers: knownProviders({ config, storage, memo, keyring: ring, log }),
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
     fetch: fetchForAgents,
@@ -129,7 +137,7 @@ export async function buildParts(
     keyring: ring,
     runtime,
     embedder,
-    recall: new WarmRecall({ storage, now, room: config.memory.warm, embedder }),
+    recall: new WarmRecall({ storage, now, room: config.memory.warm, embedder, isPaused }),
     fetch: fetchForAgents,
     webhookFetch,
     live,
@@ -137,6 +145,7 @@ export async function buildParts(
     nodes,
     earlier: new EarlierTexts(),
     spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry }), (spending) => spending.close()),
+    pauses,
     events,
     memo,
     audit,

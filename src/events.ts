@@ -11,6 +11,10 @@ export const EVENT_TYPES = [
   'deployment.rolled_back',
   'webhook.disabled',
   'project.deleted',
+  'project.paused',
+  'project.resumed',
+  'service.paused',
+  'service.resumed',
   'ping',
 ] as const
 

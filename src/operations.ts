@@ -65,6 +65,9 @@ import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import { getPerformance } from './metrics/get-performance.ts'
 import type { Operation } from './operation.ts'
+import { beginPause } from './pauses/begin-pause.ts'
+import { endPause } from './pauses/end-pause.ts'
+import { getPause } from './pauses/get-pause.ts'
 import { deletePerson } from './people/delete-person.ts'
 import { getPerson } from './people/get-person.ts'
 import { createInvitation } from './people/invitations/create-invitation.ts'
@@ -222,6 +225,10 @@ export const operations: readonly Operation[] = [
   updateProject,
   deleteProject,
   moveAgent,
+
+  beginPause,
+  endPause,
+  getPause,
 
   setSecret,
   listSecrets,

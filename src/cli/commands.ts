@@ -199,6 +199,18 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Service',
+    name: 'pause',
+    summary: 'Stop everything that may cost money, at once; nothing is lost',
+    load: async () => (await import('./commands/service/pause.ts')).pause,
+  },
+  {
+    group: 'Service',
+    name: 'resume',
+    summary: 'Go on after a pause',
+    load: async () => (await import('./commands/service/pause.ts')).resume,
+  },
+  {
+    group: 'Service',
     name: 'doctor',
     summary: 'Look for what is wrong: this machine, the store, the service',
     load: async () => (await import('./commands/service/doctor.ts')).doctor,

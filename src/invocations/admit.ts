@@ -14,7 +14,7 @@ import { isProjectFull, runsOfProject, runsUnderWay } from './queue/queue-store.
 import { insertion } from './rows/invocation-rows.ts'
 
 /** Why a run may not begin now. */
-export type NotAdmitted = 'paused' | 'no_place' | 'project_full' | 'overloaded'
+export type NotAdmitted = 'no_place' | 'project_full' | 'overloaded'
 
 type Asking = { invocation: Invocation; agent: Agent; definition: Definition }
 
@@ -32,7 +32,6 @@ export async function admit(
   const { journal, node, now, storage } = parts
   const mostOfAgent = definition.limits.max_concurrency
   const mostOfProject = (await projects.findKnown(agent.project_id, parts))?.limits.concurrent_runs ?? null
-  if (agent.status === 'paused') return 'paused'
   if (!journal.reserve()) return 'overloaded'
   run.hasPlace = true
   const time = now()
@@ -63,7 +62,6 @@ export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
 
 /** The error for a client that waits for the answer. */
 export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): Error {
-  if (refusal === 'paused') return new ApiError('agent_paused', `Agent "${name}" is paused`)
   if (refusal === 'overloaded') return new BacklogFullError('too many writes are waiting')
   const full =
     refusal === 'project_full'

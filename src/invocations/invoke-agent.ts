@@ -1,8 +1,10 @@
 import { type Agent, AgentParams } from '../agents/agent.ts'
+import { requireRunning } from '../agents/require-running.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
+import { pausedMessage } from '../operation/pauses.ts'
 import { PendingEntry } from '../operation/pending-entry.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
@@ -12,6 +14,7 @@ import { StepNotKept } from '../runtime/steps.ts'
 import { announce } from '../storage/database.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
 import { admit, leave, notAdmittedError } from './admit.ts'
+import type { Approval } from './approvals/approval.ts'
 import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
 import { callbackOf } from './callbacks/callback.ts'
@@ -74,6 +77,7 @@ export const invokeAgent = operation({
       const served = await serving(agent, body.environment, context)
       const { definition } = served
       const invocation = await newRun(body, agent, served, context)
+      await requireRunning(agent, context)
       const refusal = await admit(run, { invocation, agent, definition }, context)
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
@@ -86,14 +90,18 @@ export const invokeAgent = operation({
       }
       // It may be woken and taken again, also by this node, as soon as this is on disk.
       if (done.status === 'waiting') run.abandon()
+      const waits = asked && { approvals: asked, ...(await pauseOf(agent, asked, context)) }
       // The run ends, and gives its places back, when its entry is on disk.
       const ended = (written: boolean) => {
         if (!written) void leaveUnwritten()
         if (written && done.status !== 'waiting') context.telemetry.runs.add(1, done.status)
-        if (written && asked) emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, waitingReply(done, asked)))
+        if (written && waits) {
+          const reply = { request_id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
+          emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, reply))
+        }
         end()
       }
-      return new PendingEntry(entry, answerOf(done, agent, asked), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
+      return new PendingEntry(entry, answerOf(done, agent, waits), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
     } catch (error) {
       end()
       throw notFinished(error, run, context)
@@ -147,9 +155,12 @@ async function followEarlier({ agent, invocation }: Earlier, context: FollowNeed
 }
 
 /** Answers for the earlier run as it is now. */
-async function answerEarlier({ agent, invocation }: Earlier, { db }: Needs<'db'>) {
+async function answerEarlier({ agent, invocation }: Earlier, { db, pauses }: Needs<'db' | 'pauses'>) {
   if (isFinal(invocation)) return getResult(invocation, agent.id)
-  if (invocation.status === 'waiting') return accepted(invocation, agent, await listPending(db, [invocation.id]))
+  if (invocation.status === 'waiting') {
+    const approvals = await listPending(db, [invocation.id])
+    return accepted(invocation, agent, { approvals, ...(await pauseOf(agent, approvals, { pauses })) })
+  }
   return accepted({ ...invocation, status: 'queued' }, agent)
 }
 
@@ -169,8 +180,8 @@ async function giveToQueue({ lease, began }: LiveRun, { storage }: Needs<'storag
   throw new StillRunning(STOPPED.message)
 }
 
-function answerOf(done: Done['invocation'], agent: Agent, asked: Done['asked']): unknown {
-  if (done.status === 'waiting') return accepted(done, agent, asked)
+function answerOf(done: Done['invocation'], agent: Agent, waits: Waits | undefined): unknown {
+  if (done.status === 'waiting') return accepted(done, agent, waits)
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
@@ -186,13 +197,13 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   return { ...invocation, ...(await takeGiven(context.given, invocation, context)) }
 }
 
-type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId'>
+type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>
 
 /** Queues a run in the background, with its callback, in the transaction of the request. */
 async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Promise<Accepted> {
   const { db } = context
   const agent = await agents.get(db, agent_id)
-  if (agent.status === 'paused') throw notAdmittedError('paused', agent, agent)
+  await requireRunning(agent, context)
   const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
   await enqueueRun(db, invocation, agent)
   if (body.callback) {
@@ -202,12 +213,21 @@ async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Pr
   return accepted(invocation, agent)
 }
 
-/** The work goes on, and the receipt will show its result. */
-function accepted({ id: request_id, status }: Invocation, agent: Agent, approvals?: Done['asked']): Accepted {
-  const location = `/v1/agents/${agent.id}/invocations/${request_id}`
-  return new Accepted({ request_id, status, approvals }, location, status === 'queued')
+/** What a run waits for. */
+type Waits = { approvals: readonly Approval[]; reason?: string }
+
+/** A run that asks people nothing waits because of a pause, which may be over by now. */
+async function pauseOf(
+  { project_id }: Agent,
+  asked: readonly unknown[],
+  { pauses }: Needs<'pauses'>,
+): Promise<{ reason?: string }> {
+  const pause = asked.length === 0 ? await pauses.find(project_id) : undefined
+  return pause ? { reason: pausedMessage(pause) } : {}
 }
 
-function waitingReply({ id: request_id }: Invocation, approvals: NonNullable<Done['asked']>) {
-  return { request_id, status: 'waiting' as const, approvals: [...approvals] }
+/** The work goes on, and the receipt will show its result. */
+function accepted({ id: request_id, status }: Invocation, agent: Agent, waits?: Waits): Accepted {
+  const location = `/v1/agents/${agent.id}/invocations/${request_id}`
+  return new Accepted({ request_id, status, ...waits }, location, status === 'queued')
 }

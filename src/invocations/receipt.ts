@@ -23,6 +23,7 @@ export const QueuedReply = z
     request_id: z.string(),
     status: z.enum(['queued', 'waiting']),
     approvals: z.array(Pending).optional().describe('What people must decide before it goes on'),
+    reason: z.string().optional().describe('Why it waits, if not for people: its project or the service is paused'),
   })
   .meta({ id: 'InvocationQueued' })
 
@@ -76,7 +77,7 @@ export function presentInvocation(invocation: Invocation, agent_id: string): Pre
 }
 
 function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {
-  const reported = steps.flatMap((step) => (step.kind === 'model' ? [step.usage] : []))
+  const reported = steps.flatMap((step) => ('usage' in step && step.usage ? [step.usage] : []))
   const { cached_tokens, reasoning_tokens } = reported.reduce<Usage>(addTokens, NO_USAGE)
   return {
     input_tokens,

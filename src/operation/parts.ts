@@ -16,6 +16,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Tracer } from '../telemetry/tracing.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { EarlierTexts } from './earlier-texts.ts'
+import type { Pauses } from './pauses.ts'
 import type { Recall } from './recall.ts'
 import type { Spending } from './spending.ts'
 
@@ -43,6 +44,7 @@ export type Parts = {
   nodes: NodeList
   earlier: EarlierTexts
   spending: Spending
+  pauses: Pauses
   memo: Memo
   audit: AuditTrail
   log: Logger

@@ -15,10 +15,11 @@ export class Cancellation {
   }
 }
 
-/** How long a run may go on: until its time limit, or until the first of its cancellations. */
+/** How long a run may go on: until its time limit, until the first of its cancellations, or until it is paused. */
 export class Deadline {
   readonly timeout_ms: number
   readonly #cancellations: readonly Cancellation[]
+  readonly #paused: Cancellation | undefined
   readonly #controller = new AbortController()
   // The timer uses the monotonic clock, so the remaining time is measured with it too.
   readonly #started = performance.now()
@@ -26,25 +27,37 @@ export class Deadline {
   readonly #abort = () => this.#controller.abort()
   #timedOut = false
 
-  constructor(cancellations: readonly Cancellation[], timeout_ms: number) {
+  constructor(cancellations: readonly Cancellation[], timeout_ms: number, paused?: Cancellation) {
     this.#cancellations = cancellations
+    this.#paused = paused
     this.timeout_ms = timeout_ms
-    if (this.#cancelled()) this.#abort()
-    for (const { signal } of cancellations) signal.addEventListener('abort', this.#abort, { once: true })
+    if (this.stopped) this.#abort()
+    for (const { signal } of this.#heard()) signal.addEventListener('abort', this.#abort, { once: true })
     this.#timer = setTimeout(() => {
-      this.#timedOut = !this.#cancelled()
+      this.#timedOut = this.stopped === undefined
       this.#abort()
     }, timeout_ms)
   }
 
-  /** Aborts at the deadline and on cancel. */
+  /** The same for calls that a pause does not end. It has to be released for itself. */
+  beyondPause(): Deadline {
+    return new Deadline(this.#cancellations, this.remaining())
+  }
+
+  /** Aborts at the deadline, on cancel and on a pause. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  get stopped(): 'timeout' | 'cancelled' | undefined {
+  get stopped(): 'timeout' | 'cancelled' | 'paused' | undefined {
     if (this.#timedOut) return 'timeout'
-    return this.#cancelled() ? 'cancelled' : undefined
+    if (this.#cancellations.some(({ cancelled }) => cancelled)) return 'cancelled'
+    return this.#paused?.cancelled ? 'paused' : undefined
+  }
+
+  /** The run has ended. A paused run has not: it goes on later. */
+  get isOver(): boolean {
+    return this.stopped !== undefined && this.stopped !== 'paused'
   }
 
   remaining(): number {
@@ -53,10 +66,10 @@ export class Deadline {
 
   release(): void {
     clearTimeout(this.#timer)
-    for (const { signal } of this.#cancellations) signal.removeEventListener('abort', this.#abort)
+    for (const { signal } of this.#heard()) signal.removeEventListener('abort', this.#abort)
   }
 
-  #cancelled(): boolean {
-    return this.#cancellations.some(({ cancelled }) => cancelled)
+  #heard(): readonly Cancellation[] {
+    return this.#paused ? [...this.#cancellations, this.#paused] : this.#cancellations
   }
 }

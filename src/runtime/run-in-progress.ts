@@ -4,12 +4,12 @@ import type { Deadline } from './deadline.ts'
 import { addCosts, type Cost } from './models/cost.ts'
 import type { Meter } from './models/meter.ts'
 import type { Model } from './models/model-request.ts'
-import { addTokens, NO_USAGE, type Usage } from './models/usage.ts'
+import { addTokens, NO_USAGE, tokensSince, type Usage } from './models/usage.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
 import type { ModelInput } from './run-input.ts'
-import type { Step, StepKeeper } from './steps.ts'
+import { PAUSED, type Step, type StepKeeper, type WaitStep } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** A run in progress: its model, its tools, and what it has left so far. */
@@ -55,6 +55,22 @@ export function leftBy(kept: readonly Step[]): Left {
     left.cost_nano = addCosts(left.cost_nano, step.cost_nano)
   }
   return left
+}
+
+/**
+ * A run that is paused leaves the answer that its model was giving, and asks for it anew when it goes on. What that
+ * answer has cost so far is counted.
+ */
+export function pausedStep(
+  left: Left,
+  { attempt, logs, now }: { attempt: number; logs: readonly LogEntry[]; now: number },
+): WaitStep {
+  const logged = left.steps.reduce((sum, step) => sum + step.logs.length, 0)
+  const before = leftBy(left.steps)
+  const usage = tokensSince(before.usage, left.usage)
+  const cost_nano = left.cost_nano === null || before.cost_nano === null ? null : left.cost_nano - before.cost_nano
+  const times = { attempt, started_at: now, finished_at: now, logs: logs.slice(logged) }
+  return { kind: 'wait', reason: PAUSED, usage, cost_nano, ...times }
 }
 
 /** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */

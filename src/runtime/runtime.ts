@@ -6,7 +6,8 @@ import { ModelFailure, PromptTooLong } from './models/model.ts'
 import { AgentFailure, type Log, type LogEntry } from './outcome.ts'
 import { listModels } from './providers/list-models.ts'
 import { keysOf } from './providers/provider-source.ts'
-import { leftBy, Waits } from './run-in-progress.ts'
+import type { PauseSource } from './pause-source.ts'
+import { leftBy, pausedStep, Stopped, Waits } from './run-in-progress.ts'
 import type { RunOutcome } from './run-outcome.ts'
 import type { RunRequest } from './runner.ts'
 import { openRunners, type RunnerOptions, type Runners } from './runners.ts'
@@ -18,7 +19,7 @@ import { parseArguments } from './tools/arguments.ts'
 import type { Fetch } from './tools/tool.ts'
 import { type TriedCall, type TriedTool, tryTool } from './tools/try-tool.ts'
 
-export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & { defaultTimeoutMs: number }
+export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & { defaultTimeoutMs: number; pauses: PauseSource }
 
 /** Runs agents: a message goes in, an outcome comes out. */
 export class Runtime {
@@ -91,13 +92,15 @@ export class Runtime {
   }
 
   /**
-   * Rejects only with StepNotKept, and not for anything that an agent, a model or a tool does. Settles when all of them
-   * have stopped.
+   * Rejects with StepNotKept, or if it cannot be known whether the project is paused, and not for anything that an agent,
+   * a model or a tool does. Settles when all of them have stopped.
    */
   async run(request: RunRequest): Promise<RunOutcome> {
-    const { agent, cancellation, keeper } = request
-    const { now, defaultTimeoutMs } = this.#options
-    const deadline = new Deadline([cancellation, this.#closing], agent.limits.timeout_ms ?? defaultTimeoutMs)
+    const { agent, attempt, cancellation, keeper, project_id } = request
+    const { now, defaultTimeoutMs, pauses } = this.#options
+    const { paused, release } = await pauses.watch(project_id)
+    const timeout_ms = agent.limits.timeout_ms ?? defaultTimeoutMs
+    const deadline = new Deadline([cancellation, this.#closing], timeout_ms, paused)
     const kept = keeper?.kept ?? []
     const logs: LogEntry[] = []
     for (const step of kept) logs.push(...step.logs)
@@ -111,14 +114,21 @@ export class Runtime {
     const ended = <How>(how: How) => ({ ...how, ...left, logs })
     this.#active += 1
     try {
-      if (deadline.stopped) return ended({ status: 'cancelled' })
+      if (deadline.stopped === 'cancelled') return ended({ status: 'cancelled' })
+      if (deadline.stopped) throw new Stopped()
       const host = { now, deadline, log, logs, logged: logs.length, left, hide }
       return ended(await this.#runners[agent.kind].run(request, host))
     } catch (error) {
       if (error instanceof StepNotKept) throw error
       if (error instanceof Waits) return ended({ status: 'waiting', until: error.until, asks: error.asks })
+      if (deadline.stopped === 'paused') {
+        log('info', 'The run waits: the project or the service is paused')
+        left.steps.push(pausedStep(left, { attempt, logs, now: now() }))
+        return ended({ status: 'waiting', until: now(), asks: [] })
+      }
       return ended(ending(error, deadline, log, redact))
     } finally {
+      release()
       deadline.release()
       this.#active -= 1
       if (this.#active === 0 && this.#closing.cancelled) this.#idle.resolve()

@@ -44,8 +44,11 @@ export type ModelStep = StepTimes &
 /** A tool was called. `index` is the position of the call in the answer that asked for it. */
 export type ToolCallStep = StepTimes & { kind: 'tool'; index: number; call: ToolStep }
 
-/** The run waited until a time. No process held it meanwhile. */
+/** The run waited until a time, or until its project was resumed. No process held it meanwhile. */
 export type WaitStep = StepTimes & Spent & { kind: 'wait'; reason: string }
+
+/** The reason of a wait that a resume has ended. */
+export const PAUSED = 'Paused'
 
 /** A person was asked about a call, and has decided. The attempt is the one that asked. */
 export type ApprovalStep = StepTimes & { kind: 'approval'; index: number; decided: Ruling }
@@ -133,21 +136,31 @@ export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Si
 export function roundsForCaller(steps: readonly Step[], before: readonly Round[] = []): Round[] | undefined {
   const last = steps.findLast((step) => step.kind === 'model')
   if (!last?.answer.calls.some(({ handed }) => handed)) return undefined
-  return [...before, ...roundsOf(steps).map(({ attempt: _attempt, approvals: _approvals, ...round }) => round)]
+  return [
+    ...before,
+    ...roundsOf(steps).map(({ attempt: _attempt, approvals: _approvals, waited: _waited, ...round }) => round),
+  ]
 }
 
-/** A call can be made from the attempt after the one that asked people about it, or else from the one that answered. */
-function standingOf({ attempt: answered, approvals }: KeptRound, index: number, attempt: number) {
+/**
+ * A call can be made from the attempt after the one that asked people about it, or else from the one that answered. An
+ * attempt that ended with a wait has made no call without a result.
+ */
+function standingOf({ attempt: answered, approvals, waited }: KeptRound, index: number, attempt: number) {
   const approval = approvals?.[index]
-  if (!approval) return { isInDoubt: answered < attempt, decided: undefined }
+  const mayHaveMade = (first: number) => attempt - first > (waited?.filter((one) => one >= first).length ?? 0)
+  if (!approval) return { isInDoubt: mayHaveMade(answered), decided: undefined }
   const { decided } = approval
   // Otherwise it is never made.
   const isToBeMade = decided.decision === 'approved' && decided.kind !== 'question'
-  return { isInDoubt: isToBeMade && approval.attempt + 1 < attempt, decided }
+  return { isInDoubt: isToBeMade && mayHaveMade(approval.attempt + 1), decided }
 }
 
-/** A round, the attempt that asked the model, and what people have decided about its calls. */
-type KeptRound = Round & { attempt: number; approvals?: ApprovalStep[] }
+/**
+ * A round, the attempt that asked the model, what people have decided about its calls, and the attempts that have ended
+ * with a wait since.
+ */
+type KeptRound = Round & { attempt: number; approvals?: ApprovalStep[]; waited?: number[] }
 
 /** Each answer of the model with the results of its tool calls, in the order of the calls. */
 function roundsOf(steps: readonly Step[]): KeptRound[] {
@@ -156,6 +169,7 @@ function roundsOf(steps: readonly Step[]): KeptRound[] {
     if (step.kind === 'model') rounds.push({ ...step.answer, results: [], attempt: step.attempt })
     const round = rounds.at(-1)
     if (step.kind === 'tool' && round) round.results[step.index] = step.call
+    if (step.kind === 'wait' && round) (round.waited ??= []).push(step.attempt)
     if (step.kind === 'approval' && round) {
       round.approvals ??= []
       round.approvals[step.index] = withEarlier(step, round.approvals[step.index])

@@ -1,5 +1,5 @@
+import { requireRunning } from '../agents/require-running.ts'
 import * as agents from '../agents/store.ts'
-import { ApiError } from '../errors.ts'
 import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { QueuedReply } from '../invocations/receipt.ts'
@@ -7,6 +7,8 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { ScheduleParams } from './schedule.ts'
 import * as schedules from './store.ts'
+
+type RunScheduleNeeds = Needs<'actor' | 'db' | 'door' | 'now' | 'pauses' | 'request_id'>
 
 export const runSchedule = operation({
   id: 'runSchedule',
@@ -24,10 +26,10 @@ export const runSchedule = operation({
   params: ScheduleParams,
   data: QueuedReply,
 
-  async run({ params }, { actor, db, door, now, request_id }: Needs<'actor' | 'db' | 'door' | 'now' | 'request_id'>) {
+  async run({ params }, { actor, db, door, now, pauses, request_id }: RunScheduleNeeds) {
     const agent = await agents.get(db, params.agent_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
-    if (agent.status === 'paused') throw new ApiError('agent_paused', `Agent "${agent.name}" is paused`)
+    await requireRunning(agent, { pauses })
     const { id: schedule_id, authors } = schedule
     const by = { request_id, actor, authors, door, schedule_id, scheduled_at: null }
     await enqueueRun(db, await scheduledRun(schedule, agent, by, { db, now }), agent)

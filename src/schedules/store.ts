@@ -3,6 +3,7 @@ import { notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import { isGoingOn } from '../storage/queries/paused-projects.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { Schedule } from './schedule.ts'
 
@@ -45,7 +46,7 @@ export async function count(db: Database, agent_id: string): Promise<number> {
   return total
 }
 
-/** The schedules whose ticks come next, in order. Those that a pause of their agent holds up are left out. */
+/** The schedules whose ticks come next, in order. Those that a pause holds up are left out. */
 export async function listNearest(db: Database, limit: number): Promise<(Schedule & { next_at: number })[]> {
   const rows = await db
     .selectFrom('schedules')
@@ -53,6 +54,7 @@ export async function listNearest(db: Database, limit: number): Promise<(Schedul
     .selectAll('schedules')
     .where('next_at', 'is not', null)
     .where((row) => row.or([row('parked', '=', 0), row('agents.status', '=', 'running')]))
+    .where(isGoingOn)
     .orderBy('next_at')
     .limit(limit)
     .execute()

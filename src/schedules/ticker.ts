@@ -40,8 +40,8 @@ export class Ticker {
       now: parts.now,
     })
     parts.storage.onChange((change) => {
-      // A paused agent that runs again has ticks to take.
-      if (change === 'schedules' || change === 'agents') this.wake()
+      // An agent or a project that was paused and runs again has ticks to take.
+      if (change === 'schedules' || change === 'agents' || change === 'pauses') this.wake()
     })
   }
 

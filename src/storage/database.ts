@@ -41,6 +41,7 @@ export const CHANGES = [
   'secrets',
   'providers',
   'projects',
+  'pauses',
   'schedules',
   'budgets',
   'schema',

@@ -16,7 +16,7 @@ import type {
   MemorySummariesTable,
   MemoryVectorsTable,
 } from './tables/memory-tables.ts'
-import type { ProjectsTable } from './tables/project-tables.ts'
+import type { PausesTable, ProjectsTable } from './tables/project-tables.ts'
 import type {
   AuditChainTable,
   AuditLogTable,
@@ -49,6 +49,7 @@ export type Tables = {
   migrations: MigrationsTable
   settings: SettingsTable
   projects: ProjectsTable
+  pauses: PausesTable
   agents: AgentsTable
   persons: PersonsTable
   person_identities: PersonIdentitiesTable

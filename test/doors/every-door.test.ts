@@ -153,6 +153,9 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   updateProject: { sdk: (c) => c.projects.update('p', { description: 'x' }), cli: 'projects update p --description x' },
   deleteProject: { sdk: (c) => c.projects.delete('p', { name: 'p' }), cli: 'projects delete p --confirm p' },
   moveAgent: { sdk: (c) => c.agents.move('hello', { project: 'p' }), cli: 'projects move hello p' },
+  beginPause: { sdk: (c) => c.pauses.begin({ reason: 'r' }), cli: 'pause r' },
+  endPause: { sdk: (c) => c.pauses.end(), cli: 'resume' },
+  getPause: { sdk: (c) => c.pauses.get(), cli: 'api GET /v1/pause' },
   setSecret: {
     sdk: (c) => c.secrets.set('S', { value: 'v', hosts: ['example.com'] }),
     cli: 'secrets set S --hosts example.com',

@@ -18,6 +18,7 @@ import type { MemoryScope, Recall } from '../../src/operation/recall.ts'
 import type { Embedder } from '../../src/runtime/embedders/embedder.ts'
 import type { Storage } from '../../src/storage/open-storage.ts'
 import { fc, tries } from '../support/running/property.ts'
+import { NOTHING_PAUSED } from '../support/service/run-agent.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const newId = idSource()
@@ -154,7 +155,7 @@ onBothStores('the scope of memory', (store) => {
     const recall = new WarmRecall({ storage, now, room, embedder })
     const embed = async () => {
       if (!embedder) return
-      const { run } = embedMemories(embedder, { storage, now: () => 0, log })
+      const { run } = embedMemories(embedder, { storage, now: () => 0, log, pauses: NOTHING_PAUSED })
       await run(null, { signal: new AbortController().signal, attempts: 1, finish: async () => true })
     }
     const property = fc.asyncProperty(stories, async ({ users, items }) => {
@@ -237,7 +238,7 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
       [{ by: 0, session_id: null, kind: 'fact', role: null, content: 'zzzz', created_at: 1 }],
     )
     const recall = new WarmRecall({ storage, now: Date.now, room: 0, embedder: letters })
-    const { run } = embedMemories(letters, { storage, now: () => 0, log })
+    const { run } = embedMemories(letters, { storage, now: () => 0, log, pauses: NOTHING_PAUSED })
     const signal = new AbortController().signal
     const embed = () => run(null, { signal, attempts: 1, finish: async () => true })
     const scope = { agent_seq, user_id: 'anna' }

@@ -200,5 +200,6 @@ function replyHeaders(operation: Operation): JsonSchema {
 function tagOf({ path }: Operation): string {
   const words = path.split('/').filter((word) => word !== 'v1' && word !== '' && !word.startsWith('{'))
   const tag = words.find((word, i) => i > 0 || words.length === 1 || word !== 'agents') ?? 'agents'
+  if (tag === 'resume') return 'pause'
   return tag === 'invoke' ? 'invocations' : tag
 }

@@ -1,6 +1,7 @@
 import type { Agent } from '../../agents/agent.ts'
 import { ApiError, unavailable } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
+import { pausedMessage } from '../../operation/pauses.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Position, readEventId, type StreamEvent, Transcript } from '../../runtime/following/transcript.ts'
 import type { Watch } from '../../runtime/following/watched-runs.ts'
@@ -38,7 +39,8 @@ export async function followInvocation(
       const invocation = run ? undefined : await look(agent, request_id, isOpen, context)
       openStream?.()
       if (invocation && isFinal(invocation)) return client.tellEnd(invocation)
-      if (invocation?.status === 'waiting' && (await client.tellWaiting(invocation)) && !endless) return invocation
+      if (invocation?.status === 'waiting' && (await client.tellWaiting(invocation, agent)) && !endless)
+        return invocation
       if (client.isGone) throw new ApiError('conflict', 'No client follows this invocation any more')
       if (run) await client.follow(run)
       else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
@@ -78,7 +80,7 @@ async function look(
   }
 }
 
-type ClientNeeds = Needs<'db' | 'emit' | 'onHangUp'>
+type ClientNeeds = Needs<'db' | 'emit' | 'onHangUp' | 'pauses'>
 
 /** A client that follows an invocation, and how much of it the client has been told. */
 class FollowingClient {
@@ -106,19 +108,21 @@ class FollowingClient {
     await Promise.race([run.ended, this.hungUp]).finally(unfollow)
   }
 
-  /** What it waits for is told once in each attempt. Returns false if it waits for nobody. */
-  async tellWaiting({ id, attempt }: Invocation): Promise<boolean> {
-    const { db } = this.#context
+  /** What it waits for is told once in each attempt. Returns false if it waits neither for people nor for a resume. */
+  async tellWaiting({ id, attempt }: Invocation, { project_id }: Agent): Promise<boolean> {
+    const { db, pauses } = this.#context
     if (this.#toldWaiting === attempt) return true
     const approvals = await listPending(db, [id])
-    if (approvals.length === 0) return false
+    const pause = approvals.length === 0 ? await pauses.find(project_id) : undefined
+    if (approvals.length === 0 && !pause) return false
     this.#toldWaiting = attempt
+    const reason = pause && { reason: pausedMessage(pause) }
     const { steps } = await listKept(db, id)
     const from = this.#begin(attempt, milestonesOf(steps.map(tellingOf)))
     const transcript = new Transcript(attempt)
     for (const event of eventsOf(steps)) transcript.add(event)
     for (const event of transcript.after(from)) this.#tell(event)
-    this.#tell(waitingEvent(this.#told as Position, { request_id: id, status: 'waiting', approvals }))
+    this.#tell(waitingEvent(this.#told as Position, { request_id: id, status: 'waiting', approvals, ...reason }))
     return true
   }
 

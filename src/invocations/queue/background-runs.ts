@@ -15,14 +15,11 @@ export type BackgroundParts = RunParts & Pick<Parts, 'live' | 'log' | 'memo'>
 /** The background runs of this node: sees each that was taken from the queue to its end. */
 export class BackgroundRuns {
   readonly #parts: BackgroundParts
-  readonly #onWaits: () => void
   readonly #running = new Set<LiveRun>()
   readonly #stop = new AbortController()
 
-  /** `onWaits` is called when a run begins to wait. */
-  constructor(parts: BackgroundParts, onWaits: () => void) {
+  constructor(parts: BackgroundParts) {
     this.#parts = parts
-    this.#onWaits = onWaits
   }
 
   async run(taken: TakenRun): Promise<undefined> {
@@ -94,7 +91,7 @@ export class BackgroundRuns {
     if (agent.status === 'paused') return endUnrun(queued, 'cancelled', this.#parts)
     this.#running.add(run)
     try {
-      if ((await runQueued(queued, signal, this.#parts)) === 'waits') this.#onWaits()
+      await runQueued(queued, signal, this.#parts)
     } finally {
       this.#running.delete(run)
     }

@@ -4,6 +4,7 @@ import type { TakenWork } from '../../lib/work/worker.ts'
 import { intactJson } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
+import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { projectLimit } from '../../storage/queries/project-limit.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { settlePending } from '../approvals/approval-store.ts'
@@ -22,7 +23,15 @@ export type TakenRun = {
 // A literal and not a parameter: only then the engines see that the index of queued invocations serves the query.
 const QUEUED = sql.lit('queued')
 
-/** The agents that have runs in the queue. It costs one look-up for each agent, however many runs wait. */
+/**
+ * Whether queued runs of `agents` may be taken: those of a paused project stay where they are. The runs of an agent that
+ * is paused for itself are taken and cancelled.
+ */
+const mayBeTaken = sql<SqlBool>`(agents.status = 'paused' or ${isGoingOn})`
+
+/**
+ * The agents that have runs in the queue that may be taken. It costs one look-up for each agent, however many runs wait.
+ */
 export async function listWaitingAgents(db: Database): Promise<{ project_id: string; seq: number }[]> {
   const { rows } = await sql<{ project_id: string; seq: number }>`
     select project_id, seq from (
@@ -33,6 +42,7 @@ export async function listWaitingAgents(db: Database): Promise<{ project_id: str
         from waiting where waiting.agent_seq is not null
       )
       select agents.project_id, agents.seq from waiting join agents on agents.seq = waiting.agent_seq
+      where ${mayBeTaken}
     ) waiting_agents`.execute(db)
   return rows
 }
@@ -117,6 +127,7 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
   return sql`(
     with waiting as materialized (
       select id, version from invocations where agent_seq = ${agent_seq} and status = 'queued'
+        and exists (select 1 from agents where agents.seq = ${agent_seq} and ${mayBeTaken})
       order by id limit ${limit} ${isPostgres ? sql`for update skip locked` : sql``}),
     limits as materialized (
       select asked.version, ${limitOfRuns} as most
@@ -139,8 +150,14 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
 
 /** Also counts a run whose row is held: by a node that takes it, or by a decider who comes too late. */
 async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
-  const first = db.selectFrom('invocations').select('id').where('agent_seq', '=', agent_seq)
-  return (await first.where('status', '=', QUEUED).limit(1).executeTakeFirst()) !== undefined
+  const first = db
+    .selectFrom('invocations')
+    .innerJoin('agents', 'agents.seq', 'invocations.agent_seq')
+    .select('invocations.id')
+    .where('invocations.agent_seq', '=', agent_seq)
+    .where('invocations.status', '=', QUEUED)
+    .where(mayBeTaken)
+  return (await first.limit(1).executeTakeFirst()) !== undefined
 }
 
 const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null }
@@ -171,15 +188,23 @@ const WAITING = sql.lit('waiting')
 
 const WOKEN_AT_ONCE = 200
 
+/** The waiting runs of projects that go on. Those of paused projects wait until they are resumed. */
+function waitingRuns(db: Database) {
+  return db
+    .selectFrom('invocations')
+    .where('status', '=', WAITING)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom('agents').select('seq').whereRef('seq', '=', 'invocations.agent_seq').where(isGoingOn)),
+    )
+}
+
 /**
  * Puts waiting runs into the queue whose time has come, a part of them at a time; what people were asked by then has
  * expired. Returns how many.
  */
 export async function wakeDue(db: Database, now: number): Promise<number> {
-  const due = db
-    .selectFrom('invocations')
+  const due = waitingRuns(db)
     .select('id')
-    .where('status', '=', WAITING)
     .where('wake_at', '<=', now)
     .orderBy('wake_at')
     .limit(WOKEN_AT_ONCE)
@@ -236,10 +261,8 @@ async function queueThose(db: Database, ids: Expression<{ id: string }>): Promis
 
 /** When the next waiting run goes on. */
 export async function findNextWake(db: Database): Promise<number | undefined> {
-  const next = await db
-    .selectFrom('invocations')
+  const next = await waitingRuns(db)
     .select('wake_at')
-    .where('status', '=', WAITING)
     .where('wake_at', 'is not', null)
     .orderBy('wake_at')
     .limit(1)

@@ -60,10 +60,11 @@ export class RunQueue {
       failed,
       now,
     })
-    // The wait of a run that has just begun to wait may be over already.
-    this.#runs = new BackgroundRuns(parts, () => this.#waking.survey())
-    live.onEnded(({ limited_lane }) => {
+    this.#runs = new BackgroundRuns(parts)
+    live.onEnded(({ abandoned, limited_lane }) => {
       if (limited_lane !== undefined) this.#worker.freed(limited_lane)
+      // It may have begun to wait, and its wait may be over already.
+      if (abandoned) this.#waking.survey()
     })
     storage.onChange((change, lane) => {
       if (change !== 'queue') return

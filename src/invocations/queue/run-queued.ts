@@ -25,24 +25,22 @@ export type Queued = TakenRun & { agent: Agent; definition: Definition; run: Liv
     'kept' | 'nextPosition'
   >
 
-export type RunEnd = 'ended' | 'waits' | 'given back'
-
 /**
  * Runs a queued invocation. If the service stops, it waits at its old position in the queue. If the node dies, it goes
  * on after its last step when its lease ends, here or on another node, unless that has happened too often without a new
  * step.
  */
-export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<RunEnd> {
+export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<void> {
   const { invocation, lapses, lease, run } = queued
   if (lapses >= MAX_LAPSES) {
     await endUnrun(queued, 'failed', parts)
-    return 'ended'
+    return
   }
   const done = await runInvocation({ ...queued, owner: lease.owner, streaming: true }, parts)
   if (stop.aborted && done.invocation.status === 'cancelled') {
     await done.leave()
     await giveBack(parts.storage.db, lease, invocation.attempt)
-    return 'given back'
+    return
   }
   // It may be woken and taken again, also by this node, as soon as this is on disk.
   if (done.invocation.status === 'waiting') run.abandon()
@@ -52,9 +50,7 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunPar
   } finally {
     if (!written) void done.leave()
   }
-  if (done.invocation.status === 'waiting') return 'waits'
-  if (written) parts.telemetry.runs.add(1, done.invocation.status)
-  return 'ended'
+  if (written && done.invocation.status !== 'waiting') parts.telemetry.runs.add(1, done.invocation.status)
 }
 
 /** Ends an invocation without running it, because it failed too often or its agent was paused. */

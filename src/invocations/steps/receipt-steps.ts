@@ -60,7 +60,11 @@ export const ReceiptStepShape = z
       result: z.string().optional(),
       error: z.string().optional(),
     }),
-    ShownTimes.extend({ kind: z.literal('wait'), reason: z.string() }),
+    ShownTimes.extend({
+      kind: z.literal('wait'),
+      reason: z.string(),
+      usage: TokenUsage.optional().describe('Of the answer that a pause cut off; the model was asked again'),
+    }),
     ShownTimes.extend({
       kind: z.literal('approval'),
       call_id: z.string(),
@@ -96,7 +100,7 @@ type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: stri
 /** Steps in the order in which they ended, as a receipt stores them. */
 export type ReceiptStep = RecallReceipt | ModelReceipt | ToolReceipt | ApprovalReceipt | WaitReceipt
 
-type WaitReceipt = Times & { kind: 'wait'; reason: string }
+type WaitReceipt = Times & { kind: 'wait'; reason: string; usage?: z.output<typeof TokenUsage> }
 
 type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling, 'kind' | 'tool'>
 
@@ -117,7 +121,11 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
       const { turns, memories, summarized_at } = step
       return { kind: 'recall', ...times, turns, memories, summarized_at }
     }
-    if (step.kind === 'wait') return { kind: 'wait', ...times, reason: step.reason }
+    if (step.kind === 'wait') {
+      const { reason } = step
+      const shown = totalOf(step.usage)
+      return { kind: 'wait', ...times, reason, ...(shown.total_tokens > 0 && { usage: shown }) }
+    }
     if (step.kind === 'approval') {
       const { kind: _kind, tool: name, ...decided } = step.decided
       return { kind: 'approval', ...times, name, ...decided }

@@ -1,11 +1,12 @@
 import type { Logger } from '../../lib/log.ts'
+import type { Pauses } from '../../operation/pauses.ts'
 import type { Embedder } from '../../runtime/embedders/embedder.ts'
 import { TextRefused } from '../../runtime/embedders/embeddings.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import { countEmbedded, type Embeddable, insertVectors, listChanged, listUnembedded } from './vectors.ts'
 
-type Options = { storage: Storage; now: () => number; log: Logger }
+type Options = { storage: Storage; now: () => number; log: Logger; pauses: Pick<Pauses, 'find' | 'watch'> }
 
 const EVERY_MS = 5_000
 const SCANNED = 200
@@ -20,11 +21,38 @@ const TELL_MS = 10_000
  * Recurring: gives every memory without a vector of the present model one. Missing vectors are found by looking at the
  * memories, so that a crash loses nothing and a new embedder also processes older memories.
  */
-export function embedMemories(embedder: Embedder, { storage, now, log }: Options): JobHandler {
+export function embedMemories(embedder: Embedder, { storage, now, log, pauses }: Options): JobHandler {
   let reached = 0
   let fullPassAt = now()
   /** Memories that the embedder refused. They are not tried again before the next full pass. */
   let refused = new Set<number>()
+  /** Of each paused project, the first memory that was passed over. */
+  const held = new Map<string, number>()
+
+  const embedOfProject = async (project_id: string, memories: Embeddable[], signal: AbortSignal) => {
+    const { paused, release } = await pauses.watch(project_id)
+    const either = AbortSignal.any([signal, paused.signal])
+    try {
+      for (let i = 0; i < memories.length && !paused.cancelled; i += MEMORIES_PER_EMBEDDING)
+        await embed(memories.slice(i, i + MEMORIES_PER_EMBEDDING), either)
+    } catch (error) {
+      if (!paused.cancelled) throw error
+    } finally {
+      release()
+    }
+    if (!paused.cancelled) return
+    const first = Math.min(held.get(project_id) ?? Infinity, ...memories.map(({ seq }) => seq))
+    held.set(project_id, first)
+  }
+
+  /** Goes back to what was passed over of projects that go on now. */
+  const takeUpHeld = async () => {
+    for (const [project_id, first] of held) {
+      if (await pauses.find(project_id)) continue
+      held.delete(project_id)
+      reached = Math.min(reached, first)
+    }
+  }
 
   const embed = async (batch: Embeddable[], signal: AbortSignal) => {
     const texts = batch.map(({ content }) => content)
@@ -41,8 +69,8 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
 
   const embedAll = async (missing: Embeddable[], signal: AbortSignal) => {
     const wanted = missing.filter(({ seq }) => !refused.has(seq))
-    for (let i = 0; i < wanted.length; i += MEMORIES_PER_EMBEDDING)
-      await embed(wanted.slice(i, i + MEMORIES_PER_EMBEDDING), signal)
+    for (const [project_id, memories] of Map.groupBy(wanted, (memory) => memory.project_id ?? ''))
+      await embedOfProject(project_id, memories, signal)
   }
 
   const tell = async (message: string) => {
@@ -63,6 +91,7 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
       let hasTold = false
       const changed = await listChanged(storage.db, SCANNED)
       await embedAll(changed, signal)
+      await takeUpHeld()
       let after = Math.max(0, reached - OVERLAP)
       while (!signal.aborted) {
         const { last, missing } = await listUnembedded(storage.db, embedder.model, after, SCANNED)

@@ -3,6 +3,7 @@ import type { MemoryScope } from '../../operation/recall.ts'
 import { bytesOf } from '../../storage/comparison.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import type { Storage } from '../../storage/open-storage.ts'
+import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { inMemoryScope, listed } from '../memory-filter.ts'
 
 /** The query and its vector. */
@@ -53,7 +54,8 @@ export async function findSimilar(
 const READ_CHARACTERS = 10_000
 const embeddedText = sql<string>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`
 
-export type Embeddable = { seq: number; content: string }
+/** `project_id` is null if the agent is deleted: then the memory is removed soon. */
+export type Embeddable = { seq: number; content: string; project_id: string | null }
 
 /** Looks at the next memories after `after`. Returns the last seq, and those that have no vector of the model yet. */
 export async function listUnembedded(
@@ -74,10 +76,11 @@ export async function listUnembedded(
         .on('memory_vectors.memory_seq', 'is', null)
         .on('memories.superseded_by', 'is', null),
     )
-    .select(['next.seq', sql<string | null>`${embeddedText}`.as('content')])
+    .leftJoin('agents', 'agents.seq', 'memories.agent_seq')
+    .select(['next.seq', sql<string | null>`${embeddedText}`.as('content'), 'agents.project_id'])
     .orderBy('next.seq')
     .execute()
-  const missing = rows.flatMap(({ seq, content }) => (content === null ? [] : { seq, content }))
+  const missing = rows.flatMap(({ seq, content, project_id }) => (content === null ? [] : { seq, content, project_id }))
   return { last: rows.at(-1)?.seq, missing }
 }
 
@@ -86,8 +89,10 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
   return db
     .selectFrom('memory_vectors')
     .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
-    .select(['memories.seq', embeddedText.as('content')])
+    .leftJoin('agents', 'agents.seq', 'memories.agent_seq')
+    .select(['memories.seq', embeddedText.as('content'), 'agents.project_id'])
     .where('memory_vectors.model', '=', '')
+    .where(isGoingOn)
     .where('memories.superseded_by', 'is', null)
     .orderBy('memory_vectors.memory_seq')
     .limit(limit)
@@ -122,7 +127,7 @@ export async function countEmbedded(db: Database, model: string): Promise<{ embe
 export async function insertVectors(
   db: Database,
   model: string,
-  vectors: (Embeddable & { vector: Float32Array })[],
+  vectors: (Omit<Embeddable, 'project_id'> & { vector: Float32Array })[],
 ): Promise<void> {
   for (const { seq, content, vector: floats } of vectors) {
     const vector = bytesOf(floats)

@@ -24,7 +24,7 @@ const ENOUGH_TURNS = 40
 const KNOWN_FACTS = 50
 const SESSIONS_AT_ONCE = 20
 
-type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId'>
+type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
 
 /**
  * Recurring. When a conversation has been silent for a while, or has become long, its agent's own model extracts
@@ -75,8 +75,9 @@ async function extract(
   const { user_id } = session
   const asked = { purpose: 'facts' as const, user_id, instructions: INSTRUCTIONS, message: factMessage(turns, known) }
   const outcome = await askOwnModel(parts, agent, asked, signal)
-  if (outcome.status === 'cancelled') return undefined
   if (outcome.status === 'failed') return outcome.message
+  // What a stop of the service or a pause has cut off is begun anew.
+  if (outcome.status !== 'completed') return undefined
   const facts = readFacts(outcome.response, turns, known)
   if (!facts) return 'the model did not answer with facts'
   try {

@@ -21,7 +21,7 @@ type SessionWork<Session extends Conversation> = {
 
 /** Recurring. Does the work for every session of a running agent that is due, one after the other, projects in turn. */
 export function sessionJob<Session extends Conversation>(
-  { storage, log, now }: Pick<Parts, 'storage' | 'log' | 'now'>,
+  { storage, log, now, pauses }: Pick<Parts, 'storage' | 'log' | 'now' | 'pauses'>,
   { every_ms, wants, listDue, work, failed }: SessionWork<Session>,
 ): JobHandler {
   const paused = new Map<string, number>()
@@ -33,7 +33,7 @@ export function sessionJob<Session extends Conversation>(
       for await (const { agent, session } of listAllDue()) {
         if (signal.aborted) return
         const key = JSON.stringify([session.agent_seq, session.user_id, session.session_id])
-        if (paused.has(key)) continue
+        if (paused.has(key) || (await pauses.find(agent.project_id))) continue
         const problem = await work(agent, session, signal)
         if (problem === undefined) continue
         paused.set(key, now() + PAUSE_MS)

@@ -35,6 +35,7 @@ export class WarmRecall implements Recall {
   readonly #storage: Pick<Storage, 'db' | 'compare'>
   readonly #now: () => number
   readonly #embedder: Embedder | undefined
+  readonly #isPaused: (agent_seq: number) => Promise<boolean>
   readonly #warm: WarmScopes
   #words: WordVectors | undefined
   readonly #contents: Contents
@@ -47,10 +48,13 @@ export class WarmRecall implements Recall {
     now: () => number
     room: number
     embedder?: Embedder | undefined
+    /** Whether the agent's project may spend nothing now. Then memory is searched by words alone. */
+    isPaused?: (agent_seq: number) => Promise<boolean>
   }) {
     this.#storage = options.storage
     this.#now = options.now
     this.#embedder = options.embedder
+    this.#isPaused = options.isPaused ?? (async () => false)
     this.#warm = new WarmScopes(options.storage.db, options.room, () => this.#findWords())
     this.#contents = new Contents(options.storage.db)
   }
@@ -132,7 +136,8 @@ export class WarmRecall implements Recall {
   ): Promise<Ranking> {
     if (warm && !this.#embedder) return this.#rank(query, warm, { visits, ...options })
     const question = questionOf(query, this.#now())
-    const vector = await this.#embedder?.query(query)
+    const isPaused = this.#embedder !== undefined && (await this.#isPaused(scope.agent_seq))
+    const vector = isPaused ? undefined : await this.#embedder?.query(query)
     const { plan, postings } = warm
       ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
       : await findCandidates(this.#storage.db, scope, question, CANDIDATES)

@@ -17,7 +17,7 @@ const SESSIONS_AT_ONCE = 100
 /** How many characters of turns the model is shown at once. If that is too long for it, it is shown fewer. */
 const SIZES = [24_000, 6_000, 1_500]
 
-type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId'>
+type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
 
 /**
  * Recurring. When a session has new turns, its agent's own model brings the summary up to date. It does so for agents

@@ -2,7 +2,7 @@ import { type ModelAnswer, ModelFailure, type Round } from '../models/model.ts'
 import { tokensSince, type Usage } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
-import { type ModelStep, nextStep, type PendingCall, type Step } from '../steps.ts'
+import { type ModelStep, nextStep, PAUSED, type PendingCall, type Step } from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
 import { type AnsweredBy, askModel } from './ask-model.ts'
@@ -28,6 +28,7 @@ export async function converse(run: RunInProgress): Promise<void> {
     if (next.kind === 'too many steps') {
       throw new AgentFailure(`The agent did not finish within ${max_steps} steps`, { max_steps })
     }
+    if (deadline.stopped === 'paused') throw new Stopped()
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: left.usage, started_at: now() }
       run.step_cost = 0
@@ -45,7 +46,8 @@ export async function converse(run: RunInProgress): Promise<void> {
       tellCalls(run, next.handed ? [...next.calls, ...next.handed] : next.calls)
       await callTools(run, next.calls)
     }
-    if (deadline.stopped) throw new Stopped()
+    // An answer that was finished while a pause began is kept.
+    if (deadline.isOver) throw new Stopped()
   }
 }
 
@@ -87,7 +89,7 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
 }
 
 function waitsOf(steps: readonly Step[]): number {
-  return steps.filter(({ kind }) => kind === 'wait').length
+  return steps.filter((step) => step.kind === 'wait' && step.reason !== PAUSED).length
 }
 
 type Before = { said: number; spent: Usage; started_at: number }

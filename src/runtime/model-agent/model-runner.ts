@@ -52,8 +52,10 @@ export class ModelRunner implements Runner<ModelSpec> {
     const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
     host.hide(this.#providerKeys.redactorOf(await providers(project_id)))
     let toolbox = NO_TOOLS
+    // A call of a tool may have begun to have its effect, so a pause does not end it.
+    const toolDeadline = request.agent.tools.length > 0 ? host.deadline.beyondPause() : undefined
     try {
-      if (request.agent.tools.length > 0) toolbox = await this.#openToolbox(request, host)
+      if (toolDeadline) toolbox = await this.#openToolbox(request, { ...host, deadline: toolDeadline })
       if (host.deadline.stopped) throw new Stopped()
       if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
       const conversation = {
@@ -78,6 +80,7 @@ export class ModelRunner implements Runner<ModelSpec> {
       })
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
+      toolDeadline?.release()
     }
     const rounds = roundsForCaller(host.left.steps, given?.rounds)
     return rounds ? { status: 'completed', rounds } : { status: 'completed' }

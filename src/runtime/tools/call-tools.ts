@@ -28,7 +28,8 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
     else ready.push({ pending, refusal: ask })
   }
   const ended = await Promise.allSettled(ready.map(({ pending, refusal }) => callTool(run, pending, refusal)))
-  if (run.deadline.stopped) throw new Stopped()
+  // A pause lets calls finish. What people must be asked, they are asked meanwhile.
+  if (run.deadline.isOver) throw new Stopped()
   for (const one of ended) if (one.status === 'rejected') throw one.reason
   if (asks.length > 0) waitForPeople(run, asks)
 }

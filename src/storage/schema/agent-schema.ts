@@ -13,6 +13,14 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
     )`,
     `insert into projects (id, name, limits, created_at, updated_at) values ('${DEFAULT_PROJECT}', 'default', '{}', 0, 0)`,
 
+    `create table pauses (
+      scope ${text} primary key,
+      project_id ${text} references projects (id) on delete cascade,
+      reason ${text} not null,
+      paused_by ${text} not null,
+      paused_at ${integer} not null
+    )`,
+
     `create table agents (
       seq ${sequence},
       id ${text} not null unique,

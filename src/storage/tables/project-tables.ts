@@ -10,3 +10,14 @@ export type ProjectsTable = {
   created_at: number
   updated_at: number
 }
+
+/** One row for each project that is paused, and one for the service. */
+export type PausesTable = {
+  /** The id of the project, or `service`. */
+  scope: string
+  /** Null for the service. */
+  project_id: string | null
+  reason: string
+  paused_by: string
+  paused_at: number
+}

@@ -24,6 +24,11 @@ export function limitsOf(more: Partial<ModelSpec['limits']>): ModelSpec['limits'
   return { ...BARE_AGENT.limits, ...more }
 }
 
+export const NOTHING_PAUSED = {
+  watch: async () => ({ paused: new Cancellation(), release: () => {} }),
+  find: async () => undefined,
+}
+
 /** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */
 export function localRuntime({
   providers = [],
@@ -33,6 +38,7 @@ export function localRuntime({
   return new Runtime({
     providers: async () => providers,
     secrets: async () => ({}),
+    pauses: NOTHING_PAUSED,
     fetch: guarded.fetch,
     reach: (url, asked) => guarded.reach(url, asked),
     now: Date.now,

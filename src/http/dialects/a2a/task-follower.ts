@@ -12,6 +12,7 @@ export type Begun = {
   request_id: string
   status?: 'queued' | 'waiting'
   approvals?: readonly OpenQuestion[]
+  reason?: string
 }
 
 /** What became of a task whose run ended with such an error. Any other error says nothing about the run. */
@@ -65,7 +66,10 @@ export class TaskFollower {
     for await (const { event, data } of events) {
       if (event === 'start') yield teller.begun()
       if (event === 'restart') teller.restart()
-      if (event === 'waiting') yield teller.nowWaiting((data as Begun).approvals ?? [])
+      if (event === 'waiting') {
+        const { approvals = [], reason } = data as Begun
+        yield teller.nowWaiting(approvals, reason)
+      }
       if (event === 'delta') yield teller.piece((data as { text: string }).text)
       isTold = true
     }

@@ -72,8 +72,12 @@ export class TaskTeller {
     }
   }
 
-  /** The task while it waits. Whenever it is told, it waits since the same time. */
-  waiting(asked: readonly OpenQuestion[]): Task {
+  /**
+   * The task while it waits. Whenever it is told, it waits since the same time. One that waits for a `reason` of the
+   * service asks nothing of the client.
+   */
+  waiting(asked: readonly OpenQuestion[], reason?: string): Task {
+    if (reason !== undefined) return this.task('TASK_STATE_WORKING', { words: reason })
     return this.task(STATE_OF.waiting, { words: questionsIn(asked), at: asked[0]?.created_at })
   }
 
@@ -99,8 +103,8 @@ export class TaskTeller {
     return this.#update(this.#status(state, words))
   }
 
-  nowWaiting(asked: readonly OpenQuestion[]): StreamResponse {
-    return this.#update(this.waiting(asked).status)
+  nowWaiting(asked: readonly OpenQuestion[], reason?: string): StreamResponse {
+    return this.#update(this.waiting(asked, reason).status)
   }
 
   #update(status: Task['status']): StreamResponse {

@@ -66,8 +66,9 @@ export async function callTool(
     },
   )
   if (status !== 202) return answerOf(data)
-  // The run goes on when somebody has decided, without this client.
-  const words = `A person must decide before the agent answers. The receipt is ${data['request_id']}`
+  // The run goes on without this client.
+  const why = data['reason'] ?? 'A person must decide before the agent answers'
+  const words = `${why}. The receipt is ${data['request_id']}`
   return { content: [textOf(words)], structuredContent: data }
 }
 

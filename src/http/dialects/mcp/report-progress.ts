@@ -20,7 +20,7 @@ export function progressReporter(
   }
   return ({ event, data }) => {
     if (event === 'tool_call') return tell(`Calls the tool ${(data as { name: string }).name}`)
-    if (event === 'waiting') return tell('Waits until a person has decided')
+    if (event === 'waiting') return tell((data as { reason?: string }).reason ?? 'Waits until a person has decided')
     if (event !== 'delta') return
     unsaid += (data as { text: string }).text
     if (performance.now() - told_at < INTERVAL_MS) return

@@ -45,7 +45,10 @@ export class ChatWriter implements Writer {
   }
 
   reply(_operation: Operation, result: unknown): Rendered {
-    if (result instanceof Accepted) return waitsError((result.data as { request_id: string }).request_id)
+    if (result instanceof Accepted) {
+      const { request_id, reason } = result.data as { request_id: string; reason?: string }
+      return waitsError(request_id, reason)
+    }
     const answered = keptOf(result)
     if (answered.finished_at === null) return waitsError(answered.request_id)
     requireAnswer(answered)

@@ -42,8 +42,9 @@ const RUN_WAITS = 'run_waits'
 /**
  * The run goes on later, and a chat completion has no words for that. No client sends such an error again by itself.
  */
-export function waitsError(request_id: string): Rendered {
-  const message = `The run ${request_id} waits for a person and goes on by itself. Its receipt has the answer then; a response, unlike a chat completion, can be read again.`
+export function waitsError(request_id: string, reason?: string): Rendered {
+  const waits = reason === undefined ? 'waits for a person' : `waits (${reason})`
+  const message = `The run ${request_id} ${waits} and goes on by itself. Its receipt has the answer then; a response, unlike a chat completion, can be read again.`
   const error = { message, type: 'invalid_request_error', param: null, code: RUN_WAITS }
   return { status: 400, headers: {}, body: JSON.stringify({ error }) }
 }

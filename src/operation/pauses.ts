@@ -1,0 +1,25 @@
+import type { PauseSource } from '../runtime/pause-source.ts'
+
+/** What is paused: all that a project does, or all that the service does. */
+export type Pause = {
+  /** Null for the whole service. */
+  project_id: string | null
+  reason: string
+  paused_by: string
+  paused_at: number
+}
+
+/** What is paused now, as every node knows it. The implementation is in `pauses/`. */
+export type Pauses = PauseSource & {
+  /** The pause of the service, or else that of the project. */
+  find(project_id: string): Promise<Pause | undefined>
+  /** All pauses. */
+  list(): Promise<readonly Pause[]>
+  /** Stops what is under way in paused projects. A change does this by itself. */
+  check(): Promise<void>
+}
+
+/** As clients hear it. */
+export function pausedMessage({ project_id, reason }: Pause): string {
+  return `The ${project_id === null ? 'service' : 'project'} is paused: ${reason}`
+}

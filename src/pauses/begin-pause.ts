@@ -1,0 +1,31 @@
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import { BeginPauseBody, PauseReply, presentPauses, projectToPause } from './pause.ts'
+import * as pauses from './store.ts'
+
+export const beginPause = operation({
+  id: 'beginPause',
+  method: 'POST',
+  path: '/v1/pause',
+  summary: 'Pause everything',
+  description:
+    'Stops all that this project does and that may cost money, or all that the service does, within a second on every node. Runs under way wait: their model calls are ended, tools that are being called may finish. Runs in the background, schedules and the work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` goes on with all of it.',
+  permission: 'manage',
+  audit: { target: null },
+  idempotent: true,
+  body: BeginPauseBody,
+  data: PauseReply,
+
+  async run({ body }, { db, actor, events, now }: Needs<'db' | 'actor' | 'events' | 'now'>) {
+    const project_id = projectToPause(actor, body.scope)
+    const time = now()
+    const isNew = await pauses.insert(db, { project_id, reason: body.reason, paused_by: actor.id, paused_at: time })
+    if (isNew) {
+      const told = { project_id: project_id ?? DEFAULT_PROJECT, agent_id: null, time }
+      const data = () => ({ reason: body.reason, ...(project_id !== null && { project_id }) })
+      await events.emit(db, { type: project_id === null ? 'service.paused' : 'project.paused', ...told, data })
+    }
+    return presentPauses(await pauses.list(db), actor)
+  },
+})

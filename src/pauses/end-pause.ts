@@ -1,0 +1,33 @@
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import { EndPauseBody, PauseReply, presentPauses, projectToPause } from './pause.ts'
+import * as pauses from './store.ts'
+
+export const endPause = operation({
+  id: 'endPause',
+  method: 'POST',
+  path: '/v1/resume',
+  summary: 'Go on after a pause',
+  description:
+    'Ends the pause of this project, or of the service. Runs that wait go on after their last step, on any node. A project that is paused for itself stays so when the service goes on.',
+  permission: 'manage',
+  audit: { target: null },
+  idempotent: true,
+  bodyOptional: true,
+  body: EndPauseBody,
+  data: PauseReply,
+
+  async run({ body }, { db, actor, events, now }: Needs<'db' | 'actor' | 'events' | 'now'>) {
+    const project_id = projectToPause(actor, body.scope)
+    const ended = await pauses.remove(db, project_id)
+    if (ended) {
+      const time = now()
+      const told = { project_id: project_id ?? DEFAULT_PROJECT, agent_id: null, time }
+      const paused_ms = time - ended.paused_at
+      const data = () => ({ reason: ended.reason, paused_ms, ...(project_id !== null && { project_id }) })
+      await events.emit(db, { type: project_id === null ? 'service.resumed' : 'project.resumed', ...told, data })
+    }
+    return presentPauses(await pauses.list(db), actor)
+  },
+})

@@ -1,0 +1,16 @@
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { PauseReply, presentPauses } from './pause.ts'
+
+export const getPause = operation({
+  id: 'getPause',
+  method: 'GET',
+  path: '/v1/pause',
+  summary: 'See whether everything is paused',
+  permission: 'read',
+  data: PauseReply,
+
+  async run(_input, { actor, pauses }: Needs<'actor' | 'pauses'>) {
+    return presentPauses(await pauses.list(), actor)
+  },
+})

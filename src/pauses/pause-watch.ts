@@ -1,0 +1,52 @@
+import type { Pause, Pauses } from '../operation/pauses.ts'
+import { Cancellation } from '../runtime/deadline.ts'
+import type { WatchedPause } from '../runtime/pause-source.ts'
+import type { Memo } from '../storage/memo.ts'
+import type { Storage } from '../storage/open-storage.ts'
+import * as store from './store.ts'
+
+type Work = { project_id: string; paused: Cancellation }
+
+/** What is paused, from memory until it changes, and the work on this node that a pause stops. */
+export class PauseWatch implements Pauses {
+  readonly #memo: Memo
+  readonly #storage: Storage
+  readonly #underWay = new Set<Work>()
+
+  constructor({ memo, storage }: { memo: Memo; storage: Storage }) {
+    this.#memo = memo
+    this.#storage = storage
+  }
+
+  async list(): Promise<readonly Pause[]> {
+    return (await this.#memo('pauses', 'all', () => store.list(this.#storage.db))) ?? []
+  }
+
+  async find(project_id: string): Promise<Pause | undefined> {
+    const pauses = await this.list()
+    const ofService = pauses.find((pause) => pause.project_id === null)
+    return ofService ?? pauses.find((pause) => pause.project_id === project_id)
+  }
+
+  async watch(project_id: string): Promise<WatchedPause> {
+    const work = { project_id, paused: new Cancellation() }
+    const release = () => this.#underWay.delete(work)
+    // It is added first: a pause that begins while the store is asked stops it too.
+    this.#underWay.add(work)
+    try {
+      await this.#stopIfPaused(work)
+    } catch (error) {
+      release()
+      throw error
+    }
+    return { paused: work.paused, release }
+  }
+
+  async check(): Promise<void> {
+    for (const work of this.#underWay) await this.#stopIfPaused(work)
+  }
+
+  async #stopIfPaused({ project_id, paused }: Work): Promise<void> {
+    if (await this.find(project_id)) paused.cancel()
+  }
+}

@@ -1,0 +1,349 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { DOORS } from '../support/clients/doors.ts'
+import { allEvents } from '../support/clients/sse.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import type { ModelServer, SeenRequest } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
+import { ENGINES, inProject, type Reply, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import { approver, refundingAgent, startTill } from '../support/slices/approvals.ts'
+import { createKey } from '../support/slices/resources.ts'
+
+const REASON = 'a loop of agent 7'
+const PAUSED = `The project is paused: ${REASON}`
+const SILENCE = { text: ['Half an '], breaks: 'silence', usage: { prompt_tokens: 40, completion_tokens: 2 } } as const
+const WHOLE = { text: ['A whole answer'], usage: { prompt_tokens: 100, completion_tokens: 3 } }
+
+/** How soon a call of a model must be ended. */
+const WITHIN_MS = 1_000
+
+for (const engine of ENGINES) {
+  describe(`a pause on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    let receiver: LocalServer
+    before(async () => {
+      receiver = await startLocalServer((_request, response) => response.end())
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
+    })
+    afterEach(async () => {
+      await resume()
+      await resume({ scope: 'service' })
+      model.reset()
+    })
+    after(async () => {
+      await stop()
+      await receiver.close()
+    })
+
+    const pause = async (body: object = { reason: REASON }, at = service) => {
+      const reply = await at.call('POST', '/v1/pause', { body })
+      assert.equal(reply.status, 200, reply.text)
+      return reply
+    }
+    const resume = async (body: object = {}, at = service) => {
+      const reply = await at.call('POST', '/v1/resume', { body })
+      assert.equal(reply.status, 200, reply.text)
+      return reply
+    }
+    const invoke = (agent: string, headers = {}, at = service): Promise<Reply> =>
+      at.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+    const receiptOf = async (agent: string, request_id: string, at = service) =>
+      (await at.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
+    const ended = (agent: string, request_id: string, at = service) =>
+      until('the end of the run', async () => {
+        const receipt = await receiptOf(agent, request_id, at)
+        return receipt.finished_at === null ? undefined : receipt
+      })
+    /** Resolves with how long it took until the model's reader hung up. */
+    const hungUp = async ({ closed }: SeenRequest, since = performance.now()) => {
+      assert.deepEqual(await closed, { answered: false })
+      return performance.now() - since
+    }
+
+    test('a run that a client waits for stops within a second, is answered with 202, and goes on', async () => {
+      const agent = await newAgent(service, { model: 'local/m' })
+      model.reply(SILENCE, WHOLE)
+      const asked = model.nextRequest()
+      const answer = invoke(agent)
+      const call = await asked
+      const since = performance.now()
+      const told = await pause()
+      assert.ok((await hungUp(call, since)) < WITHIN_MS)
+      const { status, body, headers } = await answer
+      assert.equal(status, 202)
+      const { request_id } = body.data
+      assert.deepEqual(body.data, { request_id, status: 'waiting', approvals: [], reason: PAUSED })
+      assert.equal(headers.get('location'), `/v1/agents/${agent}/invocations/${request_id}`)
+      const { paused_at, paused_by } = told.body.data.project
+      assert.deepEqual(told.body.data, {
+        paused: true,
+        project: { reason: REASON, paused_by, paused_at },
+        service: null,
+      })
+      assert.deepEqual((await service.call('GET', '/v1/pause')).body.data, told.body.data)
+
+      const waiting = await receiptOf(agent, request_id)
+      assert.equal(waiting.status, 'waiting')
+      // What the model has said before it was cut off is paid for.
+      const { steps } = waiting
+      assert.deepEqual([steps.length, steps[0].kind, steps[0].reason], [1, 'wait', 'Paused'])
+      assert.equal(steps[0].usage.input_tokens > 0, true)
+      assert.equal(waiting.tokens_used, steps[0].usage.total_tokens)
+
+      const over = await resume()
+      assert.deepEqual(over.body.data, { paused: false, project: null, service: null })
+      const receipt = await ended(agent, request_id)
+      assert.deepEqual(
+        [receipt.status, receipt.response, receipt.attempts, receipt.tokens_used],
+        ['completed', 'A whole answer', 2, waiting.tokens_used + 103],
+      )
+      assert.equal(model.requests.length, 2)
+    })
+
+    test('a stream hears that its run waits, and is told all of the answer when it is followed', async () => {
+      const agent = await newAgent(service, { model: 'local/m' })
+      model.reply(SILENCE, WHOLE)
+      const asked = model.nextRequest()
+      const headers = { Authorization: `Bearer ${service.admin}`, 'Content-Type': 'application/json' }
+      const streaming = fetch(`${service.url}/v1/agents/${agent}/invoke`, {
+        method: 'POST',
+        headers: { ...headers, Accept: 'text/event-stream' },
+        body: JSON.stringify({ message: 'go' }),
+      }).then(allEvents)
+      const call = await asked
+      await until('the first words', async () => service.app.parts.live.all()[0]?.told.characters)
+      await pause()
+      await hungUp(call)
+      const events = await streaming
+      assert.deepEqual(
+        events.map(({ event }) => event),
+        ['start', 'delta', 'waiting'],
+      )
+      const { request_id } = events[0]?.data as { request_id: string }
+      assert.deepEqual(events.at(-1)?.data, { request_id, status: 'waiting', approvals: [], reason: PAUSED })
+
+      const following = fetch(`${service.url}/v1/agents/${agent}/invocations/${request_id}/stream`, {
+        headers: { ...headers, 'Last-Event-ID': events.at(-1)?.id ?? '' },
+      }).then(allEvents)
+      await resume()
+      const told = (await following).filter(({ event }) => event !== 'waiting')
+      assert.deepEqual(
+        told.map(({ event, data }) => [event, (data as { text?: string }).text]),
+        [
+          ['restart', undefined],
+          ['delta', 'A whole answer'],
+          ['done', undefined],
+        ],
+      )
+    })
+
+    test('new messages are refused in every door, with the reason, and retries of answered ones are not', async () => {
+      const agent = await newAgent(service)
+      const once = { 'Idempotency-Key': randomUUID() }
+      const answered = await invoke(agent, once)
+      assert.equal(answered.status, 200)
+      await pause()
+      for (const [name, ask] of Object.entries(DOORS)) {
+        const name_of_agent = (await service.call('GET', `/v1/agents/${agent}`)).body.data.name
+        const told = await ask(service, { agent: name_of_agent, message: 'go', key: service.admin })
+        assert.deepEqual(told, { code: 'agent_paused', status: 409 }, name)
+      }
+      for (const prefer of [{}, { Prefer: 'respond-async' }]) {
+        const { status, body } = await invoke(agent, prefer)
+        assert.deepEqual([status, body.error], [409, { code: 'agent_paused', message: PAUSED }])
+      }
+      assert.equal((await invoke(agent, once)).text, answered.text)
+      const schedule = await service.call('POST', `/v1/agents/${agent}/schedules`, {
+        body: { every: '1h', message: 'tick' },
+      })
+      const now = await service.call('POST', `/v1/agents/${agent}/schedules/${schedule.body.data.id}/run`)
+      assert.deepEqual([now.status, now.body.error.message], [409, PAUSED])
+      await resume()
+      assert.equal((await invoke(agent)).status, 200)
+    })
+
+    test('a retry of a request whose run waits hears that, and has the answer afterwards', async () => {
+      const agent = await newAgent(service, { model: 'local/m' })
+      const headers = { 'Idempotency-Key': randomUUID() }
+      model.reply({ breaks: 'silence' }, WHOLE)
+      const asked = model.nextRequest()
+      const first = invoke(agent, headers)
+      await asked
+      await pause()
+      const waiting = await first
+      assert.equal(waiting.status, 202, waiting.text)
+      const again = await invoke(agent, headers)
+      assert.deepEqual([again.status, again.body], [202, waiting.body])
+      await resume()
+      const { request_id } = waiting.body.data
+      assert.equal((await ended(agent, request_id)).response, 'A whole answer')
+      assert.equal(model.requests.length, 2)
+    })
+
+    test('runs in the background go on after their steps, tools that are being called finish first', async (t) => {
+      const held = await holdRuns(t, 'done: {{result}}')
+      const agent = await newAgent(service, held.agent)
+      const { request_id } = (await invoke(agent, { Prefer: 'respond-async' })).body.data
+      await until('the tool', held.count)
+      await pause()
+      assert.equal((await receiptOf(agent, request_id)).status, 'running')
+      held.release()
+      const waiting = await until('the wait', async () => {
+        const receipt = await receiptOf(agent, request_id)
+        return receipt.status === 'waiting' ? receipt : undefined
+      })
+      const kinds = (steps: { kind: string }[]) => steps.map(({ kind }) => kind)
+      assert.deepEqual(kinds(waiting.steps), ['model', 'tool', 'wait'])
+      await resume()
+      const receipt = await ended(agent, request_id)
+      assert.deepEqual([receipt.status, receipt.response], ['completed', 'done: released'])
+      assert.deepEqual(kinds(receipt.steps), ['model', 'tool', 'wait', 'model'])
+      assert.equal(held.count(), 1)
+    })
+
+    test('queued runs stay queued, and what people decide meanwhile is done afterwards', async (t) => {
+      const till = await startTill()
+      t.after(() => till.close())
+      const agent = await newAgent(service, refundingAgent(till))
+      const asked = await invoke(agent)
+      assert.equal(asked.status, 202)
+      const { request_id, approvals } = asked.body.data
+      await pause()
+      const key = await approver(service)
+      const path = `/v1/agents/${agent}/invocations/${request_id}/approvals/${approvals[0].call_id}`
+      const decided = await service.call('POST', path, { key, body: { decision: 'approve' } })
+      assert.equal(decided.status, 200, decided.text)
+      service.app.jobs.wake()
+      assert.equal((await receiptOf(agent, request_id)).status, 'queued')
+      // A run of a project that is not paused overtakes it.
+      await service.call('POST', '/v1/projects', { body: { name: `free-${engine}` } })
+      const other = inProject(service, `free-${engine}`)
+      const free = await newAgent(other)
+      const background = await invoke(free, { Prefer: 'respond-async' }, other)
+      assert.equal((await ended(free, background.body.data.request_id, other)).status, 'completed')
+      assert.deepEqual([(await receiptOf(agent, request_id)).status, till.refunds.length], ['queued', 0])
+      await resume()
+      assert.equal((await ended(agent, request_id)).status, 'completed')
+      assert.equal(till.refunds.length, 1)
+    })
+
+    test('a run that waits can be cancelled, and a paused agent cancels its own', async () => {
+      const runs = []
+      for (let i = 0; i < 2; i++) {
+        const agent = await newAgent(service, { model: 'local/m' })
+        model.reply({ breaks: 'silence' })
+        const asked = model.nextRequest()
+        const answer = invoke(agent)
+        await asked
+        runs.push({ agent, answer })
+      }
+      await pause()
+      const [one, other] = await Promise.all(
+        runs.map(async ({ agent, answer }) => ({ agent, request_id: (await answer).body.data.request_id as string })),
+      )
+      assert.ok(one && other)
+      const cancelled = await service.call('POST', `/v1/agents/${one.agent}/invocations/${one.request_id}/cancel`)
+      assert.equal(cancelled.body.data.status, 'cancelled', cancelled.text)
+      await service.call('PATCH', `/v1/agents/${other.agent}`, { body: { status: 'paused' } })
+      assert.equal((await ended(other.agent, other.request_id)).status, 'cancelled')
+    })
+
+    test('the pause of the service holds for every project, and ends for itself', async () => {
+      const name = `both-${engine}`
+      const made = await service.call('POST', '/v1/projects', { body: { name } })
+      const project = inProject(service, name)
+      const agent = await newAgent(project)
+      await pause({ reason: 'all of it', scope: 'service' })
+      await pause({ reason: 'this one' }, project)
+      const key = await createKey(project, { permissions: ['invoke', 'read', 'manage'] })
+      const heard = await project.call('GET', '/v1/pause', { key: key.secret })
+      const { service: ofService, project: ofProject } = heard.body.data
+      assert.deepEqual([ofService.reason, ofService.paused_by, ofProject.reason], ['all of it', null, 'this one'])
+      assert.match((await service.call('GET', '/v1/pause')).body.data.service.paused_by, /^key_/)
+      assert.equal((await invoke(agent, {}, project)).body.error.message, 'The service is paused: all of it')
+      // A key of one project ends its own pause and no other.
+      const refused = await project.call('POST', '/v1/resume', { key: key.secret, body: { scope: 'service' } })
+      assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden'])
+      await resume({ scope: 'service' })
+      assert.equal((await invoke(agent, {}, project)).body.error.message, 'The project is paused: this one')
+      const own = await newAgent(service)
+      assert.equal((await invoke(own)).status, 200)
+      await service.call('DELETE', `/v1/projects/${made.body.data.id}?name=${name}`)
+      assert.deepEqual((await service.call('GET', '/v1/pause')).body.data.paused, false)
+    })
+
+    test('it takes manage of the whole project, is audited, and each project hears of its own', async () => {
+      const hook = await service.call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
+      const elsewhere = `hears-${engine}`
+      await service.call('POST', '/v1/projects', { body: { name: elsewhere } })
+      const other = inProject(service, elsewhere)
+      const otherHook = await other.call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
+      const agent_id = await newAgent(service)
+      const narrow = await createKey(service, { permissions: ['manage'], agent_id })
+      const writer = await createKey(service, { permissions: ['write', 'invoke', 'read'] })
+      for (const { secret: key } of [narrow, writer]) {
+        const refused = await service.call('POST', '/v1/pause', { key, body: { reason: 'x' } })
+        assert.equal(refused.status, 403, refused.text)
+      }
+      assert.equal((await service.call('POST', '/v1/pause', { body: {} })).status, 400)
+      await pause()
+      await pause({ reason: 'for another reason' })
+      assert.equal((await service.call('GET', '/v1/pause')).body.data.project.reason, 'for another reason')
+      await resume()
+      await resume()
+      await pause({ reason: 'all', scope: 'service' })
+      await resume({ scope: 'service' })
+      const eventsOf = async (at: Service, id: string) =>
+        (await at.call('GET', `/v1/webhooks/${id}/deliveries?sort=created_at`)).body.data.map(
+          ({ event }: { event: string }) => event,
+        )
+      assert.deepEqual(await eventsOf(service, hook.body.data.id), [
+        'project.paused',
+        'project.resumed',
+        'service.paused',
+        'service.resumed',
+      ])
+      assert.deepEqual(await eventsOf(other, otherHook.body.data.id), [])
+      const audit = await service.call('GET', '/v1/audit-log?action=beginPause&outcome=success')
+      assert.deepEqual(audit.body.data[0].fields, ['reason', 'scope'])
+      await service.call('DELETE', `/v1/webhooks/${hook.body.data.id}`)
+    })
+
+    test('a tick that comes meanwhile begins its run afterwards', async () => {
+      const agent = await newAgent(service)
+      await pause()
+      const { body } = await service.call('POST', `/v1/agents/${agent}/schedules`, {
+        body: { at: new Date(Date.now() + 300).toISOString(), message: 'tick', catch_up: 'one' },
+      })
+      await until('the time of the tick', () => Date.now() > Date.parse(body.data.next_at))
+      service.app.jobs.wake()
+      const path = `/v1/agents/${agent}/schedules/${body.data.id}`
+      assert.equal((await service.call('GET', path)).body.data.last_request_id, null)
+      await resume()
+      const request_id = await until('its run', async () => (await service.call('GET', path)).body.data.last_request_id)
+      assert.equal((await ended(agent, request_id)).status, 'completed')
+    })
+
+    test('a service that starts while it is paused is paused', async () => {
+      const agent = await newAgent(service, { model: 'local/m' })
+      model.reply({ breaks: 'silence' }, WHOLE)
+      const asked = model.nextRequest()
+      const answer = invoke(agent)
+      await asked
+      await pause()
+      const { request_id } = (await answer).body.data
+      await service.restart()
+      assert.deepEqual((await invoke(agent)).body.error, { code: 'agent_paused', message: PAUSED })
+      service.app.jobs.wake()
+      assert.equal((await receiptOf(agent, request_id)).status, 'waiting')
+      await resume()
+      assert.equal((await ended(agent, request_id)).response, 'A whole answer')
+    })
+  })
+}
