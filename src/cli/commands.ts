@@ -201,13 +201,13 @@ const COMMANDS: readonly ListedCommand[] = [
     group: 'Service',
     name: 'pause',
     summary: 'Stop everything that may cost money, at once; nothing is lost',
-    load: async () => (await import('./commands/service/pause.ts')).pause,
+    load: async () => (await import('./commands/service/pause-and-resume.ts')).pause,
   },
   {
     group: 'Service',
     name: 'resume',
     summary: 'Go on after a pause',
-    load: async () => (await import('./commands/service/pause.ts')).resume,
+    load: async () => (await import('./commands/service/pause-and-resume.ts')).resume,
   },
   {
     group: 'Service',

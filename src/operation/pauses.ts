@@ -1,4 +1,4 @@
-import type { PauseSource } from '../runtime/pause-source.ts'
+import type { PauseSource } from '../runtime/deadline.ts'
 
 /** What is paused: all that a project does, or all that the service does. */
 export type Pause = {

@@ -1,6 +1,5 @@
 import type { Pause, Pauses } from '../operation/pauses.ts'
-import { Cancellation } from '../runtime/deadline.ts'
-import type { WatchedPause } from '../runtime/pause-source.ts'
+import { Cancellation, type WatchedPause } from '../runtime/deadline.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import * as store from './store.ts'

@@ -15,6 +15,14 @@ export class Cancellation {
   }
 }
 
+/** Knows which projects are paused. Their runs ask no model and call no tool until they are resumed. */
+export type PauseSource = {
+  watch(project_id: string): Promise<WatchedPause>
+}
+
+/** `paused` is cancelled as soon as the project, or the whole service, is paused: also if it is already. */
+export type WatchedPause = { paused: Cancellation; release(): void }
+
 /** How long a run may go on: until its time limit, until the first of its cancellations, or until it is paused. */
 export class Deadline {
   readonly timeout_ms: number

@@ -72,7 +72,7 @@ export async function decideTick(due: Due, situation: Situation): Promise<TickDe
 
 function missedMessage(missed: number, wasPaused: boolean): string {
   const count = missed >= MOST_COUNTED - 1 ? `${missed} ticks or more` : missed === 1 ? 'a tick' : `${missed} ticks`
-  return `Schedule missed ${count}: ${wasPaused ? 'the agent was paused' : 'no node was there in time'}`
+  return `Schedule missed ${count}: ${wasPaused ? 'the agent was paused' : 'no node took them in time'}`
 }
 
 function teller({ id: schedule_id }: Schedule, timestamp: number) {

@@ -193,7 +193,7 @@ describe('what comes of a tick', () => {
     )
     assert.deepEqual(
       told.map(({ level, message }) => [level, message]),
-      [['warn', 'Schedule missed 3 ticks: no node was there in time']],
+      [['warn', 'Schedule missed 3 ticks: no node took them in time']],
     )
   })
 
