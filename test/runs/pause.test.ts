@@ -125,7 +125,7 @@ for (const engine of ENGINES) {
         events.map(({ event }) => event),
         ['start', 'delta', 'waiting'],
       )
-      const { request_id } = events[0]?.data as { request_id: string }
+      const { request_id } = (events[0] as (typeof events)[number]).data as { request_id: string }
       assert.deepEqual(events.at(-1)?.data, { request_id, status: 'waiting', approvals: [], reason: PAUSED })
 
       const following = fetch(`${service.url}/v1/agents/${agent}/invocations/${request_id}/stream`, {
