@@ -2151,6 +2151,8 @@ export type Project = {
   name: string
   description: string | null
   limits: ProjectLimits
+  /** What it stores, as last measured; null without a limit, and before the first time */
+  stored_bytes: number | null
   /** What names no project is in this one */
   is_default: boolean
   created_at: string
@@ -2162,6 +2164,8 @@ export type ProjectLimits = {
   requests_per_minute: number | null
   /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
   concurrent_runs: number | null
+  /** Bytes of receipts, logs and memories, measured about once a minute; a project that has more takes no further messages and memories (409), and its schedules skip their ticks */
+  stored_bytes: number | null
   /** Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them */
   retention_days: number | null
 }
@@ -2177,6 +2181,8 @@ export type SetProjectLimits = {
   requests_per_minute?: number | null | undefined
   /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
   concurrent_runs?: number | null | undefined
+  /** Bytes of receipts, logs and memories, measured about once a minute; a project that has more takes no further messages and memories (409), and its schedules skip their ticks */
+  stored_bytes?: number | null | undefined
   /** Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them */
   retention_days?: number | null | undefined
 }

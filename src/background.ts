@@ -21,6 +21,7 @@ import * as invitations from './people/invitations/invitation-store.ts'
 import { endForsakenRoles, endStaleRoles } from './people/roles.ts'
 import * as people from './people/store.ts'
 import { Ticker } from './schedules/ticker.ts'
+import { measureProjects } from './service/measure-projects.ts'
 import { announce, type Database } from './storage/database.ts'
 import type { JobHandler } from './storage/jobs/job-handler.ts'
 import * as jobs from './storage/jobs/jobs.ts'
@@ -189,6 +190,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     'memory index': indexMemories(parts),
     facts: extractFacts(parts),
+    'project sizes': measureProjects(parts),
     summaries: keepSummaries(parts),
     /** Queued with every deletion of an agent or a webhook. */
     purge: sweep(parts, ofDeletedAgents),

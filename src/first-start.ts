@@ -88,7 +88,8 @@ async function insertProject(db: Database, { config, newId, now }: FirstParts): 
   if (name === undefined || (await projects.find(db, name))) return
   const [time, limits] = [now(), withLimits({}, {})]
   const id = newId('prj', time)
-  await projects.insert(db, { id, name, description: null, limits, created_at: time, updated_at: time })
+  const times = { created_at: time, updated_at: time }
+  await projects.insert(db, { id, name, description: null, limits, stored_bytes: null, ...times })
 }
 
 /** The person with this address becomes an administrator when they first sign in. Their verified address is enough. */

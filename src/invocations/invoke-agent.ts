@@ -9,6 +9,8 @@ import { PendingEntry } from '../operation/pending-entry.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import { requireRoom } from '../projects/project.ts'
+import * as projects from '../projects/store.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { announce } from '../storage/database.ts'
@@ -78,6 +80,7 @@ export const invokeAgent = operation({
       const { definition } = served
       const invocation = await newRun(body, agent, served, context)
       await requireRunning(agent, context)
+      requireRoom(await projects.findKnown(agent.project_id, context))
       const refusal = await admit(run, { invocation, agent, definition }, context)
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
@@ -197,13 +200,14 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   return { ...invocation, ...(await takeGiven(context.given, invocation, context)) }
 }
 
-type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>
+type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'memo' | 'newId' | 'pauses' | 'storage'>
 
 /** Queues a run in the background, with its callback, in the transaction of the request. */
 async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Promise<Accepted> {
   const { db } = context
   const agent = await agents.get(db, agent_id)
   await requireRunning(agent, context)
+  requireRoom(await projects.findKnown(agent.project_id, context))
   const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
   await enqueueRun(db, invocation, agent)
   if (body.callback) {

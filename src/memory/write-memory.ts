@@ -4,6 +4,8 @@ import * as agents from '../agents/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import { requireRoom } from '../projects/project.ts'
+import * as projects from '../projects/store.ts'
 import { MemoryReply, WriteMemoryBody } from './memory.ts'
 import * as memories from './store.ts'
 
@@ -18,6 +20,7 @@ export const writeMemory = operation({
   audit: { target: 'agent_id' },
   userTokens: true,
   idempotent: true,
+  errors: ['conflict'],
   success: 201,
   params: AgentParams,
   body: WriteMemoryBody,
@@ -25,6 +28,7 @@ export const writeMemory = operation({
 
   async run({ params, body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     const agent = await agents.get(db, params.agent_id)
+    requireRoom(await projects.get(db, agent.project_id))
     const time = now()
     const items = body.items.map(({ context, created_at = time, ...item }) => ({
       ...item,

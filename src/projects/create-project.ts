@@ -25,6 +25,7 @@ export const createProject = operation({
     const project = {
       ...body,
       limits: withLimits({}, body.limits),
+      stored_bytes: null,
       id: newId('prj', time),
       created_at: time,
       updated_at: time,

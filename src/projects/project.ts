@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { conflict } from '../errors.ts'
 import { PROJECT_NAME, PROJECT_NAME_RULE } from '../lib/text/project-name.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { Label, Time } from '../shapes.ts'
@@ -16,6 +17,9 @@ const Limits = z
     concurrent_runs: limit(10_000).describe(
       'Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait',
     ),
+    stored_bytes: limit(2 ** 50).describe(
+      'Bytes of receipts, logs and memories, measured about once a minute; a project that has more takes no further messages and memories (409), and its schedules skip their ticks',
+    ),
     retention_days: limit(36_500).describe(
       'Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them',
     ),
@@ -25,7 +29,12 @@ const Limits = z
 /** Limits that are not named stay as they are. */
 const SetLimits = Limits.partial().meta({ id: 'SetProjectLimits' })
 
-const NO_LIMITS: z.output<typeof Limits> = { requests_per_minute: null, concurrent_runs: null, retention_days: null }
+const NO_LIMITS: z.output<typeof Limits> = {
+  requests_per_minute: null,
+  concurrent_runs: null,
+  stored_bytes: null,
+  retention_days: null,
+}
 
 export const ProjectParams = z.strictObject({ project_id: z.string() })
 
@@ -54,6 +63,10 @@ export const ProjectReply = z
     name: z.string(),
     description: z.string().nullable(),
     limits: Limits,
+    stored_bytes: z
+      .int()
+      .nullable()
+      .describe('What it stores, as last measured; null without a limit, and before the first time'),
     is_default: z.boolean().describe('What names no project is in this one'),
     created_at: Time,
     updated_at: Time,
@@ -67,6 +80,20 @@ export function withLimits(limits: Partial<Project['limits']>, changes: z.output
   return { ...NO_LIMITS, ...limits, ...withoutUndefined(changes) }
 }
 
+/** Whether the project has stored as much as it may. */
+export function isFull({ limits, stored_bytes }: Pick<Project, 'limits' | 'stored_bytes'>): boolean {
+  return limits.stored_bytes !== null && (stored_bytes ?? 0) >= limits.stored_bytes
+}
+
+const FULL_MESSAGE =
+  'The project stores as much as it may (limits.stored_bytes): delete something of it, or raise the limit'
+
+/** For what would store more. */
+export function requireRoom(project: Project | undefined): void {
+  if (project && isFull(project)) throw conflict(FULL_MESSAGE)
+}
+
 export function presentProject(project: Project): z.input<typeof ProjectReply> {
-  return { ...project, is_default: project.id === DEFAULT_PROJECT }
+  const stored_bytes = project.limits.stored_bytes === null ? null : project.stored_bytes
+  return { ...project, stored_bytes, is_default: project.id === DEFAULT_PROJECT }
 }

@@ -89,6 +89,17 @@ export async function update(db: Database, project: Project): Promise<void> {
   await announce(db, 'projects', project.id)
 }
 
+/** The projects that may store only so much. */
+export async function listMeasured(db: Database): Promise<Project[]> {
+  const rows = await db.selectFrom('projects').selectAll().where('limits', 'like', '%"stored_bytes":%').execute()
+  return readable(db, rows, fromRow).filter(({ limits }) => limits.stored_bytes !== null)
+}
+
+export async function keepMeasured(db: Database, id: string, stored_bytes: number): Promise<void> {
+  await db.updateTable('projects').set({ stored_bytes }).where('id', '=', id).execute()
+  await announce(db, 'projects', id)
+}
+
 /** The database removes all that belongs to the project by its foreign keys. The audit log keeps its entries. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('projects').where('id', '=', id).execute()

@@ -15,6 +15,8 @@ export type Situation = {
   /** The state of the key with whose rights the schedule runs. */
   key: 'active' | 'revoked' | 'expired'
   isAgentPaused: boolean
+  /** Whether its project has stored as much as it may. */
+  isProjectFull: boolean
   /** Whether an earlier run of the schedule goes on. */
   isBusy: boolean
 }
@@ -34,7 +36,7 @@ export type TickDecision = {
  * becomes of the others is told.
  */
 export async function decideTick(due: Due, situation: Situation): Promise<TickDecision> {
-  const { now, times, key, isAgentPaused, isBusy } = situation
+  const { now, times, key, isAgentPaused, isProjectFull, isBusy } = situation
   const tell = teller(due, now)
   if (key !== 'active') {
     const after = { ...due, enabled: false, disabled_reason: `key_${key}` as const, next_at: null, parked: false }
@@ -51,7 +53,8 @@ export async function decideTick(due: Due, situation: Situation): Promise<TickDe
   const passed = await countTicks(times, due.next_at, latest)
   const isInTime = now - latest <= IN_TIME_MS
   const isWanted = !due.parked && (isInTime || due.catch_up === 'one')
-  const isSkipped = isWanted && due.overlap === 'skip' && isBusy
+  const isOverlap = due.overlap === 'skip' && isBusy
+  const isSkipped = isWanted && (isOverlap || isProjectFull)
   const missed = isWanted ? passed - 1 : passed
 
   const after: Schedule = { ...due, next_at: times.next(now), parked: false }
@@ -65,7 +68,8 @@ export async function decideTick(due: Due, situation: Situation): Promise<TickDe
   if (isSkipped) {
     after.skipped += 1
     after.last_skipped_at = latest
-    told.push(tell('warn', 'Schedule skipped a tick: an earlier run has not ended', { tick: timeText(latest) }))
+    const why = isOverlap ? 'an earlier run has not ended' : 'the project stores as much as it may'
+    told.push(tell('warn', `Schedule skipped a tick: ${why}`, { tick: timeText(latest) }))
   }
   return { after, runs_for: isWanted && !isSkipped ? latest : undefined, told }
 }

@@ -8,6 +8,8 @@ import * as keys from '../keys/store.ts'
 import { type TakenWork, Worker } from '../lib/work/worker.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
+import { isFull } from '../projects/project.ts'
+import * as projects from '../projects/store.ts'
 import { covers } from '../security/permissions.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { type Due, decideTick } from './decide-tick.ts'
@@ -102,6 +104,7 @@ export class Ticker {
       times: await timesOf(due),
       key: key.status,
       isAgentPaused: agent.status === 'paused',
+      isProjectFull: isFull(await projects.get(storage.db, agent.project_id)),
       isBusy: due.overlap === 'skip' && (await isBusy(storage.db, agent.seq, due.id)),
     })
     // These entries belong to no run, so they are found by the id of the schedule.

@@ -23,7 +23,7 @@ onBothEngines(
   'limits of a project',
   (service, engine) => {
     test('are changed one by one, and null takes one away', async () => {
-      const none = { requests_per_minute: null, concurrent_runs: null, retention_days: null }
+      const none = { requests_per_minute: null, concurrent_runs: null, stored_bytes: null, retention_days: null }
       const change = async (limits: object) =>
         (await service().call('PATCH', '/v1/projects/default', { body: { limits } })).body
       assert.deepEqual((await service().call('GET', '/v1/projects/default')).body.data.limits, none)
@@ -115,6 +115,57 @@ onBothEngines(
       })
     })
 
+    test('stored_bytes: a project that has as much takes no more until something of it is gone', async () => {
+      const project = await limitedProject(service(), 'small', { stored_bytes: 17_000 })
+      const agent = await newAgent(project)
+      const shown = async () => (await project.call('GET', '/v1/projects/small')).body.data.stored_bytes
+      const measured = async () => {
+        service().advance(61_000)
+        service().app.jobs.wake()
+        await ran(service(), 'project sizes')
+        return shown()
+      }
+      assert.equal(await shown(), null, 'not measured yet')
+      const note = { content: 'x'.repeat(9_000), context: {} }
+      const write = () => project.call('POST', `/v1/agents/${agent}/memory`, { body: { items: [note] } })
+      assert.equal((await write()).status, 201)
+      const some = await measured()
+      assert.ok(some >= 9_000 && some < 17_000, `${some}`)
+      assert.equal((await invoke(project, agent)).status, 200)
+      const { body: second } = await write()
+      assert.ok((await measured()) >= 17_000)
+
+      const chat = { model: agent, messages: [{ role: 'user', content: 'go' }] }
+      const refused = [
+        await invoke(project, agent),
+        await invoke(project, agent, BACKGROUND),
+        await write(),
+        await project.call('POST', '/v1/chat/completions', { body: chat }),
+      ]
+      for (const { status, body } of refused) {
+        assert.equal(status, 409)
+        assert.match(body.error.message, /^The project stores as much as it may \(limits\.stored_bytes\)/)
+      }
+      assert.equal((await invoke(service(), await newAgent(service()))).status, 200, 'others are not held up')
+
+      const { body: made } = await project.call('POST', `/v1/agents/${agent}/schedules`, {
+        body: { message: 'go', every: '1m' },
+      })
+      service().advance(61_000)
+      service().app.jobs.wake()
+      await until('the tick is skipped', async () => {
+        const { body } = await project.call('GET', `/v1/agents/${agent}/schedules/${made.data.id}`)
+        return body.data.skipped > 0
+      })
+      await project.call('DELETE', `/v1/agents/${agent}/schedules/${made.data.id}`)
+      const { id } = second.data.items[0]
+      assert.equal((await project.call('DELETE', `/v1/agents/${agent}/memory/${id}`)).status, 200)
+      assert.ok((await measured()) < 17_000)
+      assert.equal((await invoke(project, agent)).status, 200)
+      const { body } = await service().call('PATCH', '/v1/projects/small', { body: { limits: { stored_bytes: null } } })
+      assert.equal(body.data.stored_bytes, null)
+    })
+
     test('retention_days: what is older goes with the next hour, that of other projects stays', async (t) => {
       const inbox = await openInbox(t)
       const left = async (project: Service, agent: string, webhook: string) => {
@@ -147,11 +198,11 @@ onBothEngines(
       assert.deepEqual([await short(), await long(), await ordinary()], [all, all, all])
       service().advance(1.9 * DAY)
       service().app.jobs.wake()
-      await retained(service())
+      await ran(service(), 'retention')
       assert.deepEqual(await short(), all)
       service().advance(0.2 * DAY)
       service().app.jobs.wake()
-      await retained(service())
+      await ran(service(), 'retention')
       assert.deepEqual(await short(), { receipts: 0, logs: 0, deliveries: 0, memories: 0 })
       assert.deepEqual([await long(), await ordinary()], [all, all])
     })
@@ -159,11 +210,11 @@ onBothEngines(
   LOCAL_TOOLS,
 )
 
-/** Waits until the job that removes what is old has run at the present time. */
-async function retained({ app }: Service): Promise<void> {
+/** Waits until the job has run at the present time. */
+async function ran({ app }: Service, kind: string): Promise<void> {
   const { now, storage } = app.parts
-  await until('retention has run', async () => {
-    const job = await storage.db.selectFrom('jobs').selectAll().where('kind', '=', 'retention').executeTakeFirst()
+  await until(`${kind} has run`, async () => {
+    const job = await storage.db.selectFrom('jobs').selectAll().where('kind', '=', kind).executeTakeFirst()
     return job?.owner === null && job.run_at > now()
   })
 }

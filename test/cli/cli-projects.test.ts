@@ -13,14 +13,20 @@ onAnyEngine('moorage projects', (service) => {
   test('sets each limit, leaves the others as they are, and takes one away', async () => {
     const made = await shell.moorage(['projects', 'create', 'shop', '--retention-days', '30'])
     assert.equal(made.code, 0, made.stderr)
-    assert.deepEqual(await limits(), { requests_per_minute: null, concurrent_runs: null, retention_days: 30 })
+    assert.deepEqual(await limits(), {
+      requests_per_minute: null,
+      concurrent_runs: null,
+      stored_bytes: null,
+      retention_days: 30,
+    })
     const update = ['projects', 'update', 'shop']
-    await shell.moorage([...update, '--requests-per-minute', '600', '--concurrent-runs', '5'])
-    assert.deepEqual(await limits(), { requests_per_minute: 600, concurrent_runs: 5, retention_days: 30 })
+    await shell.moorage([...update, '--requests-per-minute', '600', '--concurrent-runs', '5', '--stored-bytes', '9000'])
+    const three = { requests_per_minute: 600, concurrent_runs: 5, stored_bytes: 9_000 }
+    assert.deepEqual(await limits(), { ...three, retention_days: 30 })
     await shell.moorage([...update, '--retention-days', 'none'])
-    assert.deepEqual(await limits(), { requests_per_minute: 600, concurrent_runs: 5, retention_days: null })
+    assert.deepEqual(await limits(), { ...three, retention_days: null })
     const { stdout } = await shell.moorage(['projects', 'list'])
-    assert.match(stdout, /shop +prj_\w+ +- +600 +5 +as the service/)
+    assert.match(stdout, /shop +prj_\w+ +- +600 +5 +9000 +as the service/)
     const zero = await shell.moorage([...update, '--concurrent-runs', '0'])
     assert.deepEqual([zero.code, zero.stdout], [2, ''])
     const nothing = await shell.moorage(update)

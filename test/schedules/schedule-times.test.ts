@@ -173,7 +173,8 @@ describe('what comes of a tick', () => {
     const schedule = { ...due, ...changes }
     const times = await timesOf(schedule)
     const now = schedule.next_at + late
-    return decideTick(schedule, { now, times, key: 'active', isAgentPaused: false, isBusy: false, ...situation })
+    const usual = { key: 'active', isAgentPaused: false, isProjectFull: false, isBusy: false } as const
+    return decideTick(schedule, { now, times, ...usual, ...situation })
   }
   const at = (minutes: number) => START + minutes * MINUTE
 

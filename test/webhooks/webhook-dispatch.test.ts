@@ -362,6 +362,7 @@ describe('the dispatcher on postgres, without its database for a while', () => {
     const service = await startService('postgres', {
       ...LOCAL_RECEIVERS,
       DATABASE_URL: postgres.url,
+      MOORAGE_WEBHOOKS__ATTEMPT_TIMEOUT: '2m',
     })
     t.after(() => service.stop())
     const gate = await openGate(t)

@@ -21,6 +21,11 @@ const LIMITS = [
     hint: 'Of all its agents together. Others are refused, or wait in the background.',
   },
   {
+    name: 'stored_bytes',
+    label: 'Stored bytes',
+    hint: 'Of its receipts, logs and memories. A project that has more takes no further messages.',
+  },
+  {
     name: 'retention_days',
     label: 'Days kept',
     hint: 'Receipts, logs, memories and deliveries. Without a number, as long as the service keeps them.',

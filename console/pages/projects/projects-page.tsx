@@ -8,7 +8,7 @@ import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { countText } from '../../lib/text/format.ts'
+import { countText, shortText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { List } from '../../ui/data/list.tsx'
@@ -104,6 +104,13 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
     isNumber: true,
     isExtra: true,
     cell: ({ limits: { concurrent_runs: most } }) => (most === null ? 'no limit' : countText(most)),
+  },
+  {
+    title: 'Stored',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ limits: { stored_bytes: most }, stored_bytes }) =>
+      most === null ? 'no limit' : `${shortText(stored_bytes ?? 0)} of ${shortText(most)} bytes`,
   },
   {
     title: 'Kept',

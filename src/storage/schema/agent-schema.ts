@@ -8,6 +8,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       name ${text} not null unique,
       description ${text},
       limits ${text} not null,
+      stored_bytes ${integer},
       created_at ${integer} not null,
       updated_at ${integer} not null
     )`,

@@ -7,6 +7,8 @@ export type ProjectsTable = {
   description: string | null
   /** JSON. */
   limits: string
+  /** How much its receipts, logs and memories take, as last measured. Null: it has no limit, or is not measured yet. */
+  stored_bytes: number | null
   created_at: number
   updated_at: number
 }

@@ -83,6 +83,8 @@ export async function startService(
     MOORAGE_INIT_KEY: newKey(randomBytes),
     PORT: '0',
     LOG_LEVEL: 'trace',
+    // A machine that stands still now and then is slow, not wrong.
+    MOORAGE_DATABASE__READ_TIMEOUT: '2m',
     ...(database && { DATABASE_URL: database.url }),
     ...settings,
   }

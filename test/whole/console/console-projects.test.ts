@@ -134,7 +134,12 @@ inConsole('projects in the console', (visit, service) => {
     await page.getByText('The project trial is there').waitFor()
     const stored = (await service().call('GET', '/v1/projects/trial')).body.data
     assert.equal(stored.description, 'For a week')
-    assert.deepEqual(stored.limits, { requests_per_minute: 60, concurrent_runs: 3, retention_days: 14 })
+    assert.deepEqual(stored.limits, {
+      requests_per_minute: 60,
+      concurrent_runs: 3,
+      stored_bytes: null,
+      retention_days: 14,
+    })
     await page.getByRole('cell', { name: '14 days' }).waitFor()
 
     await page.getByRole('link', { name: 'trial' }).click()
@@ -148,7 +153,7 @@ inConsole('projects in the console', (visit, service) => {
     await changed.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The project test is changed').waitFor()
     const { limits } = (await service().call('GET', '/v1/projects/test')).body.data
-    assert.deepEqual(limits, { requests_per_minute: null, concurrent_runs: 3, retention_days: 14 })
+    assert.deepEqual(limits, { requests_per_minute: null, concurrent_runs: 3, stored_bytes: null, retention_days: 14 })
     assert.deepEqual(await offered(page), ['default', 'shop', 'test'])
     assert.equal(new URL(page.url()).searchParams.get('project'), 'test')
     await page.getByRole('link', { name: 'Agents' }).click()

@@ -15,6 +15,7 @@ const COLUMNS: Column<Project>[] = [
   { title: 'DESCRIPTION', of: ({ description }) => description },
   { title: 'REQUESTS A MINUTE', of: ({ limits }) => limits.requests_per_minute ?? 'no limit' },
   { title: 'RUNS AT ONCE', of: ({ limits }) => limits.concurrent_runs ?? 'no limit' },
+  { title: 'STORED BYTES', of: ({ limits }) => limits.stored_bytes ?? 'no limit' },
   { title: 'KEPT DAYS', of: ({ limits }) => limits.retention_days ?? 'as the service' },
   { title: 'CREATED', of: ({ created_at }) => created_at },
 ]
@@ -26,6 +27,7 @@ type Changes = Common & {
   description?: string
   requestsPerMinute?: LimitOption
   concurrentRuns?: LimitOption
+  storedBytes?: LimitOption
   retentionDays?: LimitOption
 }
 
@@ -104,16 +106,18 @@ function takesLimits(command: Command): Command {
   return command
     .option('--requests-per-minute <number>', 'for all its callers together, or none', limit)
     .option('--concurrent-runs <number>', 'of all its agents together, or none', limit)
+    .option('--stored-bytes <number>', 'of its receipts, logs and memories, or none', limit)
     .option('--retention-days <number>', 'how long its receipts, logs and memories are kept, or none', limit)
 }
 
 const limit = (text: string): LimitOption => (text === 'none' ? text : count(text))
 
 /** Undefined if no limit is named. */
-function limitsOf({ requestsPerMinute, concurrentRuns, retentionDays }: Changes): UpdateProject['limits'] {
+function limitsOf({ requestsPerMinute, concurrentRuns, storedBytes, retentionDays }: Changes): UpdateProject['limits'] {
   const named = Object.entries({
     requests_per_minute: requestsPerMinute,
     concurrent_runs: concurrentRuns,
+    stored_bytes: storedBytes,
     retention_days: retentionDays,
   }).filter(([, value]) => value !== undefined)
   if (named.length === 0) return undefined

@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import type { Parts } from '../operation/parts.ts'
+import * as projects from '../projects/store.ts'
+import type { Database } from '../storage/database.ts'
+import type { JobHandler } from '../storage/jobs/job-handler.ts'
+
+const EVERY_MS = 60_000
+/** Measuring reads every row of a project. It rests this many times as long as it took. */
+const RESTS = 20
+
+const TEXTS = {
+  invocations: ['message', 'context', 'response', 'error', 'steps', 'given', 'rounds'],
+  logs: ['message', 'metadata'],
+  memories: ['content', 'metadata', 'terms'],
+} as const
+
+/** Recurring: measures what the projects store that have a limit of it. */
+export function measureProjects({ storage, now }: Pick<Parts, 'storage' | 'now'>): JobHandler {
+  let restsUntil = 0
+  return {
+    concurrency: 1,
+    every_ms: EVERY_MS,
+    async run(_payload, { signal }) {
+      if (now() < restsUntil) return
+      const started = now()
+      for (const { id, stored_bytes } of await projects.listMeasured(storage.db)) {
+        if (signal.aborted) return
+        const measured = await bytesOfProject(storage.db, id)
+        if (measured !== stored_bytes) await storage.transaction((db) => projects.keepMeasured(db, id, measured))
+      }
+      restsUntil = now() + (now() - started) * RESTS
+    },
+  }
+}
+
+async function bytesOfProject(db: Database, project_id: string): Promise<number> {
+  const agents = await db.selectFrom('agents').select('seq').where('project_id', '=', project_id).execute()
+  let bytes = 0
+  for (const { seq } of agents) {
+    for (const [table, columns] of Object.entries(TEXTS)) {
+      // Both engines know the length of a text without reading it.
+      const sizes = columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
+      const { rows } = await sql<{ bytes: number }>`
+        select coalesce(sum(${sql.join(sizes, sql` + `)}), 0) as bytes
+        from ${sql.table(table)} where agent_seq = ${seq}`.execute(db)
+      bytes += Number(rows[0]?.bytes ?? 0)
+    }
+  }
+  return bytes
+}
