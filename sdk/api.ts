@@ -1514,6 +1514,102 @@ export type Performance = {
   })[]
 }
 
+export type Usage = {
+  /** Rounded down to the hour, or to `granularity` */
+  from: string
+  /** Rounded up */
+  to: string
+  timezone: string
+  totals: {
+    /** Calls of models and embedders */
+    calls: number
+    input_tokens: number
+    /** Part of the input */
+    cached_tokens: number
+    output_tokens: number
+    /** Part of the output */
+    reasoning_tokens: number
+    total_tokens: number
+    /** In US dollars; null if one of the calls has no known price */
+    cost_usd: number | null
+    /** Of the calls whose price is known */
+    priced_cost_usd: number
+    /** Calls whose price is not known */
+    unpriced_calls: number
+  }
+  /** By time, then by what they are grouped by */
+  rows: UsageRow[]
+}
+
+export type UsageRow = {
+  /** When the hour, the day or the month begins */
+  time?: string | undefined
+  /** With `project` in `group_by`, and so on. null: there is none */
+  project_id?: string | null | undefined
+  /** null: no agent, as with tests of a provider */
+  agent_id?: string | null | undefined
+  /** null: the working copy */
+  version?: string | null | undefined
+  environment?: string | null | undefined
+  /** null: a token, or the command line on the host */
+  key_id?: string | null | undefined
+  person_id?: string | null | undefined
+  user_id?: string | null | undefined
+  /** null: the service itself, in the background */
+  door?: string | null | undefined
+  model?: string | undefined
+  purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined
+  /** Calls of models and embedders */
+  calls: number
+  input_tokens: number
+  /** Part of the input */
+  cached_tokens: number
+  output_tokens: number
+  /** Part of the output */
+  reasoning_tokens: number
+  total_tokens: number
+  /** In US dollars; null if one of the calls has no known price */
+  cost_usd: number | null
+  /** Of the calls whose price is known */
+  priced_cost_usd: number
+  /** Calls whose price is not known */
+  unpriced_calls: number
+}
+
+export type Price = {
+  /** `provider/model`, `provider/*` for all others of it, or `embedder/model` */
+  model: string
+  /** `unknown`: set it with `prices` in `moorage.yaml` */
+  source: 'configuration' | 'genai-prices' | 'builtin' | 'unknown'
+  /** Of the list that it is from */
+  version: string | null
+  /** Input, in USD for a million tokens */
+  input: number | null
+  /** Input that the provider had in its cache, in USD for a million tokens */
+  cached_input: number | null
+  /** Output, in USD for a million tokens */
+  output: number | null
+  /** Output that was thought and not said, in USD for a million tokens */
+  reasoning: number | null
+  /** Each request, in USD */
+  request: number | null
+  /** What long prompts cost, where that is more */
+  tiers: ({
+    /** More input tokens than this */
+    above: number
+    /** Input, in USD for a million tokens */
+    input: number | null
+    /** Input that the provider had in its cache, in USD for a million tokens */
+    cached_input: number | null
+    /** Output, in USD for a million tokens */
+    output: number | null
+    /** Output that was thought and not said, in USD for a million tokens */
+    reasoning: number | null
+    /** Each request, in USD */
+    request: number | null
+  })[]
+}
+
 export type FoundMemory = {
   id: string
   content: string
@@ -2696,6 +2792,16 @@ export type Operations = {
     query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined }
     data: Performance
   }
+  /** Get what models have used and cost */
+  getUsage: {
+    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
+    data: Usage
+  }
+  /** List what models cost */
+  listPrices: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'model' | '-model' | undefined }
+    item: Price
+  }
   /** Search memory */
   searchMemory: {
     params: { agent_id: string }
@@ -3213,6 +3319,8 @@ export const routes = {
   getLogs: { method: 'GET', path: '/v1/agents/{agent_id}/logs' },
   getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
   getPerformance: { method: 'GET', path: '/v1/agents/{agent_id}/performance' },
+  getUsage: { method: 'GET', path: '/v1/usage' },
+  listPrices: { method: 'GET', path: '/v1/prices' },
   searchMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory/search' },
   writeMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory' },
   listMemory: { method: 'GET', path: '/v1/agents/{agent_id}/memory' },

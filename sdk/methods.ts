@@ -110,6 +110,12 @@ export function methods({ call, list, lines }: Caller) {
       /** Get all metrics of an agent over time. What a dashboard shows, in one request: requests, errors and response times of each bucket. Counts and buckets are those of the metrics; buckets without an invocation are there as well, except those that have not begun. For a token that speaks for one user, only invocations of that user count. */
       performance: (agent_id: string, query?: ListQuery<'getPerformance'>, o?: RequestOptions) => call('getPerformance', { params: { agent_id }, query }, o),
     },
+    usage: {
+      /** Get what models have used and cost. Sums over every call of a model or an embedder: those of runs, also failed, retried and cancelled ones, of summaries, facts and memory, and of tests of providers. `Accept: text/csv` gets the rows as CSV. At most 5,000 rows are told; more are refused. */
+      get: (query?: ListQuery<'getUsage'>, o?: RequestOptions) => call('getUsage', { query }, o),
+      /** List what models cost. The models that agents of the project name or have used in the last 31 days, the embedder, and what `prices` in `moorage.yaml` names, by name. A model whose price is unknown costs null, never 0. */
+      prices: (query?: ListQuery<'listPrices'>, o?: RequestOptions) => list('listPrices', { query }, o),
+    },
     memory: {
       /** Search memory. Best first. `context` limits the search to one user, one session or both; without it everything the agent remembers is searched. */
       search: (agent_id: string, body: Body<'searchMemory'>, o?: RequestOptions) => list('searchMemory', { params: { agent_id }, body }, o),

@@ -29,7 +29,7 @@ import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
-import { LEASED_LINES } from './usage/store.ts'
+import * as usage from './usage/store.ts'
 import { removeOfMissingRuns } from './webhooks/callback-store.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
 import * as deliveries from './webhooks/delivery/delivery-store.ts'
@@ -119,7 +119,7 @@ async function endLeasesOf(
   const ended = await storage.transaction(async (db) => {
     const job = await endLeases(db, jobs.LEASED_JOBS, node, now())
     await endLeases(db, LEASED_RUNS, node, now())
-    await endLeases(db, LEASED_LINES, node, now())
+    await endLeases(db, usage.LEASED_LINES, node, now())
     const delivery = await endLeases(db, LEASED_DELIVERIES, node, now())
     await endLeases(db, claims.CLAIMS, node, now())
     await announce(db, 'jobs')
@@ -168,6 +168,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     ...staleRoles(parts),
     { name: 'invitations', keep_ms: STRANGERS_KEPT_MS, remove: invitations.removeEnded },
     { name: 'people who never had a role', keep_ms: STRANGERS_KEPT_MS, remove: people.removeStrangers },
+    { name: 'usage', keep_ms: retention.usage, remove: usage.remove },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },

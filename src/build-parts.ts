@@ -37,6 +37,7 @@ import { openTracer } from './telemetry/open-tracer.ts'
 import { addProcessGauges } from './telemetry/process-gauges.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 import { openSpending } from './usage/open-spending.ts'
+import { PriceList } from './usage/prices/price-list.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 
 /** What a test may replace: the clock, the log and the outside world. */
@@ -102,6 +103,8 @@ export async function buildParts(
   const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
   const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now, proxy: config.proxy })
   opened.defer(() => embedder?.close())
+  const providers = knownProviders({ config, storage, memo, keyring: ring, log })
+  const prices = new PriceList({ config, providers, log })
   const pauses = new PauseWatch({ memo, storage })
   const isPaused = async (agent_seq: number) => {
     const agent = await agents.findKnownBySeq(agent_seq, { memo, storage })
@@ -109,7 +112,7 @@ export async function buildParts(
   }
   const runtime = new Runtime({
     pauses,
-    providers: knownProviders({ config, storage, memo, keyring: ring, log }),
+    providers,
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
     fetch: fetchForAgents,
     reach: (url, asked) => outgoing.reach(url, asked),
@@ -144,7 +147,10 @@ export async function buildParts(
     remote,
     nodes,
     earlier: new EarlierTexts(),
-    spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry }), (spending) => spending.close()),
+    prices,
+    spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry, prices }), (spending) =>
+      spending.close(),
+    ),
     pauses,
     events,
     memo,

@@ -79,6 +79,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    * repeated reply.
    */
   streams?: { always?: boolean; replay?(data: never): StreamEvent[] }
+  /** The field of the reply whose items clients may have as CSV. */
+  csv?: string
   /** The errors of the operation, besides those of the pipeline. */
   errors?: ErrorCode[]
 }

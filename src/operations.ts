@@ -99,6 +99,8 @@ import { getSystem } from './service/get-system.ts'
 import { getTelemetry } from './service/get-telemetry.ts'
 import { listOverview } from './service/list-overview.ts'
 import { moveAgent } from './service/move-agent.ts'
+import { getUsage } from './usage/get-usage.ts'
+import { listPrices } from './usage/prices/list-prices.ts'
 import { eraseUser } from './users/erase-user.ts'
 import { exportUser } from './users/export-user.ts'
 import { listSessions } from './users/list-sessions.ts'
@@ -162,6 +164,8 @@ export const operations: readonly Operation[] = [
   getLogs,
   getMetrics,
   getPerformance,
+  getUsage,
+  listPrices,
   searchMemory,
   writeMemory,
   listMemory,

@@ -7,6 +7,7 @@ import { defaultRoles, Permission, type Roles } from '../security/permissions.ts
 import { PROVIDER_NAME, ProviderType } from '../security/provider-name.ts'
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
+import { ModelPrices } from './price-shape.ts'
 import { ServerSettings } from './server-shape.ts'
 import { duration, record, retention, Size } from './values.ts'
 
@@ -184,6 +185,7 @@ const Retention = z.strictObject({
   metrics: retention('400d').describe('How long metrics are kept'),
   deliveries: retention('30d').describe('How long webhook deliveries are kept'),
   audit: retention('400d').describe('How long the audit log is kept'),
+  usage: retention('400d').describe('How long it is known what models were used and what that cost'),
 })
 
 const Provider = z.strictObject({
@@ -260,6 +262,7 @@ export const ConfigSettings = z.strictObject({
   schedules: Schedules.prefault({}),
   retention: Retention.prefault({}),
   providers: Providers.default([]).describe('Model providers'),
+  prices: ModelPrices.default([]).describe('What models cost, over the list that comes with the program'),
   secrets: z
     .record(z.string().regex(SECRET_NAME), ToolSecret)
     .default({})

@@ -17,6 +17,7 @@ import type { Tracer } from '../telemetry/tracing.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { EarlierTexts } from './earlier-texts.ts'
 import type { Pauses } from './pauses.ts'
+import type { Prices } from './price.ts'
 import type { Recall } from './recall.ts'
 import type { Spending } from './spending.ts'
 
@@ -45,6 +46,7 @@ export type Parts = {
   earlier: EarlierTexts
   spending: Spending
   pauses: Pauses
+  prices: Prices
   memo: Memo
   audit: AuditTrail
   log: Logger

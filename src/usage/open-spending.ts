@@ -1,13 +1,16 @@
 import type { Parts } from '../operation/parts.ts'
+import type { Price } from '../operation/price.ts'
 import type { RunMeter, Spender, Spending, TakenLines } from '../operation/spending.ts'
 import type { Cost } from '../runtime/models/cost.ts'
 import type { BegunCall, CallStatus, PlannedCall } from '../runtime/models/meter.ts'
 import type { TokenCount } from '../runtime/models/usage.ts'
 import { LateLines } from './late-lines.ts'
 import type { LedgerLine } from './ledger-line.ts'
+import { costOf } from './prices/cost-of.ts'
+import { priceText, ratesFor } from './prices/rates.ts'
 import { lineWrites } from './store.ts'
 
-type SpendingParts = Pick<Parts, 'log' | 'newId' | 'now' | 'storage' | 'telemetry'>
+type SpendingParts = Pick<Parts, 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'>
 
 export function openSpending(parts: SpendingParts): Spending & { close(): Promise<void> } {
   const late = new LateLines(parts)
@@ -31,10 +34,11 @@ class LedgerMeter implements RunMeter {
   }
 
   async begin({ model, step, attempt }: PlannedCall): Promise<BegunCall> {
-    const { newId, now } = this.#parts
+    const { newId, now, prices } = this.#parts
     const created_at = now()
+    const price = await prices.find(this.#spender.project_id, model, created_at)
     const begun = { ...this.#spender, id: newId('led', created_at), step, attempt, model, created_at }
-    return { max_output_tokens: undefined, end: (status, tokens) => this.#end(begun, status, tokens) }
+    return { max_output_tokens: undefined, end: (status, tokens) => this.#end(begun, price, status, tokens) }
   }
 
   take(): TakenLines {
@@ -55,14 +59,15 @@ class LedgerMeter implements RunMeter {
     return this.#late.write(lines)
   }
 
-  #end(begun: Begun, status: CallStatus, tokens: TokenCount): Cost {
+  #end(begun: Begun, price: Price | undefined, status: CallStatus, tokens: TokenCount): Cost {
     const { input_tokens, cached_tokens = 0, output_tokens, reasoning_tokens = 0 } = tokens
     const { tokens: counted } = this.#parts.telemetry
     counted.add(input_tokens, 'in')
     counted.add(output_tokens, 'out')
-    const cost_nano = begun.model.startsWith('builtin/') ? 0 : null
+    const rates = price && ratesFor(price, input_tokens)
+    const cost_nano = rates ? costOf(rates, tokens, status) : null
     const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
-    this.#ended.push({ ...begun, status, ...used, cost_nano, price: null })
+    this.#ended.push({ ...begun, status, ...used, cost_nano, price: rates ? priceText(price, rates) : null })
     return cost_nano
   }
 }

@@ -1,8 +1,12 @@
+import { sql } from 'kysely'
+import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import type { Leased } from '../storage/leases/lease.ts'
+import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { LedgerLine } from './ledger-line.ts'
+import { HOUR_MS } from './periods.ts'
 
 const SPENDER = [
   'project_id',
@@ -53,8 +57,6 @@ export const LEASED_LINES: Leased = {
   condition: "status = 'reserved'",
 }
 
-const HOUR_MS = 3_600_000
-
 /** A line that was not reserved, and what it adds to the sums of its hour. */
 export function lineWrites(line: LedgerLine): Write[] {
   return [{ into: LEDGER, row: line }, hourWrite(line)]
@@ -90,4 +92,38 @@ export async function insertMissing(db: Database, lines: readonly LedgerLine[]):
     db,
     lines.filter(({ id }) => !known.has(id)).flatMap((line) => lineWrites(line)),
   )
+}
+
+/** The models that were called since then, each once. */
+export async function listModelsSince(db: Database, shown: ShownAgents, since: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('usage_hours')
+    .select('model')
+    .distinct()
+    .where('project_id', '=', shown.project_id)
+    .where('hour', '>=', Math.floor(since / HOUR_MS))
+    .where(isShown(db, sql.ref('agent_id'), shown))
+    .execute()
+  return rows.map(({ model }) => model)
+}
+
+/** Removes what is older, at most `limit` rows of each table. Returns how many. */
+export async function remove(db: Database, before: number, limit: number): Promise<number> {
+  const lines = await sql`delete from ledger where id in (
+    select id from ledger where id < ${firstIdAt('led', before)} and status <> 'reserved' limit ${limit})`.execute(db)
+  const key = sql.join(HOUR_KEY.map((name) => sql.ref(name)))
+  const hours = await sql`delete from usage_hours where (${key}) in (
+    select ${key} from usage_hours where hour < ${Math.floor(before / HOUR_MS)} limit ${limit})`.execute(db)
+  return Number(lines.numAffectedRows) + Number(hours.numAffectedRows)
+}
+
+/** Whose calls they were is not known any more, of at most `limit` lines. Returns how many. */
+export async function forgetUser(
+  db: Database,
+  { agent_id, user_id }: { agent_id: string; user_id: string },
+  limit: number,
+): Promise<number> {
+  const { numAffectedRows } = await sql`update ledger set user_id = null where id in (
+    select id from ledger where user_id = ${user_id} and agent_id = ${agent_id} limit ${limit})`.execute(db)
+  return Number(numAffectedRows)
 }

@@ -10,6 +10,7 @@ import { operation } from '../operation.ts'
 import * as projects from '../projects/store.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import * as usage from '../usage/store.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseReplies, eraseRepliesOfRuns, type Whose } from './erase-replies.ts'
 import { UserParams } from './user-lines.ts'
@@ -67,6 +68,7 @@ export const eraseUser = operation({
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
+      while ((await usage.forgetUser(db, { agent_id, user_id }, BATCH_SIZE)) > 0);
       erased.memories += await forget(storage, { agent_seq, user_id })
       const left = await eraseInvocations(storage, agent_seq, whose, now)
       erased.invocations += left.invocations

@@ -78,8 +78,10 @@ describe('configuration sources', () => {
         metrics: 34_560_000_000,
         deliveries: 2_592_000_000,
         audit: 34_560_000_000,
+        usage: 34_560_000_000,
       },
       providers: [],
+      prices: [],
       secrets: {},
       memory: { warm: 128 * 1024 * 1024 },
       security: {

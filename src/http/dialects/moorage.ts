@@ -9,6 +9,7 @@ import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import { readBody } from '../input/body.ts'
 import { readIdempotencyKey } from '../input/idempotency-key.ts'
 import { queryReader } from '../input/query.ts'
+import { csvWriter, wantsCsv } from './csv-writer.ts'
 import type { Dialect, Rendered, Route, Writer } from './dialect.ts'
 
 /** JSON in an envelope, server-sent events. */
@@ -27,7 +28,8 @@ export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Op
 
 /** A route that reads requests as ours are. */
 export function routeTo(operation: Operation, dialect: Dialect, writer: Writer): PathRoute {
-  const { method, path, idempotent } = operation
+  const { method, path, idempotent, csv } = operation
+  const asCsv = csv === undefined ? undefined : csvWriter(csv, writer)
   const readQuery = queryReader(operation.query ?? z.strictObject({}))
   return {
     dialect,
@@ -36,14 +38,16 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
     path,
     read({ message, query, bytes }) {
       const body = readBody(operation, bytes)
+      const asked = readQuery(query)
+      const isCsv = asCsv && wantsCsv(message.headers.accept ?? '', asked['format'])
       return {
         body,
-        query: readQuery(query),
+        query: asked,
         sent: body,
         mode: modeOf(operation, message.headers),
         last_event_id: message.headers['last-event-id'] as string | undefined,
         idempotencyKey: idempotent ? readIdempotencyKey(message) : undefined,
-        writer,
+        writer: isCsv ? asCsv : writer,
       }
     },
   }

@@ -71,6 +71,10 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
         : { 'application/json': { schema: envelope(operation, schemas) } },
     },
   }
+  if (operation.csv !== undefined) {
+    const { content } = responses[success] as { content: JsonSchema }
+    content['text/csv'] = { schema: { type: 'string', description: `The items of \`${operation.csv}\`` } }
+  }
   if (operation.streams) {
     const { content } = responses[success] as { content: JsonSchema }
     content['text/event-stream'] = {

@@ -33,7 +33,7 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
       created_at ${integer} not null
     ) ${keyed}`,
     'create index ledger_by_request on ledger (request_id) where request_id is not null',
-    'create index ledger_by_user on ledger (project_id, user_id, id) where user_id is not null',
+    'create index ledger_by_user on ledger (user_id, id) where user_id is not null',
     // Few lines are ever reserved.
     `create index ledger_reserved on ledger (lease_until) where status = 'reserved'`,
 

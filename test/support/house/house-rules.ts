@@ -108,11 +108,15 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     ],
   },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
-  { level: 1, name: 'usage', face: ['ledger-line.ts', 'store.ts'] },
+  {
+    level: 2,
+    name: 'usage',
+    face: ['ledger-line.ts', 'periods.ts', 'prices/cost-of.ts', 'prices/rates.ts', 'store.ts'],
+  },
   {
     level: 1,
     name: 'agents',
-    face: ['agent.ts', 'check-definition.ts', 'definition.ts', 'require-running.ts', 'store.ts'],
+    face: ['agent.ts', 'check-definition.ts', 'definition.ts', 'named-models.ts', 'require-running.ts', 'store.ts'],
   },
   { level: 0, name: 'pauses', face: [] },
   { level: 0, name: 'projects', face: ['project.ts', 'store.ts'] },

@@ -33,6 +33,7 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'service/store.ts countDisabledWebhooks': 'a gauge of the service',
   'service/store.ts countRows': 'the state of the service',
   'service/store.ts listDays': 'the state of the service',
+  'usage/store.ts remove': 'rows that are swept up',
   'webhooks/callback-store.ts listRequests': 'the runs that have callbacks, kept in memory',
   'webhooks/callback-store.ts listUntold': 'work in the background',
   'webhooks/callback-store.ts removeOfMissingRuns': 'rows that are swept up',

@@ -1,0 +1,119 @@
+import { type Command, Option } from 'commander'
+import type { Price, Usage, UsageRow } from '../../../../sdk/client.ts'
+import { csvOf } from '../../../lib/text/csv.ts'
+import { takesStore } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { pointInTime } from '../../terminal/input.ts'
+import { type Column, note, print, printJson, printRows } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+
+type UsageOptions = Common & {
+  by?: string
+  since: string
+  until?: string
+  per?: 'hour' | 'day' | 'month'
+  timezone?: string
+  allProjects?: boolean
+  agent?: string
+  model?: string
+  user?: string
+  csv?: boolean
+}
+
+export function usage(command: Command, world: World): void {
+  takesStore(command.command('show', { isDefault: true }))
+    .description('Sums of tokens and costs')
+    .option(
+      '--by <groups>',
+      'model, agent, project, version, environment, key, person, user, door, purpose; with commas',
+    )
+    .option('--since <when>', 'a duration such as 7d, or a time', '30d')
+    .option('--until <when>', 'the same')
+    .addOption(new Option('--per <length>', 'a row for each').choices(['hour', 'day', 'month']))
+    .option('--timezone <name>', 'whose days and months, such as Europe/Berlin')
+    .option('--agent <id>', 'only of this agent')
+    .option('--model <model>', 'only of this model')
+    .option('--user <id>', 'only for this user')
+    .option('--all-projects', 'of all projects, with a key of all projects')
+    .option('--csv', 'print CSV')
+    .action(async (options: UsageOptions) => {
+      const found = await withClientOrStore(world, options, (client) =>
+        client.usage.get({
+          group_by: options.by,
+          from: pointInTime(options.since),
+          to: options.until && pointInTime(options.until),
+          granularity: options.per,
+          timezone: options.timezone,
+          agent_id: options.agent,
+          model: options.model,
+          user_id: options.user,
+          scope: options.allProjects ? 'service' : undefined,
+        }),
+      )
+      if (options.json) return printJson(world, found)
+      if (options.csv) return print(world, csvOf(found.rows))
+      show(world, found)
+    })
+
+  takesStore(command.command('prices'))
+    .description('What models cost, and where that is from')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit) => {
+      const found = await withClientOrStore(world, options, (client) =>
+        gather(world, options, (limit) => client.usage.prices({ limit })),
+      )
+      printRows(world, found, PRICES, options)
+    })
+}
+
+const usd = (cost: number | null) => (cost === null ? 'unknown' : cost.toFixed(6))
+
+const SUMS: Column<UsageRow>[] = [
+  { title: 'CALLS', of: (row) => row.calls },
+  { title: 'INPUT', of: (row) => row.input_tokens },
+  { title: 'CACHED', of: (row) => row.cached_tokens },
+  { title: 'OUTPUT', of: (row) => row.output_tokens },
+  { title: 'REASONING', of: (row) => row.reasoning_tokens },
+  { title: 'USD', of: (row) => usd(row.cost_usd) },
+]
+
+const NAMES = {
+  time: 'TIME',
+  project_id: 'PROJECT',
+  agent_id: 'AGENT',
+  version: 'VERSION',
+  environment: 'ENVIRONMENT',
+  key_id: 'KEY',
+  person_id: 'PERSON',
+  user_id: 'USER',
+  door: 'DOOR',
+  model: 'MODEL',
+  purpose: 'PURPOSE',
+} as const
+
+function show(world: World, { rows, totals }: Usage): void {
+  const names = Object.keys(NAMES) as (keyof typeof NAMES)[]
+  const grouped = names.filter((name) => rows[0] && name in rows[0])
+  printRows(
+    world,
+    rows,
+    [...grouped.map((name) => ({ title: NAMES[name], of: (row: UsageRow) => row[name] })), ...SUMS],
+    {},
+  )
+  if (rows.length > 1)
+    note(world, `${totals.total_tokens} tokens in ${totals.calls} calls, USD ${usd(totals.cost_usd)}`)
+  if (totals.unpriced_calls === 0) return
+  const known = `${totals.unpriced_calls} calls have no known price; the others cost USD ${usd(totals.priced_cost_usd)}`
+  note(world, `${known}. Set \`prices\` in moorage.yaml; \`moorage usage prices\` shows which are missing`)
+}
+
+const PRICES: Column<Price>[] = [
+  { title: 'MODEL', of: (price) => price.model },
+  { title: 'INPUT', of: (price) => price.input },
+  { title: 'CACHED', of: (price) => price.cached_input },
+  { title: 'OUTPUT', of: (price) => price.output },
+  { title: 'REASONING', of: (price) => price.reasoning },
+  { title: 'REQUEST', of: (price) => price.request },
+  { title: 'FROM', of: ({ source, version }) => (version === null ? source : `${source} ${version}`) },
+]

@@ -1,0 +1,12 @@
+/** CSV (RFC 4180) with a line of the names. Without names, those of the first row. */
+export function csvOf(rows: readonly object[], names: readonly string[] = Object.keys(rows[0] ?? {})): string {
+  const lines = [names, ...rows.map((row) => names.map((name) => (row as Record<string, unknown>)[name]))]
+  return lines.map((line) => `${line.map(cell).join(',')}\r\n`).join('')
+}
+
+/** A spreadsheet would run a text that begins like a formula, so it gets a mark before it. */
+function cell(value: unknown): string {
+  const text = String(value ?? '')
+  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

@@ -1,0 +1,121 @@
+import type { z } from 'zod'
+import { invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireScope, requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { usdOf } from '../runtime/models/cost.ts'
+import { HOUR_MS, type Period, TimeZone } from './periods.ts'
+import { listUsage, MOST_ROWS, type UsageSums } from './sums.ts'
+import { GROUPS, UsageFilter, UsageQuery, UsageReply } from './usage-reply.ts'
+
+const DEFAULT_RANGE_MS = 30 * 24 * HOUR_MS
+/** Four months of hours. */
+const MOST_PERIODS = 3_000
+
+export const getUsage = operation({
+  id: 'getUsage',
+  method: 'GET',
+  path: '/v1/usage',
+  summary: 'Get what models have used and cost',
+  description:
+    'Sums over every call of a model or an embedder: those of runs, also failed, retried and cancelled ones, of summaries, facts and memory, and of tests of providers. `Accept: text/csv` gets the rows as CSV. At most 5,000 rows are told; more are refused.',
+  permission: 'read',
+  query: UsageQuery,
+  data: UsageReply,
+  csv: 'rows',
+
+  async run({ query }, { db, actor, now, shownAgents }: Needs<'db' | 'actor' | 'now' | 'shownAgents'>) {
+    if (query.scope === 'service') {
+      requireScope(actor, null)
+      requireService(actor)
+    }
+    const periods = periodsOf(query, now())
+    const shown = await shownAgents()
+    const groups = query.group_by.map((name) => GROUPS[name])
+    const filter = Object.entries(query).filter(([name, value]) => name in UsageFilter && value !== undefined)
+    const found = await listUsage(db, {
+      periods,
+      groups,
+      filter: Object.fromEntries(filter) as Record<string, string>,
+      shown: query.scope === 'service' ? undefined : shown,
+    })
+    if (found.length > MOST_ROWS) {
+      throw invalid({ field: 'group_by', error: `gives more than ${MOST_ROWS} rows: ask for less at once` })
+    }
+    const hasTime = query.granularity !== undefined
+    return {
+      from: periods[0]?.start ?? 0,
+      to: periods.at(-1)?.end ?? 0,
+      timezone: query.timezone,
+      totals: present(found.reduce<UsageSums>(added, NOTHING)),
+      rows: found.map(({ start, ...row }) => ({
+        ...(hasTime && { time: start }),
+        ...Object.fromEntries(groups.map((column) => [column, row[column] || null])),
+        ...present(row),
+      })) as UsageReply['rows'],
+    }
+  },
+})
+
+type Asked = z.output<typeof UsageQuery>
+
+function periodsOf({ to: wantedTo, from: wantedFrom, granularity, timezone }: Asked, now: number): Period[] {
+  const to = wantedTo ?? now
+  const from = wantedFrom ?? to - DEFAULT_RANGE_MS
+  if (from >= to) throw invalid({ field: 'from', error: 'must be before `to`' })
+  const zone = zoneOf(timezone)
+  if (!granularity) {
+    return [{ start: Math.floor(from / HOUR_MS) * HOUR_MS, end: Math.ceil(to / HOUR_MS) * HOUR_MS }]
+  }
+  const periods = zone.periodsIn({ start: from, end: to }, granularity, MOST_PERIODS)
+  if (periods.length <= MOST_PERIODS) return periods
+  throw invalid({
+    field: 'granularity',
+    error: `the range has more than ${MOST_PERIODS} of them: ask for less at once`,
+  })
+}
+
+function zoneOf(name: string): TimeZone {
+  try {
+    return new TimeZone(name)
+  } catch {
+    throw invalid({ field: 'timezone', error: 'is not the name of a time zone, such as Europe/Berlin' })
+  }
+}
+
+const NOTHING: UsageSums = {
+  calls: 0,
+  input_tokens: 0,
+  cached_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+  cost_nano: 0,
+  unpriced: 0,
+}
+
+function added(sums: UsageSums, more: UsageSums): UsageSums {
+  return {
+    calls: sums.calls + more.calls,
+    input_tokens: sums.input_tokens + more.input_tokens,
+    cached_tokens: sums.cached_tokens + more.cached_tokens,
+    output_tokens: sums.output_tokens + more.output_tokens,
+    reasoning_tokens: sums.reasoning_tokens + more.reasoning_tokens,
+    cost_nano: sums.cost_nano + more.cost_nano,
+    unpriced: sums.unpriced + more.unpriced,
+  }
+}
+
+function present(sums: UsageSums) {
+  const { calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced } = sums
+  return {
+    calls,
+    input_tokens,
+    cached_tokens,
+    output_tokens,
+    reasoning_tokens,
+    total_tokens: input_tokens + output_tokens,
+    cost_usd: unpriced > 0 ? null : usdOf(cost_nano),
+    priced_cost_usd: usdOf(cost_nano) ?? 0,
+    unpriced_calls: unpriced,
+  }
+}

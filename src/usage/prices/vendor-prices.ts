@@ -1,0 +1,102 @@
+import { Worker } from 'node:worker_threads'
+import type { ModelPrice } from '@pydantic/genai-prices'
+import { LRUCache } from 'lru-cache'
+import project from '../../../package.json' with { type: 'json' }
+import type { Price, Rates, Tier } from '../../operation/price.ts'
+import { listedAt } from './listed-at.ts'
+import type { Listed, VendorModel } from './vendor-prices-worker.ts'
+
+const REMEMBERED_MODELS = 2_000
+
+const { '@pydantic/genai-prices': version } = project.dependencies
+
+/** The vendors in the list answer at names. No other address is looked up in it, so that it need not be read. */
+const VENDOR = /^https:\/\/[^/]*\.[a-z]+(?::\d+)?(?:\/|$)/i
+
+/** The prices of public vendors, by the address of a provider. They come with the program and are never fetched. */
+export class VendorPrices {
+  readonly #known = new LRUCache<string, Promise<Listed>>({ max: REMEMBERED_MODELS })
+
+  async find(model: VendorModel, time: number): Promise<Price | undefined> {
+    const listed = await (this.#known.get(keyOf(model)) ?? this.#read([model])[0])
+    return listed ? priceOf(listedAt(listed, time)) : undefined
+  }
+
+  /** Reads the list once for all of them. */
+  prepare(models: readonly VendorModel[]): void {
+    const unknown = models.filter((model) => !this.#known.has(keyOf(model)))
+    if (unknown.length > 0) this.#read(unknown)
+  }
+
+  #read(models: readonly VendorModel[]): Promise<Listed>[] {
+    const wanted = models.filter(({ url }) => VENDOR.test(url))
+    const answered = wanted.length === 0 ? Promise.resolve([]) : readList(wanted)
+    return models.map((model) => {
+      const key = keyOf(model)
+      const listed = answered.then((all) => all[wanted.indexOf(model)] ?? null)
+      // A list that could not be read is read again the next time.
+      listed.catch(() => this.#known.delete(key))
+      this.#known.set(key, listed)
+      return listed
+    })
+  }
+}
+
+function keyOf({ url, id }: VendorModel): string {
+  return `${url} ${id}`
+}
+
+function readList(wanted: readonly VendorModel[]): Promise<Listed[]> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./vendor-prices-worker.ts', import.meta.url), { workerData: wanted })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+    worker.once('exit', () => reject(new Error('the list of prices could not be read')))
+  })
+}
+
+const KEYS = {
+  input: 'input_mtok',
+  cached_input: 'cache_read_mtok',
+  output: 'output_mtok',
+  reasoning: 'output_reasoning_mtok',
+} as const
+
+const PER_THOUSAND = 1_000
+
+const prices = new WeakMap<ModelPrice, Price | undefined>()
+
+/** Undefined if the list prices something else than tokens and requests. */
+function priceOf(listed: ModelPrice): Price | undefined {
+  const known = prices.get(listed)
+  if (known || prices.has(listed)) return known
+  const price = KEYS.input in listed || KEYS.output in listed || 'requests_kcount' in listed ? read(listed) : undefined
+  prices.set(listed, price)
+  return price
+}
+
+function read(listed: ModelPrice): Price {
+  const starts = Object.values(listed).flatMap((value) => tiersOf(value).map(({ start }) => start))
+  const tiers: Tier[] = [...new Set(starts)]
+    .toSorted((a, b) => a - b)
+    .map((above) => ({ above, ...ratesAbove(listed, above) }))
+  return { source: 'genai-prices', version, rates: ratesAbove(listed, -1), tiers }
+}
+
+/** The rates of a request that is longer than that. */
+function ratesAbove(listed: ModelPrice, above: number): Rates {
+  const rate = (key: string) => {
+    const value = listed[key]
+    if (typeof value !== 'object') return value
+    return tiersOf(value).findLast(({ start }) => start <= above)?.price ?? value.base
+  }
+  const input = rate(KEYS.input) ?? 0
+  const output = rate(KEYS.output) ?? 0
+  const cached_input = rate(KEYS.cached_input) ?? input
+  const reasoning = rate(KEYS.reasoning) ?? output
+  return { input, cached_input, output, reasoning, request: (rate('requests_kcount') ?? 0) / PER_THOUSAND }
+}
+
+function tiersOf(value: ModelPrice[string]) {
+  return typeof value === 'object' ? value.tiers.toSorted((a, b) => a.start - b.start) : []
+}

@@ -1,0 +1,107 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { firstIdAt } from '../lib/id.ts'
+import { type Database, engineOf } from '../storage/database.ts'
+import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import { HOUR_MS, type Period } from './periods.ts'
+
+export type UsageSums = {
+  calls: number
+  input_tokens: number
+  cached_tokens: number
+  output_tokens: number
+  reasoning_tokens: number
+  cost_nano: number
+  unpriced: number
+}
+
+type UsageColumn =
+  | 'project_id'
+  | 'agent_id'
+  | 'version'
+  | 'environment'
+  | 'key_id'
+  | 'person_id'
+  | 'user_id'
+  | 'door'
+  | 'model'
+  | 'purpose'
+
+type WantedUsage = {
+  periods: readonly Period[]
+  groups: readonly UsageColumn[]
+  /** The values that columns must have. */
+  filter: Readonly<Record<string, string>>
+  /** Undefined: of all projects. */
+  shown: ShownAgents | undefined
+}
+
+type UsageRow = UsageSums & { start: number } & Partial<Record<UsageColumn, string | null>>
+
+/** A reply tells at most this number of rows. */
+export const MOST_ROWS = 5_000
+
+/** What only lines tell. All else is in the sums of hours. */
+const OF_LINES = new Set(['user_id', 'request_id'])
+
+/**
+ * The sums of each period and group, in their order: one row more than are told, if there are more. Each period is a range
+ * of an index.
+ */
+export async function listUsage(db: Database, wanted: WantedUsage): Promise<UsageRow[]> {
+  const { periods, groups, filter, shown } = wanted
+  const isWhole = periods.every(({ start, end }) => start % HOUR_MS === 0 && end % HOUR_MS === 0)
+  const needsLines = !isWhole || [...groups, ...Object.keys(filter)].some((name) => OF_LINES.has(name))
+  const from = needsLines ? LINES : HOURS
+  const bounds = periods.map(({ start, end }) => [start, from.bound(start), from.bound(end)])
+  const conditions = [
+    ...(shown ? [sql<SqlBool>`project_id = ${shown.project_id}`, sql`${isShown(db, sql.ref('agent_id'), shown)}`] : []),
+    ...Object.entries(filter).map(([name, value]) => sql<SqlBool>`${sql.ref(name)} = ${value}`),
+    from.condition,
+  ]
+  const columns = groups.map((name) => sql.ref(name))
+  const keys = [sql`start`, ...columns]
+  const { rows } = await sql<UsageRow>`
+    with periods as materialized (${periodsIn(db, bounds, from.type)})
+    select ${sql.join([...keys, ...from.sums])}
+    from periods join ${from.table} on ${from.column} >= lower_bound and ${from.column} < upper_bound
+    where ${sql.join(conditions, sql` and `)}
+    group by ${sql.join(keys)} order by ${sql.join(keys)} limit ${sql.lit(MOST_ROWS + 1)}`.execute(db)
+  return rows
+}
+
+const TOKENS = ['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens']
+
+const HOURS = {
+  table: sql`usage_hours`,
+  column: sql`hour`,
+  type: 'bigint',
+  bound: (time: number): number | string => time / HOUR_MS,
+  condition: sql<SqlBool>`true`,
+  sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced'].map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
+}
+
+/** Ids begin with the time. */
+const LINES: typeof HOURS = {
+  table: sql`ledger`,
+  column: sql`id`,
+  type: 'text',
+  bound: (time) => firstIdAt('led', time),
+  condition: sql<SqlBool>`status <> 'reserved'`,
+  sums: [
+    sql`count(*) as calls`,
+    ...TOKENS.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
+    sql`coalesce(sum(cost_nano), 0) as cost_nano`,
+    sql`count(*) - count(cost_nano) as unpriced`,
+  ],
+}
+
+/** The periods as rows. They are one parameter, because both engines limit the number of parameters. */
+function periodsIn(db: Database, bounds: readonly (readonly (string | number)[])[], type: string): RawBuilder<unknown> {
+  const json = JSON.stringify(bounds)
+  if (engineOf(db) === 'sqlite') {
+    return sql`select value ->> 0 as start, value ->> 1 as lower_bound, value ->> 2 as upper_bound from json_each(${json})`
+  }
+  const bound = (position: number) => sql.raw(`(value ->> ${position})::${type}`)
+  return sql`select (value ->> 0)::bigint as start, ${bound(1)} as lower_bound, ${bound(2)} as upper_bound
+    from jsonb_array_elements(${json}::jsonb)`
+}

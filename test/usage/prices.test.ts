@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines } from '../support/service/service.ts'
+
+const unknown = { input: null, cached_input: null, output: null, reasoning: null, request: null }
+const free = { input: 0, cached_input: 0, output: 0, reasoning: 0, request: 0 }
+
+onBothEngines(
+  'GET /v1/prices',
+  (started) => {
+    test('tells what models cost and where that is from', async () => {
+      const service = started()
+      await newAgent(service, { model: ['openai/gpt-4o', 'local/own'] })
+      await newAgent(service, { model: 'anthropic/claude-sonnet-4-5' })
+      await newAgent(service, { model: 'builtin/echo' })
+      await newAgent(service, { model: 'local/secret' })
+      const { body } = await service.call('GET', '/v1/prices')
+      const list = { source: 'genai-prices', version: '0.1.8' }
+      assert.deepEqual(body.data, [
+        {
+          model: 'anthropic/claude-sonnet-4-5',
+          ...list,
+          input: 3,
+          cached_input: 0.3,
+          output: 15,
+          reasoning: 15,
+          request: 0,
+          tiers: [{ above: 200_000, input: 6, cached_input: 0.6, output: 22.5, reasoning: 22.5, request: 0 }],
+        },
+        { model: 'builtin/echo', source: 'builtin', version: null, ...free, tiers: [] },
+        {
+          model: 'embedder/text-embedding-3-small',
+          ...list,
+          ...free,
+          input: 0.02,
+          cached_input: 0.02,
+          tiers: [],
+        },
+        {
+          model: 'local/own',
+          source: 'configuration',
+          version: null,
+          ...{ input: 1, cached_input: 1, output: 2, reasoning: 2, request: 0 },
+          tiers: [],
+        },
+        { model: 'local/secret', source: 'unknown', version: null, ...unknown, tiers: [] },
+        {
+          model: 'openai/gpt-4o',
+          ...list,
+          ...{ input: 2.5, cached_input: 1.25, output: 10, reasoning: 10, request: 0 },
+          tiers: [],
+        },
+        {
+          model: 'rented/*',
+          source: 'configuration',
+          version: null,
+          ...{ input: 0, cached_input: 0, output: 0, reasoning: 0, request: 0.002 },
+          tiers: [],
+        },
+      ])
+      assert.deepEqual(body.pagination, { limit: 10, offset: 0, total: 7, has_more: false })
+    })
+  },
+  {
+    MOORAGE_PROVIDERS: JSON.stringify([
+      { name: 'openai', type: 'openai', apiKey: 'sk-test' },
+      { name: 'anthropic', type: 'anthropic', apiKey: 'sk-test' },
+      { name: 'local', baseUrl: 'http://127.0.0.1:9/v1' },
+    ]),
+    MOORAGE_PRICES: JSON.stringify([
+      { model: 'local/own', input: 1, output: 2 },
+      { model: 'rented/*', input: 0, output: 0, request: 0.002 },
+    ]),
+    MOORAGE_MEMORY__EMBEDDER__TYPE: 'openai-compatible',
+    MOORAGE_MEMORY__EMBEDDER__BASE_URL: 'https://api.openai.com/v1',
+    MOORAGE_MEMORY__EMBEDDER__MODEL: 'text-embedding-3-small',
+  },
+)
