@@ -2292,6 +2292,8 @@ export type UpdateProject = {
 export type MovedAgent = {
   id: string
   project_id: string
+  /** The keys of people that have ended with the move */
+  revoked_keys: string[]
 }
 
 export type MoveAgent = {

@@ -53,7 +53,7 @@ export function methods({ call, list, lines }: Caller) {
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
       /** Test a tool. Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and no person is asked to approve it. Nothing is stored but an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
-      /** Move an agent to another project. With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects. */
+      /** Move an agent to another project. With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. Keys of people end that were made with a role in the old project: it does not count in the new one. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects. */
       move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
     },
     keys: {
@@ -67,7 +67,7 @@ export function methods({ call, list, lines }: Caller) {
       self: (o?: RequestOptions) => call('getSelf', {}, o),
       /** Get an API key */
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
-      /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked: 409. */
+      /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key of a service that may manage all projects cannot be revoked while no person may: 409. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
       /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends; 0 ends it now. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),

@@ -15,8 +15,8 @@ import { writeOnce } from './storage/stored-settings.ts'
 import { DEFAULT_PROJECT } from './storage/tables/project-tables.ts'
 
 export const DEMO_AGENT = 'hello'
-/** How long the first administrator has time to sign in. */
-const FIRST_PERSON_MS = 365 * 24 * 3_600_000
+/** How long the first administrator has time to sign in. Their address alone is enough, so it is not long. */
+const FIRST_PERSON_MS = 7 * 24 * 3_600_000
 
 /** The new admin key, if this start made one. It is shown once and never again. */
 export type FirstStart = { adminKey: string | undefined }

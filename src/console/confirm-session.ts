@@ -36,8 +36,13 @@ export function sealTokens(tokens: IssuerTokens, keyring: Keyring): string {
   return keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE)
 }
 
-export function openTokens(sealed: string, keyring: Keyring): IssuerTokens {
-  return JSON.parse(keyring.decrypt(sealed, TOKENS_PURPOSE)) as IssuerTokens
+/** Undefined if what is stored is damaged, or was sealed with a key that is gone. */
+export function openTokens(sealed: string, keyring: Keyring): IssuerTokens | undefined {
+  try {
+    return JSON.parse(keyring.decrypt(sealed, TOKENS_PURPOSE)) as IssuerTokens
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether the session waits for the word of a provider that can be asked: it has not ended, and does not count now. */
@@ -47,7 +52,7 @@ export function isUnconfirmed(
   now: number,
 ): boolean {
   if (confirm_before === null || confirm_before > now || issuer_tokens === null) return false
-  return openTokens(issuer_tokens, keyring).refresh_token !== undefined
+  return openTokens(issuer_tokens, keyring)?.refresh_token !== undefined
 }
 
 export function isToConfirm({ confirm_before, confirming_until }: ConsoleSession, now: number): boolean {
@@ -63,8 +68,12 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
   const { id, person_id, issuer_subject, issuer_tokens } = session
   const issuer = issuers.find(session.issuer ?? '')
   if (person_id === null || issuer_subject === null || issuer_tokens === null) return
-  if (!issuer) return end(session, parts)
+  if (!issuer) return end(session, 'signOutByIssuer', parts)
   const tokens = openTokens(issuer_tokens, keyring)
+  if (!tokens) {
+    log.error({ session: id }, 'a stored console session is damaged: its issuer_tokens cannot be read, and it ends')
+    return end(session, 'endDamagedSession', parts)
+  }
   // Without such a token nothing can be asked: the session ends in time, and the browser goes to the provider again.
   if (tokens.refresh_token === undefined) return
   // A refresh token counts once at many providers, so one node asks.
@@ -74,7 +83,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
     log.warn({ issuer: issuer.settings.name, reason: error.message }, 'an identity provider did not confirm a session')
     return 'unanswered' as const
   })
-  if (vouched === undefined) return end(session, parts)
+  if (vouched === undefined) return end(session, 'signOutByIssuer', parts)
   if (vouched === 'unanswered') {
     await storage.transaction((db) => sessions.updateIssuer(db, id, { confirming_until: now() + PAUSE_MS }))
     return
@@ -101,24 +110,25 @@ async function keep(
   })
 }
 
-async function end(session: ConsoleSession, { storage, audit, newId, now }: ConfirmParts): Promise<void> {
+async function end(session: ConsoleSession, action: Ending, parts: ConfirmParts): Promise<void> {
+  const { storage, audit, newId, now } = parts
   const from = { request_id: newId('req', now()), address: null }
-  await storage.transaction((db) => endByIssuer(db, session, audit, from))
+  await storage.transaction((db) => endUnasked(db, session, { audit, action, ...from }))
 }
 
-/** Ends a session because the provider says so, and tells the audit log. */
-export async function endByIssuer(
+type Ending = 'signOutByIssuer' | 'endDamagedSession'
+
+/** Ends a session without a request of its person, and tells the audit log. */
+export async function endUnasked(
   db: Database,
   { id, person_id }: ConsoleSession,
-  audit: AuditTrail,
-  from: { request_id: string; address: string | null },
+  { audit, ...event }: { audit: AuditTrail; action: Ending; request_id: string; address: string | null },
 ): Promise<void> {
   if (!(await sessions.remove(db, id)) || person_id === null) return
   const actor = actorOfPerson(await listRoles(db, [person_id]))
   await audit.record(db, {
-    ...from,
+    ...event,
     actor: { kind: 'person', id: person_id, person_id },
-    action: 'signOutByIssuer',
     project_id: actor?.scope.project_id ?? DEFAULT_PROJECT,
     agent_id: null,
     target: id,

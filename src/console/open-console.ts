@@ -14,7 +14,7 @@ import { covers, coversAll } from '../security/permissions.ts'
 import {
   CONFIRM_EARLY_MS,
   confirmSession,
-  endByIssuer,
+  endUnasked,
   isToConfirm,
   isUnconfirmed,
   openTokens,
@@ -135,6 +135,7 @@ export class OpenConsole {
     if (!issuer || !session || session.issuer_tokens === null) return undefined
     try {
       const tokens = openTokens(session.issuer_tokens, keyring)
+      if (!tokens) return undefined
       await issuer.revoke(tokens)
       return await issuer.signOutUrl(tokens, back)
     } catch (err) {
@@ -152,7 +153,8 @@ export class OpenConsole {
     const { storage, audit } = this.#parts
     await storage.transaction(async (db) => {
       const ended = await sessions.listOfIssuer(db, issuer, whose)
-      for (const session of ended) await endByIssuer(db, session, audit, { request_id, address })
+      const event = { audit, action: 'signOutByIssuer', request_id, address } as const
+      for (const session of ended) await endUnasked(db, session, event)
     })
   }
 

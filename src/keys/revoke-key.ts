@@ -13,7 +13,7 @@ export const revokeKey = operation({
   path: '/v1/keys/{key_id}',
   summary: 'Revoke an API key',
   description:
-    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked: 409.',
+    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key of a service that may manage all projects cannot be revoked while no person may: 409.',
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',
@@ -26,7 +26,8 @@ export const revokeKey = operation({
     const key = await getInScope(db, actor, params.key_id)
     const revoked_at = key.revoked_at ?? now()
     if (key.revoked_at === null) {
-      const isAdmin = key.project_id === null && key.permissions.includes('manage')
+      // A person who administers the service still does without a key of theirs.
+      const isAdmin = key.person_id === null && key.project_id === null && key.permissions.includes('manage')
       if (isAdmin && (await keys.countOtherAdmins(db, key, now())) === 0) {
         throw conflict('This is the last key that may manage all projects: create another first')
       }

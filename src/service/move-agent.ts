@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { AgentParams } from '../agents/agent.ts'
+import { type Agent, AgentParams } from '../agents/agent.ts'
 import { checkDefinition } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
 import * as budgets from '../budgets/store.ts'
 import { conflict, invalid } from '../errors.ts'
+import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
@@ -12,13 +13,15 @@ import * as projects from '../projects/store.ts'
 import { Label } from '../shapes.ts'
 import * as webhooks from '../webhooks/store.ts'
 
+type MoveNeeds = Needs<'db' | 'actor' | 'audit' | 'config' | 'now' | 'request_id'>
+
 export const moveAgent = operation({
   id: 'moveAgent',
   method: 'POST',
   path: '/v1/agents/{agent_id}/move',
   summary: 'Move an agent to another project',
   description:
-    'With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
+    'With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. Keys of people end that were made with a role in the old project: it does not count in the new one. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
   permission: 'manage',
   reach: 'service',
   audit: { target: 'agent_id' },
@@ -27,9 +30,16 @@ export const moveAgent = operation({
   errors: ['conflict'],
   params: AgentParams,
   body: z.strictObject({ project: Label(100).describe('Id or name') }).meta({ id: 'MoveAgent' }),
-  data: z.object({ id: z.string(), project_id: z.string() }).meta({ id: 'MovedAgent' }),
+  data: z
+    .object({
+      id: z.string(),
+      project_id: z.string(),
+      revoked_keys: z.array(z.string()).describe('The keys of people that have ended with the move'),
+    })
+    .meta({ id: 'MovedAgent' }),
 
-  async run({ params: { agent_id: id }, body }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
+  async run({ params: { agent_id: id }, body }, needs: MoveNeeds) {
+    const { db, actor, config } = needs
     requireScope(actor, null)
     const agent = await agents.lock(db, id)
     const project = await projects.find(db, body.project)
@@ -38,10 +48,25 @@ export const moveAgent = operation({
     const holder = await agents.findIn(db, project_id, agent.name)
     if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
     await checkDefinition(agent, { db, config, project_id })
+    const revoked_keys = agent.project_id === project_id ? [] : await revokePersonal(agent, needs)
     await keys.moveOfAgent(db, id, project_id)
     await webhooks.moveOfAgent(db, id, project_id)
     await budgets.moveOfAgent(db, id, project_id)
     await agents.move(db, agent, project_id)
-    return { id, project_id }
+    return { id, project_id, revoked_keys }
   },
 })
+
+/** A person may have no role in the new project, or another one. The entry of the move itself says from where it came. */
+async function revokePersonal(
+  { id: agent_id, project_id }: Pick<Agent, 'id' | 'project_id'>,
+  { db, actor, audit, request_id, now }: MoveNeeds,
+): Promise<string[]> {
+  const tied = await roleKeys.listTiedTo(db, agent_id)
+  for (const target of tied) {
+    await keys.update(db, target, { revoked_at: now() })
+    const event = { actor, action: 'revokeKey', project_id, agent_id, target, request_id, address: null, fields: [] }
+    await audit.record(db, { ...event, outcome: 'success' })
+  }
+  return tied
+}

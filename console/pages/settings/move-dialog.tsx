@@ -32,7 +32,8 @@ export function MoveDialog({ agent, onClose }: { agent: Agent; onClose(): void }
       />
       <p>
         <b>{agent.name}</b> moves with its versions, history, memory and schedules, and with the keys and webhooks that
-        are limited to it. From its next run on it uses the secrets and providers of the other project.
+        are limited to it. Keys of people end that were made with a role in this project. From its next run on it uses
+        the secrets and providers of the other project.
       </p>
     </Confirm>
   )

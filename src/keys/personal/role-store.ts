@@ -78,6 +78,20 @@ export async function renameRoles(db: Database, person_id: string, name: string)
   await roles.where('role_source', 'is not', null).execute()
 }
 
+/** The keys of people that are limited to an agent and were made with a role in its project. They count nowhere else. */
+export async function listTiedTo(db: Database, agent_id: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('keys')
+    .innerJoin('keys as role', 'role.id', 'keys.role_id')
+    .select('keys.id')
+    .where('keys.agent_id', '=', agent_id)
+    .where('keys.revoked_at', 'is', null)
+    .where('role.project_id', 'is not', null)
+    .orderBy('keys.id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** The keys that a person has made with a role and that still count. */
 export async function listMadeWith(db: Database, role_id: string): Promise<Key[]> {
   const rows = await db

@@ -5,7 +5,7 @@ import { count, takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, note, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -99,6 +99,8 @@ export function projects(command: Command, world: World): void {
       const moved = await withClientOrStore(world, options, (client) => client.agents.move(agent, { project }, options))
       if (options.json) return printJson(world, moved)
       success(world, `Moved ${agent} to ${project}`)
+      const { length } = moved.revoked_keys
+      if (length > 0) note(world, `${length} of the keys that people had made for it have ended`)
     })
 }
 

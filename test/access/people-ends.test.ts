@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { PersonTab } from '../support/console/person-tab.ts'
+import type { Account } from '../support/outside/oidc-issuer.ts'
+import { ENGINES, inProject, type Service } from '../support/service/service.ts'
+import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
+const ADMINS = [{ group: 'all', project: '*', role: 'admin' }]
+
+for (const engine of ENGINES) {
+  describe(`what people have ends, on ${engine}`, () => {
+    test('401 and a word in the log for a session whose stored tokens are damaged', async (t) => {
+      const issuer = await issuerOf(t)
+      issuer.accounts.set('ada', ada)
+      await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
+        const [tab, other] = [new PersonTab(() => service), new PersonTab(() => service)]
+        await tab.signInAs(issuer, 'ada')
+        const [session] = (await service.call('GET', '/v1/console-sessions')).body.data
+        await other.signInAs(issuer, 'ada')
+        const damage = service.app.parts.storage.db.updateTable('console_sessions').set({ issuer_tokens: 'damaged' })
+        await damage.where('id', '=', session.id).execute()
+        service.advance(11 * MINUTE)
+        const reply = await tab.ask('GET', '/v1/agents')
+        assert.deepEqual([reply.status, reply.body.error.code], [401, 'unauthorized'])
+        const told = service
+          .log()
+          .split('\n')
+          .filter((line) => line.includes('is damaged'))
+        assert.ok(told.length === 1 && told[0]?.includes(session.id), told.join('\n'))
+        assert.equal(await other.isIn(), true)
+        const { body } = await service.call('GET', '/v1/audit-log?action=endDamagedSession')
+        assert.deepEqual(
+          body.data.map(({ target }: { target: string }) => target),
+          [session.id],
+        )
+        const left = (await service.call('GET', '/v1/console-sessions')).body.data
+        assert.ok(!left.some(({ id }: { id: string }) => id === session.id))
+      })
+    })
+
+    test('a personal key does not go with an agent into a project where its role does not count', async (t) => {
+      const issuer = await issuerOf(t)
+      issuer.accounts.set('ada', ada)
+      issuer.accounts.set('dev', { ...ada, email: 'dev@example.com', groups: ['devs'] })
+      const roles = [...ADMINS, { group: 'devs', project: 'default', role: 'developer' }]
+      await withIssuers(engine, [{ issuer, entry: { roles } }], async (service) => {
+        await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
+        const agent = await createAgent(service, 'mover')
+        const keyOf = async (subject: string, agent_id: string | null) => {
+          const tab = new PersonTab(() => service)
+          await tab.signInAs(issuer, subject)
+          const body = { name: 'mine', role: 'viewer', agent_id }
+          const made = await tab.ask('POST', '/v1/personal-keys', { body })
+          assert.equal(made.status, 201, made.text)
+          return made.body.data as { id: string; secret: string }
+        }
+        const [tied, wide, everywhere] = [
+          await keyOf('dev', agent),
+          await keyOf('dev', null),
+          await keyOf('ada', agent),
+        ]
+        const move = async (project: string, from = service) => {
+          const reply = await from.call('POST', `/v1/agents/${agent}/move`, { body: { project } })
+          assert.equal(reply.status, 200, reply.text)
+          return reply.body.data.revoked_keys
+        }
+        const status = async ({ secret: key }: { secret: string }) =>
+          (await service.call('GET', '/v1/keys/self', { key })).status
+        assert.deepEqual(await move('default'), [], 'it stays where it is')
+        assert.equal(await status(tied), 200)
+        assert.deepEqual(await move('shop'), [tied.id])
+        assert.deepEqual([await status(tied), await status(wide), await status(everywhere)], [401, 200, 200])
+        assert.equal((await service.call('GET', `/v1/agents/${agent}`, { key: everywhere.secret })).status, 200)
+        const { body } = await service.call('GET', '/v1/audit-log?action=revokeKey')
+        assert.partialDeepStrictEqual(body.data, [{ actor_kind: 'key', target: tied.id, agent_id: agent }])
+        assert.deepEqual(await move('default', inProject(service, 'shop')), [])
+        assert.equal(await status(tied), 401, 'it does not come back with the agent')
+      })
+    })
+
+    test('a key of the last administrator can be revoked: the administrator stays', async (t) => {
+      const issuer = await issuerOf(t)
+      issuer.accounts.set('ada', ada)
+      await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
+        const tab = new PersonTab(() => service)
+        await tab.signInAs(issuer, 'ada')
+        const leaked = (await tab.ask('POST', '/v1/personal-keys', { body: { name: 'leaked', role: 'admin' } })).body
+          .data
+        const { id: first } = (await service.call('GET', '/v1/keys/self')).body.data
+        assert.equal((await tab.ask('DELETE', `/v1/keys/${first}`)).status, 200)
+        const revoked = await tab.ask('DELETE', `/v1/keys/${leaked.id}`)
+        assert.equal(revoked.status, 200, revoked.text)
+        assert.equal((await service.call('GET', '/v1/keys/self', { key: leaked.secret })).status, 401)
+        assert.deepEqual((await tab.session()).reach, 'service')
+      })
+    })
+
+    test('the invitation of the first administrator, for which an address is enough, is open for a week', async (t) => {
+      const issuer = await issuerOf(t)
+      issuer.accounts.set('ada', { ...ada, groups: [] })
+      const invited = { MOORAGE_INIT_PERSON: 'ada@example.com' }
+      for (const [days, end] of [
+        [6, '/'],
+        [8, '/#sign-in-failed=no_role'],
+      ] as const) {
+        const story = async (service: Service) => {
+          service.advance(days * DAY)
+          assert.equal(await new PersonTab(() => service).signInAs(issuer, 'ada'), end)
+        }
+        await withIssuers(engine, [{ issuer, entry: {} }], story, invited)
+      }
+    })
+  })
+}
