@@ -169,10 +169,15 @@ export class OpenConsole {
 
   /** When the actor's session ends if it is not used again. 0 if it has been ended. */
   async validUntil({ id, permissions, console_session = '' }: Actor): Promise<number> {
-    const { db } = this.#parts.storage
-    const [held, session] = await Promise.all([keys.find(db, id), sessions.find(db, console_session)])
+    const { memo, storage } = this.#parts
+    const load = async () => {
+      const [held, session] = await Promise.all([keys.find(storage.db, id), sessions.find(storage.db, console_session)])
+      return held && session && { held, session }
+    }
+    const found = await memo('keys', `console session ${console_session} ${id}`, load, () => [console_session, id])
     // A role has no secret that could have changed. It must not have ended, nor allow less than before.
-    if (!held || !session || held.revoked_at !== null || !coversAll(held.permissions, permissions)) return 0
+    if (!found || found.held.revoked_at !== null || !coversAll(found.held.permissions, permissions)) return 0
+    const { held, session } = found
     return endOf(session, session.person_id === null ? held : undefined, this.#idleTimeout)
   }
 

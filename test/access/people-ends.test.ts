@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { sendHalf } from '../support/clients/half-sent.ts'
 import { PersonTab } from '../support/console/person-tab.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
-import { ENGINES, inProject, type Service } from '../support/service/service.ts'
+import { ENGINES, inProject, type Reply, type Service } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -113,6 +114,33 @@ for (const engine of ENGINES) {
         }
         await withIssuers(engine, [{ issuer, entry: {} }], story, invited)
       }
+    })
+
+    test('401 for a request whose body came after its session, or the role, had ended', async (t) => {
+      const issuer = await issuerOf(t)
+      issuer.accounts.set('ada', ada)
+      const invited = { MOORAGE_INIT_PERSON: 'ada@example.com' }
+      const story = async (service: Service) => {
+        const refusedAfter = async (end: (person_id: string, session_id: string) => Promise<Reply>) => {
+          const tab = new PersonTab(() => service)
+          await tab.signInAs(issuer, 'ada')
+          const { person, session_id } = await tab.session()
+          const patch = { method: 'PATCH', body: { description: 'before' } }
+          assert.equal((await tab.ask('PATCH', '/v1/agents/hello', patch)).status, 200)
+          const headers = { ...tab.headers, Cookie: tab.cookie }
+          const half = sendHalf(`${service.url}/v1/agents/hello`, { ...patch, headers, body: { description: 'after' } })
+          // What was sent before this call has been let in by now.
+          assert.equal(await tab.isIn(), true)
+          assert.equal((await end(person.id, session_id)).status, 200)
+          assert.equal(await half.finish(), 401)
+          assert.equal((await service.call('GET', '/v1/agents/hello')).body.data.description, 'before')
+        }
+        await refusedAfter((_person, session) => service.call('DELETE', `/v1/console-sessions/${session}`))
+        await refusedAfter((person) =>
+          service.call('PUT', `/v1/people/${person}/role`, { body: { role: 'viewer', all_projects: true } }),
+        )
+      }
+      await withIssuers(engine, [{ issuer, entry: {} }], story, invited)
     })
   })
 }

@@ -70,6 +70,7 @@ function arrivedWith(key: string): Arrived {
     rate: undefined,
     bytes: undefined,
     cors: undefined,
+    key_hash: undefined,
     trace: { actor: null, agent_id: null },
     span: undefined,
   }

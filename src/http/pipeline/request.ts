@@ -38,6 +38,8 @@ export type Arrived = {
   address: string
   /** The limit with the least left. */
   rate: Decision | undefined
+  /** The hash of the key that was sent, if one was. */
+  key_hash: string | undefined
   /** The bytes of the body, if they were needed before the request was authorised. */
   bytes: Promise<Buffer | undefined> | undefined
   /** Set when a page of a listed origin may read the reply. */

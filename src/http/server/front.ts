@@ -74,6 +74,7 @@ export function arrive(
     rate: undefined,
     bytes: undefined,
     cors: undefined,
+    key_hash: undefined,
     trace: { actor: null, agent_id: null },
     span: undefined,
   }

@@ -3,14 +3,15 @@ import { request } from 'node:http'
 /** A request whose body has come in part. `finish` sends the rest, and answers with the status of the reply. */
 export function sendHalf(
   url: string,
-  { method, key, body }: { method: string; key: string; body: object },
+  { method, key, headers, body }: { method: string; key?: string; headers?: Record<string, string>; body: object },
 ): { finish(): Promise<number> } {
   const text = JSON.stringify(body)
   const answered = Promise.withResolvers<number>()
   const half = request(url, {
     method,
     headers: {
-      Authorization: `Bearer ${key}`,
+      ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+      ...headers,
       'Content-Type': 'application/json',
       'Content-Length': Buffer.byteLength(text),
     },

@@ -48,11 +48,16 @@ export function authenticator(credentials: Credentials) {
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
 
+  const actorOfKey = (arrived: Arrived, hash: string) => {
+    arrived.key_hash = hash
+    return verifyKey(hash)
+  }
+
   const findActor = async (arrived: Arrived) => {
     const { headers, socket } = arrived.message
     const authorization = arrived.dialect.authorization(headers) ?? ''
     const known = hashes.get(socket)
-    if (known?.authorization === authorization) return verifyKey(known.hash)
+    if (known?.authorization === authorization) return actorOfKey(arrived, known.hash)
 
     const bearer = BEARER.exec(authorization)?.[1]
     if (bearer === undefined) {
@@ -63,7 +68,7 @@ export function authenticator(credentials: Credentials) {
       if (!isWellFormedKey(bearer)) return undefined
       const hash = sha256(bearer)
       hashes.set(socket, { authorization, hash })
-      return verifyKey(hash)
+      return actorOfKey(arrived, hash)
     }
     // To check a token we may have to ask its provider. This keeps an attacker from flooding the provider through us.
     failures.refuseBlocked(addressBucket(arrived.address))
@@ -90,8 +95,7 @@ export async function validUntil(
   if (actor.console_session !== undefined) return console?.sessions.validUntil(actor) ?? 0
   // New requests with a token are accepted for that long, so its streams go on for as long.
   if (actor.kind === 'token') return (actor.expires_at ?? Number.POSITIVE_INFINITY) + CLOCK_SKEW_SECONDS * 1000
-  const bearer = BEARER.exec(arrived.dialect.authorization(arrived.message.headers) ?? '')?.[1]
-  const present = bearer === undefined ? undefined : await verifyKey(sha256(bearer))
+  const present = arrived.key_hash === undefined ? undefined : await verifyKey(arrived.key_hash)
   // A key of a person may do less since their role does.
   if (!present || !coversAll(present.permissions, actor.permissions)) return 0
   return endOfRight(present)
