@@ -3,6 +3,7 @@ import type { Remembered } from '../operation/recall.ts'
 import { keyNamed, type RunMeter, type Spender } from '../operation/spending.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Given } from '../runtime/given.ts'
+import type { Meter } from '../runtime/models/meter.ts'
 import { leftBy } from '../runtime/run-in-progress.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
 import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
@@ -84,7 +85,7 @@ async function runStored(
   let taken: ResolvedGiven | undefined
   try {
     const stateless = isStateless(context)
-    const { history, recalled, summary, names } = stateless ? NOTHING : await remember(started, parts)
+    const { history, recalled, summary, names } = stateless ? NOTHING : await remember(started, meter, parts)
     const recall = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
     const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background }
     taken = given ? await resolveGiven(given, agent.seq, source) : NOTHING_GIVEN
@@ -169,9 +170,13 @@ function noRoom(kept: readonly Step[]): RunOutcome {
 const NOTHING: Remembered = { history: [], recalled: [] }
 
 /** The session so far, and what is recalled for this user. */
-function remember({ agent, definition, invocation }: Started, { recall }: Pick<Parts, 'recall'>): Promise<Remembered> {
+function remember(
+  { agent, definition, invocation }: Started,
+  meter: Meter,
+  { recall }: Pick<Parts, 'recall'>,
+): Promise<Remembered> {
   const { user_id = null, session_id = null } = invocation.context
-  return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory)
+  return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory, meter)
 }
 
 function recallStep(

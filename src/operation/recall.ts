@@ -1,3 +1,4 @@
+import type { Meter } from '../runtime/models/meter.ts'
 import type { Turn } from '../runtime/outcome.ts'
 import type { RecalledNames } from '../runtime/steps.ts'
 import type { Page } from '../storage/queries/page.ts'
@@ -38,16 +39,18 @@ export type Remembered = {
   names?: RecalledNames | undefined
 }
 
-/** Finds memories. The implementation is in `memory/`. */
+/** Finds memories, and counts what an embedder takes for it. The implementation is in `memory/`. */
 export type Recall = {
   search(
     scope: MemoryScope,
     query: string,
     options: { limit: number; offset?: number; min_score?: number },
+    meter: Meter,
   ): Promise<Page<Found>>
   remember(
     conversation: Conversation,
     message: string,
     limits: { history: number; recall: number; summarize?: boolean | number },
+    meter: Meter,
   ): Promise<Remembered>
 }

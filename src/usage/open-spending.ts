@@ -33,11 +33,13 @@ class LedgerMeter implements RunMeter {
     this.#parts = parts
   }
 
-  async begin({ model, step, attempt }: PlannedCall): Promise<BegunCall> {
+  async begin({ model, step, attempt, ...planned }: PlannedCall): Promise<BegunCall> {
     const { newId, now, prices } = this.#parts
     const created_at = now()
     const price = await prices.find(this.#spender.project_id, model, created_at)
-    const begun = { ...this.#spender, id: newId('led', created_at), step, attempt, model, created_at }
+    const id = newId('led', created_at)
+    const purpose = planned.purpose ?? this.#spender.purpose
+    const begun = { ...this.#spender, purpose, id, step, attempt, model, created_at }
     return { max_output_tokens: undefined, end: (status, tokens) => this.#end(begun, price, status, tokens) }
   }
 

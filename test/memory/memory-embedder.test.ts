@@ -295,7 +295,7 @@ describe('embeddingEndpoint', () => {
     embeddingEndpoint({ baseUrl: `${endpoint.url}/`, model: 'm', apiKey: KEY }).embed(texts, signal)
 
   test('answers in the order of the texts', async () => {
-    assert.deepEqual(await embed(['a dog', 'a car']), [conceptsIn('a dog'), conceptsIn('a car')])
+    assert.deepEqual(await embed(['a dog', 'a car']), { vectors: [conceptsIn('a dog'), conceptsIn('a car')] })
     assert.equal('dimensions' in (endpoint.requests.at(-1)?.body ?? {}), false)
   })
 

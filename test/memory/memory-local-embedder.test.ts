@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createLog } from '../../src/lib/log.ts'
 import { type Embedder, openEmbedder } from '../../src/runtime/embedders/embedder.ts'
+import { FREE_METER } from '../support/service/free-meter.ts'
 
 describe('the local embedding model', () => {
   let embedder: Embedder
@@ -18,6 +19,7 @@ describe('the local embedding model', () => {
     const [dog, pet, market] = (await embedder.embed(
       ['my dog is called Biscuit', 'what is the name of my pet?', 'the stock market fell today'],
       signal,
+      FREE_METER,
     )) as [Float32Array, Float32Array, Float32Array]
     assert.equal(dog.length, 512)
     assert.ok(Math.abs(dot(dog, dog) - 1) < 1e-5)
@@ -25,15 +27,15 @@ describe('the local embedding model', () => {
   })
 
   test('takes texts without a word, in other scripts, and long ones', async () => {
-    const vectors = await embedder.embed(['', ' \n', '🙂', '東京', 'word '.repeat(5_000)], signal)
+    const vectors = await embedder.embed(['', ' \n', '🙂', '東京', 'word '.repeat(5_000)], signal, FREE_METER)
     assert.deepEqual(
       vectors.map((vector) => vector?.length),
       [512, 512, 512, 512, 512],
     )
-    assert.equal((await embedder.query(''))?.length, 512)
+    assert.equal((await embedder.query('', FREE_METER))?.length, 512)
   })
 
   test('stops waiting when told to', async () => {
-    await assert.rejects(embedder.embed(['one'], AbortSignal.abort()), { name: 'AbortError' })
+    await assert.rejects(embedder.embed(['one'], AbortSignal.abort(), FREE_METER), { name: 'AbortError' })
   })
 })

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import type { Found } from '../../src/operation/recall.ts'
 import { newAgent } from '../support/service/agents.ts'
+import { FREE_METER } from '../support/service/free-meter.ts'
 import { onBothEngines } from '../support/service/service.ts'
 import { searchMemory, writeMemory } from '../support/slices/memory.ts'
 
@@ -59,7 +60,14 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     await invoke(agent, 'six', { session_id })
     const { memory, agent_seq } = await store(agent)
     const history = async (user_id: string | null, limit: number, session: string | null = session_id) =>
-      (await memory.remember({ agent_seq, user_id, session_id: session }, '', { history: limit, recall: 0 })).history
+      (
+        await memory.remember(
+          { agent_seq, user_id, session_id: session },
+          '',
+          { history: limit, recall: 0 },
+          FREE_METER,
+        )
+      ).history
     const exchange = (content: string) => [
       { role: 'user', content },
       { role: 'assistant', content },
@@ -95,7 +103,7 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
       const { memory, agent_seq } = await store(agent)
       const recall = async (session_id: string | null, history: number) => {
         const conversation = { agent_seq, user_id: 'anna', session_id }
-        const { recalled } = await memory.remember(conversation, 'anchor and rope', { recall: 3, history })
+        const { recalled } = await memory.remember(conversation, 'anchor and rope', { recall: 3, history }, FREE_METER)
         return new Set(recalled.map(({ content }) => content))
       }
       assert.ok((await recall('s1', 0)).has('the rope is long'))
@@ -113,7 +121,7 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
       await writeMemory(service(), agent, [{ content: 'the lamp is everybody’s' }])
       const { memory, agent_seq } = await store(agent)
       const conversation = { agent_seq, user_id: null, session_id: 's1' }
-      const { recalled } = await memory.remember(conversation, 'lamp', { recall: 50, history: 0 })
+      const { recalled } = await memory.remember(conversation, 'lamp', { recall: 50, history: 0 }, FREE_METER)
       assert.deepEqual(new Set(recalled.map(({ content }) => content)), new Set(['the lamp is green']))
     })
 
@@ -129,7 +137,7 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
       const { memory, agent_seq } = await store(agent)
       const best = async (query: string) => {
         const conversation = { agent_seq, user_id: 'anna', session_id: null }
-        const { recalled } = await memory.remember(conversation, query, { recall: 1, history: 20 })
+        const { recalled } = await memory.remember(conversation, query, { recall: 1, history: 20 }, FREE_METER)
         return recalled[0]?.content
       }
       assert.equal(await best('which coffee do I order, cortado?'), wanted[0]?.content)

@@ -18,6 +18,7 @@ import type { MemoryScope, Recall } from '../../src/operation/recall.ts'
 import type { Embedder } from '../../src/runtime/embedders/embedder.ts'
 import type { Storage } from '../../src/storage/open-storage.ts'
 import { fc, tries } from '../support/running/property.ts'
+import { FREE_METER } from '../support/service/free-meter.ts'
 import { NOTHING_PAUSED } from '../support/service/run-agent.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
@@ -119,11 +120,11 @@ async function listed({ db }: Storage, agent_seq: number, user_id: string | null
 /** Everything that memory tells about one user, ids left out. */
 async function known(recall: Recall, agent_seq: number, user_id: string | null) {
   const searches = [{}, { session_id: 's1' }, { session_id: null }].map((session) =>
-    recall.search({ agent_seq, user_id, ...session }, query, { limit: 100 }),
+    recall.search({ agent_seq, user_id, ...session }, query, { limit: 100 }, FREE_METER),
   )
   const sessions = ['s1', 's2', null].filter((session) => user_id !== null || session !== null)
   const remembered = sessions.map((session_id) =>
-    recall.remember({ agent_seq, user_id, session_id }, query, { recall: 50, history: 2 }),
+    recall.remember({ agent_seq, user_id, session_id }, query, { recall: 50, history: 2 }, FREE_METER),
   )
   return {
     searches: (await Promise.all(searches)).map(({ items, total }) => ({ total, items: items.map(plain) })),
@@ -155,7 +156,13 @@ onBothStores('the scope of memory', (store) => {
     const recall = new WarmRecall({ storage, now, room, embedder })
     const embed = async () => {
       if (!embedder) return
-      const { run } = embedMemories(embedder, { storage, now: () => 0, log, pauses: NOTHING_PAUSED })
+      const { run } = embedMemories(embedder, {
+        storage,
+        now: () => 0,
+        log,
+        pauses: NOTHING_PAUSED,
+        spending: { meter: () => FREE_METER },
+      })
       await run(null, { signal: new AbortController().signal, attempts: 1, finish: async () => true })
     }
     const property = fc.asyncProperty(stories, async ({ users, items }) => {
@@ -214,7 +221,7 @@ onBothStores('the scope of memory', (store) => {
         fc.asyncProperty(stories, async ({ users, items }) => {
           const agent_seq = await remember(storage, users, items)
           for (const scope of [{ agent_seq }, { agent_seq, session_id: 's1' }, { agent_seq, user_id: users[0] }]) {
-            const { items: hits, total } = await recall.search(scope, query, { limit: 100 })
+            const { items: hits, total } = await recall.search(scope, query, { limit: 100 }, FREE_METER)
             // A session of whichever user is always asked of the index, which does not know what words mean.
             const isWarm = room > 0 && !('session_id' in scope)
             assert.deepEqual(
@@ -238,11 +245,18 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
       [{ by: 0, session_id: null, kind: 'fact', role: null, content: 'zzzz', created_at: 1 }],
     )
     const recall = new WarmRecall({ storage, now: Date.now, room: 0, embedder: letters })
-    const { run } = embedMemories(letters, { storage, now: () => 0, log, pauses: NOTHING_PAUSED })
+    const { run } = embedMemories(letters, {
+      storage,
+      now: () => 0,
+      log,
+      pauses: NOTHING_PAUSED,
+      spending: { meter: () => FREE_METER },
+    })
     const signal = new AbortController().signal
     const embed = () => run(null, { signal, attempts: 1, finish: async () => true })
     const scope = { agent_seq, user_id: 'anna' }
-    const hits = async (text: string) => (await recall.search(scope, text, { limit: 5, min_score: 0.1 })).items.length
+    const hits = async (text: string) =>
+      (await recall.search(scope, text, { limit: 5, min_score: 0.1 }, FREE_METER)).items.length
     await embed()
     assert.deepEqual([await hits('zz'), await hits('qq')], [1, 0])
     const change = (changes: object, generation: string) =>
@@ -272,7 +286,7 @@ onBothStores('the latest turns of a conversation', (store) => {
     }
     const recall = new WarmRecall({ storage, now, room: 0 })
     const conversation = { agent_seq, user_id: 'anna', session_id: 's1' }
-    const { history } = await recall.remember(conversation, '', { history: 12, recall: 0 })
+    const { history } = await recall.remember(conversation, '', { history: 12, recall: 0 }, FREE_METER)
     assert.deepEqual(
       history.map(({ content }) => content),
       items.slice(8).map(({ content }) => content),

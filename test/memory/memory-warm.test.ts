@@ -10,6 +10,7 @@ import type { MemoryScope } from '../../src/operation/recall.ts'
 import { openJournal } from '../../src/storage/journal/journal.ts'
 import type { Storage } from '../../src/storage/open-storage.ts'
 import { fc, tries } from '../support/running/property.ts'
+import { FREE_METER } from '../support/service/free-meter.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const newId = idSource()
@@ -87,11 +88,11 @@ onBothStores('memory that stays warm', (store) => {
     for (let from = 0; from < 4500; from += 500) await write(from, 500)
     const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
     const scope = { agent_seq, user_id: 'anna' }
-    const found = warm.search(scope, 'river', { limit: 1 })
+    const found = warm.search(scope, 'river', { limit: 1 }, FREE_METER)
     await write(4500, 1)
     assert.ok((await found).total >= 4500)
-    assert.equal((await warm.search(scope, 'river', { limit: 1 })).total, 4501)
-    assert.equal((await warm.search(scope, 'river 4500', { limit: 1 })).items[0]?.content, 'river 4500')
+    assert.equal((await warm.search(scope, 'river', { limit: 1 }, FREE_METER)).total, 4501)
+    assert.equal((await warm.search(scope, 'river 4500', { limit: 1 }, FREE_METER)).items[0]?.content, 'river 4500')
   })
 
   test('many that ask at once each find what was written before they asked', async () => {
@@ -100,7 +101,7 @@ onBothStores('memory that stays warm', (store) => {
     const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
     const asked = Array.from({ length: 20 }, async (_, i) => {
       await storage.transaction((db) => memories.insert(db, agent_seq, [note('anna', `stone number ${i}`, i)]))
-      const { items } = await warm.search({ agent_seq, user_id: 'anna' }, `number ${i}`, { limit: 20 })
+      const { items } = await warm.search({ agent_seq, user_id: 'anna' }, `number ${i}`, { limit: 20 }, FREE_METER)
       assert.ok(
         items.some(({ content }) => content === `stone number ${i}`),
         `${i}`,
@@ -115,7 +116,7 @@ onBothStores('memory that stays warm', (store) => {
     const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
     const say = (content: string) =>
       storage.transaction((db) => memories.insert(db, agent_seq, [note('anna', content, 1)]))
-    const total = async () => (await warm.search({ agent_seq }, 'stone', { limit: 10 })).total
+    const total = async () => (await warm.search({ agent_seq }, 'stone', { limit: 10 }, FREE_METER)).total
     await say('the first stone')
     assert.equal(await total(), 1)
     await say('the second stone')
@@ -156,10 +157,10 @@ onBothStores('memory that stays warm', (store) => {
     })
     await numbered.promise
     await storage.transaction((db) => memories.insert(db, agent_seq, [note('anna', 'the first stone', 1)]))
-    assert.equal((await warm.search(scope, 'stone', { limit: 10 })).total, 1)
+    assert.equal((await warm.search(scope, 'stone', { limit: 10 }, FREE_METER)).total, 1)
     mayCommit.resolve()
     await late
-    assert.equal((await warm.search(scope, 'stone', { limit: 10 })).total, 2)
+    assert.equal((await warm.search(scope, 'stone', { limit: 10 }, FREE_METER)).total, 2)
   })
 
   test('scopes go when there is no room, and are as good when they come back', async () => {
@@ -173,7 +174,7 @@ onBothStores('memory that stays warm', (store) => {
       )
     }
     for (const user_id of [...users, ...users]) {
-      const { items } = await small.search({ agent_seq, user_id }, QUERY, { limit: 10 })
+      const { items } = await small.search({ agent_seq, user_id }, QUERY, { limit: 10 }, FREE_METER)
       assert.deepEqual(items.map(({ content }) => content).toSorted(), ['a river', 'a stone'])
     }
   })
@@ -197,7 +198,7 @@ onBothStores('memory that stays warm', (store) => {
         await moved.where('content', 'in', ['line 2', 'line 3']).execute()
       }
       const recall = new WarmRecall({ storage, now: Date.now, room })
-      const { history } = await recall.remember(conversation, '', { history: 4, recall: 0 })
+      const { history } = await recall.remember(conversation, '', { history: 4, recall: 0 }, FREE_METER)
       assert.deepEqual(
         history.map(({ content }) => content),
         said.slice(2),
@@ -222,7 +223,7 @@ onBothStores('memory that stays warm', (store) => {
       storage.transaction(async (db) => memories.remove(db, [(await memories.get(db, { agent_seq }, id)).seq]))
     const found = async () => {
       const cold = new WarmRecall({ storage, now: Date.now, room: 0 })
-      const { items } = await cold.search({ agent_seq }, 'river', { limit: 100 })
+      const { items } = await cold.search({ agent_seq }, 'river', { limit: 100 }, FREE_METER)
       return items.map(({ content }) => content).toSorted()
     }
     const [, indexed, newest] = await write('river 1', 'river 2', 'river 3')
@@ -302,8 +303,8 @@ async function sameAsCold(warm: WarmRecall, storage: Storage, agent_seq: number)
   const conversation = { agent_seq, user_id: 'anna', session_id: 's1' }
   const find = (recall: WarmRecall) =>
     Promise.all([
-      ...scopes.map((scope) => recall.search(scope, QUERY, { limit: 100 })),
-      recall.remember(conversation, QUERY, { history: 4, recall: 5 }),
+      ...scopes.map((scope) => recall.search(scope, QUERY, { limit: 100 }, FREE_METER)),
+      recall.remember(conversation, QUERY, { history: 4, recall: 5 }, FREE_METER),
     ])
   const [found, expected] = await Promise.all([find(warm), find(cold)])
   assert.deepEqual(found, expected)

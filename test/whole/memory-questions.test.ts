@@ -10,6 +10,7 @@ import { Postings } from '../../src/memory/ranking/postings.ts'
 import { Scorer } from '../../src/memory/ranking/score.ts'
 import { WarmRecall } from '../../src/memory/search/warm-recall.ts'
 import * as memories from '../../src/memory/store.ts'
+import { FREE_METER } from '../support/service/free-meter.ts'
 import { type Asked, readStories, type Story } from '../support/slices/conversations.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
@@ -79,10 +80,10 @@ onBothStores('the questions of the fixtures', (store) => {
         for (const [i, { question }] of questions.entries()) {
           // These take their time: some questions must do.
           if (i % (room === 0 ? 24 : 6) > 0) continue
-          const found = await recall.search({ agent_seq: 1, user_id: name }, question, { limit: 10 })
+          const found = await recall.search({ agent_seq: 1, user_id: name }, question, { limit: 10 }, FREE_METER)
           assert.deepEqual(found.items.map(hitOf), own(question, now), question)
           if (i % 48 > 0) continue
-          const anywhere = await recall.search({ agent_seq: 1 }, question, { limit: 10 })
+          const anywhere = await recall.search({ agent_seq: 1 }, question, { limit: 10 }, FREE_METER)
           assert.deepEqual(anywhere.items.map(hitOf), everything(question, now), question)
         }
       }

@@ -1,12 +1,20 @@
 import type { Logger } from '../../lib/log.ts'
 import type { Pauses } from '../../operation/pauses.ts'
+import { type Spending, spenderOf } from '../../operation/spending.ts'
 import type { Embedder } from '../../runtime/embedders/embedder.ts'
 import { TextRefused } from '../../runtime/embedders/embeddings.ts'
+import { type Meter, SpendingRefused } from '../../runtime/models/meter.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import { countEmbedded, type Embeddable, insertVectors, listChanged, listUnembedded } from './vectors.ts'
 
-type Options = { storage: Storage; now: () => number; log: Logger; pauses: Pick<Pauses, 'find' | 'watch'> }
+type Options = {
+  storage: Storage
+  now: () => number
+  log: Logger
+  pauses: Pick<Pauses, 'find' | 'watch'>
+  spending: Spending
+}
 
 const EVERY_MS = 5_000
 const SCANNED = 200
@@ -21,26 +29,30 @@ const TELL_MS = 10_000
  * Recurring: gives every memory without a vector of the present model one. Missing vectors are found by looking at the
  * memories, so that a crash loses nothing and a new embedder also processes older memories.
  */
-export function embedMemories(embedder: Embedder, { storage, now, log, pauses }: Options): JobHandler {
+export function embedMemories(embedder: Embedder, { storage, now, log, pauses, spending }: Options): JobHandler {
   let reached = 0
   let fullPassAt = now()
   /** Memories that the embedder refused. They are not tried again before the next full pass. */
   let refused = new Set<number>()
-  /** Of each paused project, the first memory that was passed over. */
+  /** Of each project that is paused, or has spent what it may, the first memory that was passed over. */
   const held = new Map<string, number>()
 
   const embedOfProject = async (project_id: string, memories: Embeddable[], signal: AbortSignal) => {
     const { paused, release } = await pauses.watch(project_id)
     const either = AbortSignal.any([signal, paused.signal])
+    const meter = spending.meter(spenderOf({ project_id, purpose: 'memory' }))
+    let isRefused = false
     try {
       for (let i = 0; i < memories.length && !paused.cancelled; i += MEMORIES_PER_EMBEDDING)
-        await embed(memories.slice(i, i + MEMORIES_PER_EMBEDDING), either)
+        await embed(memories.slice(i, i + MEMORIES_PER_EMBEDDING), either, meter)
     } catch (error) {
-      if (!paused.cancelled) throw error
+      isRefused = error instanceof SpendingRefused
+      if (!paused.cancelled && !isRefused) throw error
     } finally {
       release()
+      await meter.flush()
     }
-    if (!paused.cancelled) return
+    if (!paused.cancelled && !isRefused) return
     const first = Math.min(held.get(project_id) ?? Infinity, ...memories.map(({ seq }) => seq))
     held.set(project_id, first)
   }
@@ -54,9 +66,9 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses }:
     }
   }
 
-  const embed = async (batch: Embeddable[], signal: AbortSignal) => {
+  const embed = async (batch: Embeddable[], signal: AbortSignal, meter: Meter) => {
     const texts = batch.map(({ content }) => content)
-    const vectors = await embedder.embed(texts, signal).catch((error) => {
+    const vectors = await embedder.embed(texts, signal, meter).catch((error) => {
       // If the batch has one text, that text is at fault. If it has several, the embedder is.
       if (!(error instanceof TextRefused) || batch.length > 1) throw error
       return []

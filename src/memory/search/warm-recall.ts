@@ -1,5 +1,6 @@
 import type { Conversation, Found, MemoryScope, Recall, Remembered } from '../../operation/recall.ts'
 import type { Embedder } from '../../runtime/embedders/embedder.ts'
+import type { Meter } from '../../runtime/models/meter.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import type { RecalledNames } from '../../runtime/steps.ts'
 import type { Storage } from '../../storage/open-storage.ts'
@@ -73,9 +74,10 @@ export class WarmRecall implements Recall {
     scope: MemoryScope,
     query: string,
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
+    meter: Meter,
   ): Promise<Page<Found>> {
     const postings = await this.#warm.find(scope)
-    const options = { top: offset + limit, min_score, visits: SEARCH_VISITS }
+    const options = { top: offset + limit, min_score, visits: SEARCH_VISITS, meter }
     const { hits, total } = await this.#findBest(scope, query, postings, options)
     return { items: await this.#read(scope, hits.slice(offset)), total }
   }
@@ -88,6 +90,7 @@ export class WarmRecall implements Recall {
     conversation: Conversation,
     message: string,
     limits: { history: number; recall: number; summarize?: boolean | number },
+    meter: Meter,
   ): Promise<Remembered> {
     const { agent_seq, user_id, session_id } = conversation
     if (user_id === null && session_id === null) return { history: [], recalled: [] }
@@ -102,6 +105,7 @@ export class WarmRecall implements Recall {
         : await this.#findBest(scope, message, postings, {
             top: limits.recall + shown.length,
             visits: RECALL_VISITS,
+            meter,
           })
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
     const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
@@ -132,12 +136,12 @@ export class WarmRecall implements Recall {
     scope: MemoryScope,
     query: string,
     warm: Postings | undefined,
-    { visits, ...options }: SearchOptions,
+    { visits, meter, ...options }: SearchOptions & { meter: Meter },
   ): Promise<Ranking> {
     if (warm && !this.#embedder) return this.#rank(query, warm, { visits, ...options })
     const question = questionOf(query, this.#now())
     const isPaused = this.#embedder !== undefined && (await this.#isPaused(scope.agent_seq))
-    const vector = isPaused ? undefined : await this.#embedder?.query(query)
+    const vector = isPaused ? undefined : await this.#embedder?.query(query, meter)
     const { plan, postings } = warm
       ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
       : await findCandidates(this.#storage.db, scope, question, CANDIDATES)

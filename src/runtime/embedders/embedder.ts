@@ -1,4 +1,6 @@
 import type { Logger } from '../../lib/log.ts'
+import { type Meter, SpendingRefused } from '../models/meter.ts'
+import { estimateTokens } from '../models/model.ts'
 import type { ProxySettings } from '../providers/provider-sockets.ts'
 import { type EmbeddingEndpoint, type Embeddings, embeddingEndpoint, TextRefused } from './embeddings.ts'
 import { localEmbeddings } from './local-embeddings.ts'
@@ -9,11 +11,14 @@ export type EmbedderSettings = ({ type: 'openai-compatible' } & EmbeddingEndpoin
 export type Embedder = {
   model: string
   /** A text that was refused gives undefined. Rejects when all texts were refused. */
-  embed(texts: string[], signal: AbortSignal): Promise<(Float32Array | undefined)[]>
-  /** Undefined when it takes too long or fails. Memory is then searched by words alone. */
-  query(text: string): Promise<Float32Array | undefined>
+  embed(texts: string[], signal: AbortSignal, meter: Meter): Promise<(Float32Array | undefined)[]>
+  /** Undefined when it takes too long, fails or may not be paid for. Memory is then searched by words alone. */
+  query(text: string, meter: Meter): Promise<Float32Array | undefined>
   close(): Promise<void>
 }
+
+/** How the embedder's model is called where it stands beside those of agents. */
+export const EMBEDDER = 'embedder/'
 
 type Options = { log: Logger; now: () => number; proxy?: ProxySettings | undefined }
 
@@ -21,6 +26,8 @@ type Options = { log: Logger; now: () => number; proxy?: ProxySettings | undefin
 const MAX_CHARACTERS = 8_000
 /** Even a small model takes so much. */
 const SHORT_CHARACTERS = 1_000
+/** The marks at the beginning and the end of a text. */
+const AROUND_TEXT = 4
 const QUERY_TIMEOUT_MS = 3_000
 /**
  * After a failure, queries do without vectors for a while, so that answers do not wait for a dead endpoint again and
@@ -32,23 +39,22 @@ export function openEmbedder(settings: EmbedderSettings, options: Options): Embe
   return embedderOf(settings.type === 'local' ? localEmbeddings() : embeddingEndpoint(settings, options.proxy), options)
 }
 
-function embedderOf({ model, embed, close }: Embeddings, { log, now }: Options): Embedder {
+function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
+  const { model, close } = embeddings
   let pausedUntil = 0
 
-  const embedUnit = async (texts: string[], signal: AbortSignal, length = MAX_CHARACTERS) => {
-    const vectors = await embed(
-      texts.map((text) => text.slice(0, length).toWellFormed()),
-      signal,
-    )
+  const embedUnit = async (texts: string[], asked: Asked, length = MAX_CHARACTERS) => {
+    const cut = texts.map((text) => text.slice(0, length).toWellFormed())
+    const vectors = await embedMetered(embeddings, cut, asked)
     return vectors.map(toUnitLength)
   }
-  const embedShort = async (text: string, signal: AbortSignal) => (await embedUnit([text], signal, SHORT_CHARACTERS))[0]
+  const embedShort = async (text: string, asked: Asked) => (await embedUnit([text], asked, SHORT_CHARACTERS))[0]
 
-  const embedEach = async (texts: string[], signal: AbortSignal) => {
+  const embedEach = async (texts: string[], asked: Asked) => {
     const vectors: (Float32Array | undefined)[] = []
     let refusal: unknown
     for (const text of texts) {
-      const vector = await embedShort(text, signal).catch((error) => {
+      const vector = await embedShort(text, asked).catch((error) => {
         if (!(error instanceof TextRefused)) throw error
         refusal = error
       })
@@ -58,27 +64,58 @@ function embedderOf({ model, embed, close }: Embeddings, { log, now }: Options):
     return vectors
   }
 
-  const embedAll: Embedder['embed'] = (texts, signal) =>
-    embedUnit(texts, signal).catch((error) => {
-      if (error instanceof TextRefused) return embedEach(texts, signal)
+  const embedAll = (texts: string[], asked: Asked) =>
+    embedUnit(texts, asked).catch((error) => {
+      if (error instanceof TextRefused) return embedEach(texts, asked)
       throw error
     })
 
   return {
     model,
-    embed: embedAll,
-    async query(text) {
+    embed: (texts, signal, meter) => embedAll(texts, { signal, meter }),
+    async query(text, meter) {
       if (now() < pausedUntil) return undefined
       try {
-        const [vector] = await embedAll([text], AbortSignal.timeout(QUERY_TIMEOUT_MS))
+        const [vector] = await embedAll([text], {
+          signal: AbortSignal.timeout(QUERY_TIMEOUT_MS),
+          meter,
+          purpose: 'search',
+        })
         return vector
       } catch (err) {
+        if (err instanceof SpendingRefused) return undefined
         if (!(err instanceof TextRefused)) pausedUntil = now() + PAUSE_MS
         log.warn({ err, model }, 'the embedder does not answer: memory is searched by words alone')
         return undefined
       }
     },
     close,
+  }
+}
+
+type Asked = { signal: AbortSignal; meter: Meter; purpose?: 'search' }
+
+/** One request. What it has used is counted, whatever becomes of it. */
+async function embedMetered({ name, embed }: Embeddings, texts: string[], { signal, meter, purpose }: Asked) {
+  const characters = texts.reduce((sum, text) => sum + text.length, 0)
+  const begun = await meter.begin({
+    model: `${EMBEDDER}${name}`,
+    ...(purpose && { purpose }),
+    attempt: null,
+    step: null,
+    mostInputTokens: () => texts.reduce((sum, text) => sum + Buffer.byteLength(text) + AROUND_TEXT, 0),
+    max_output_tokens: 0,
+  })
+  const used = (input_tokens: number) => ({ input_tokens, output_tokens: 0 })
+  try {
+    const { vectors, input_tokens = estimateTokens(characters) } = await embed(texts, signal)
+    begun.end('completed', used(input_tokens))
+    return vectors
+  } catch (error) {
+    // A request that was given up is paid for. One that failed is not.
+    if (signal.aborted) begun.end('cancelled', used(estimateTokens(characters)))
+    else begun.end('failed', used(0))
+    throw error
   }
 }
 

@@ -3,11 +3,16 @@ import { parseIfJson } from '../../lib/json.ts'
 import { openSockets, type ProviderSockets, type ProxySettings } from '../providers/provider-sockets.ts'
 import { wholeReply } from '../providers/whole-reply.ts'
 
+/** The vectors of texts, and how many tokens that took, if it is known. */
+export type Embedded = { vectors: number[][]; input_tokens?: number | undefined }
+
 /** Turns texts into vectors. */
 export type Embeddings = {
   /** Names the space of the vectors. Vectors of different models are never compared. */
   model: string
-  embed(texts: string[], signal: AbortSignal): Promise<number[][]>
+  /** The model as its provider calls it. */
+  name: string
+  embed(texts: string[], signal: AbortSignal): Promise<Embedded>
   close(): Promise<void>
 }
 
@@ -24,6 +29,10 @@ export type EmbeddingEndpoint = {
 
 const Answer = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.array(z.number()).min(1).max(8192) })),
+  usage: z
+    .object({ prompt_tokens: z.number().min(0).max(1e12) })
+    .optional()
+    .catch(undefined),
 })
 
 /** A few hundred vectors of 8192 numbers. */
@@ -37,6 +46,7 @@ export function embeddingEndpoint(endpoint: EmbeddingEndpoint, proxy?: ProxySett
   let sockets: ProviderSockets | undefined
   return {
     model: vectorName(model, dimensions),
+    name: model,
     async embed(texts, signal) {
       // Opened with the first text: the start does not wait for the HTTP client.
       sockets ??= openSockets(baseUrl, proxy)
@@ -51,13 +61,13 @@ export function embeddingEndpoint(endpoint: EmbeddingEndpoint, proxy?: ProxySett
         const message = `the embedding endpoint answered ${status}`
         throw REFUSALS.has(status) ? new TextRefused(message) : new Error(message)
       }
-      return vectorsOf(text, texts.length)
+      return readVectors(text, texts.length)
     },
     close: async () => sockets?.close(),
   }
 }
 
-function vectorsOf(text: string, count: number): number[][] {
+function readVectors(text: string, count: number): Embedded {
   const answer = Answer.safeParse(parseIfJson(text))
   if (!answer.success) throw new Error('the embedding endpoint sent something that is not a list of embeddings')
   const vectors = answer.data.data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
@@ -65,7 +75,8 @@ function vectorsOf(text: string, count: number): number[][] {
   if (vectors.length !== count || lengths.size !== 1) {
     throw new Error(`the embedding endpoint sent ${vectors.length} embeddings for ${count} texts, or of unequal length`)
   }
-  return vectors
+  const reported = answer.data.usage?.prompt_tokens
+  return { vectors, ...(reported !== undefined && { input_tokens: Math.round(reported) }) }
 }
 
 /**

@@ -19,9 +19,10 @@ export function localEmbeddings(): Embeddings {
   let thread: Thread | undefined
   return {
     model: MODEL,
-    embed(texts, signal) {
+    name: MODEL,
+    async embed(texts, signal) {
       thread = thread?.alive() ? thread : startThread()
-      return thread.embed(texts, signal)
+      return { vectors: await thread.embed(texts, signal) }
     },
     async close() {
       await thread?.close()
@@ -29,7 +30,11 @@ export function localEmbeddings(): Embeddings {
   }
 }
 
-type Thread = { embed: Embeddings['embed']; alive(): boolean; close(): Promise<unknown> }
+type Thread = {
+  embed(texts: string[], signal: AbortSignal): Promise<number[][]>
+  alive(): boolean
+  close(): Promise<unknown>
+}
 
 type Caller = { resolve: (vectors: number[][]) => void; reject: (error: unknown) => void }
 

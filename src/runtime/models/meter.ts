@@ -5,9 +5,11 @@ import type { TokenCount } from './usage.ts'
 /** A call of a model that is about to be made. */
 export type PlannedCall = {
   model: string
-  /** The attempt of the run, and the position of the step that the call is for. */
-  attempt: number
-  step: number
+  /** It embeds what is searched for, whatever the meter counts otherwise. */
+  purpose?: 'search'
+  /** The attempt of the run, and the position of the step that the call is for. Null: it is for none. */
+  attempt: number | null
+  step: number | null
   /** More input tokens than this cannot be counted. It is asked for only where a budget needs it. */
   mostInputTokens(): number
   /** What the agent and its caller allow. Null: what the model itself does. */

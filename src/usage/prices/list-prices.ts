@@ -3,10 +3,10 @@ import { listNamedModels } from '../../agents/named-models.ts'
 import type { Needs } from '../../operation/context.ts'
 import { PRICE_SOURCES, type Price, type Rates } from '../../operation/price.ts'
 import { operation } from '../../operation.ts'
+import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { namesOf } from '../../runtime/models/model-name.ts'
 import { listQuery } from '../../shapes.ts'
 import { listModelsSince } from '../store.ts'
-import { EMBEDDER } from './price-list.ts'
 
 /** A model that no agent names any more is shown for as long after its last use. */
 const SHOWN_MS = 31 * 24 * 3_600_000

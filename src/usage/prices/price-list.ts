@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Price, Prices, Rates } from '../../operation/price.ts'
+import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { splitModelName } from '../../runtime/models/model-name.ts'
 import { type ProviderSource, urlOf } from '../../runtime/providers/provider-source.ts'
 import { VendorPrices } from './vendor-prices.ts'
@@ -11,9 +12,6 @@ const FREE: Price = {
   rates: { input: 0, cached_input: 0, output: 0, reasoning: 0, request: 0 },
   tiers: [],
 }
-
-/** Lines of the embedder have models that begin so. */
-export const EMBEDDER = 'embedder/'
 
 type Options = { config: Pick<Config, 'prices' | 'memory'>; providers: ProviderSource; log: Logger }
 

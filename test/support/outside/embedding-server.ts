@@ -11,6 +11,8 @@ export type EmbeddingServer = {
   instead(answer: ((response: ServerResponse) => void) | undefined): void
   /** Answers 400 to requests with such a text. */
   refuse(isRefused: (text: string) => boolean): void
+  /** Reports what it has used from now on. */
+  report(usageOf: (texts: string[]) => object): void
   close(): Promise<void>
 }
 
@@ -24,6 +26,7 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
   const requests: EmbeddingServer['requests'] = []
   let override: ((response: ServerResponse) => void) | undefined
   let isRefused = (_text: string) => false
+  let usageOf: ((texts: string[]) => object) | undefined
   const server = await startLocalServer(async (request, response) => {
     const body = JSON.parse(await readBody(request)) as EmbeddingRequest
     requests.push({ path: request.url ?? '', headers: request.headers, body })
@@ -32,7 +35,8 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
     const data = body.input.map((text, index) => ({ object: 'embedding', index, embedding: conceptsIn(text) }))
     response.setHeader('Content-Type', 'application/json')
     // Out of order: the index tells which is which.
-    response.end(JSON.stringify({ object: 'list', model: body.model, data: data.toReversed() }))
+    const usage = usageOf?.(body.input)
+    response.end(JSON.stringify({ object: 'list', model: body.model, data: data.toReversed(), usage }))
   })
   return {
     url: `${server.url}/v1`,
@@ -42,6 +46,9 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
     },
     refuse(refused) {
       isRefused = refused
+    },
+    report(usage) {
+      usageOf = usage
     },
     close: server.close,
   }

@@ -7,6 +7,8 @@ import type { ModelSpec } from '../../../src/runtime/spec.ts'
 import type { Step } from '../../../src/runtime/steps.ts'
 import { GuardedClient } from '../../../src/security/outgoing/guarded-client.ts'
 
+import { FREE_METER } from './free-meter.ts'
+
 const BARE_AGENT: ModelSpec = {
   kind: 'model',
   model: 'builtin/echo',
@@ -63,7 +65,7 @@ export function runOf(agent: Partial<ModelSpec>, run: Partial<RunRequest> = {}):
   return {
     request_id: 'req_1',
     attempt: 1,
-    meter: { begin: async () => ({ max_output_tokens: undefined, end: () => 0 }) },
+    meter: FREE_METER,
     project_id: 'prj_default',
     agent_id: 'agt_1',
     agent: { ...BARE_AGENT, ...agent },
