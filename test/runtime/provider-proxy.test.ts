@@ -58,7 +58,7 @@ describe('through a proxy that the environment names, unless the host is excepte
     const embed = async (baseUrl: string, except?: string) => {
       const embeddings = embeddingEndpoint({ baseUrl, model: 'm' }, { http: proxy.url, except })
       try {
-        return await embeddings.embed(['a dog'], AbortSignal.timeout(60_000))
+        return (await embeddings.embed(['a dog'], AbortSignal.timeout(60_000))).vectors
       } finally {
         await embeddings.close()
       }
