@@ -69,7 +69,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
       /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key of a service that may manage all projects cannot be revoked while no person may: 409. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
-      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends; 0 ends it now. */
+      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again; 0 ends it now. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
     },
     deployments: {

@@ -17,7 +17,7 @@ export const rotateKey = operation({
   path: '/v1/keys/{key_id}/rotate',
   summary: 'Rotate an API key',
   description:
-    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends; 0 ends it now.',
+    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again; 0 ends it now.',
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',

@@ -93,6 +93,8 @@ for (const engine of ENGINES) {
       }
       const outliving = { body: { name: 'k', role: 'admin' } }
       assert.equal((await withKey(replaced.secret)('POST', '/v1/keys', outliving)).status, 403)
+      const own = await withKey(replaced.secret)('POST', `/v1/keys/${replaced.id}/rotate`, { body: {} })
+      assert.equal(own.status, 403, own.text)
       assert.equal((await giving(withKey(rotated.body.data.secret))).status, 200)
       assert.equal((await inviting(withKey(rotated.body.data.secret))).status, 201)
       const taken = await withKey(expiring.secret)('PUT', `/v1/people/${person.id}/role`, { body: { role: null } })
