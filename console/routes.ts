@@ -3,7 +3,6 @@ import type { OperationId } from '../sdk/call.ts'
 import { projects } from './lib/projects/chosen-project.ts'
 import { may, session } from './lib/session-state.ts'
 import { AgentsPage } from './pages/agents/agents-page.tsx'
-import { loadPlot } from './pages/metrics/load-plot.ts'
 import type { IconName } from './ui/icon.tsx'
 
 export type Params = Record<string, string>
@@ -21,7 +20,7 @@ const ROUTES: Route[] = [
   { path: '/agents/:agent', load: async () => (await pages()).PlaygroundPage },
   { path: '/agents/:agent/deployments', load: async () => (await pages()).DeploymentsPage },
   { path: '/agents/:agent/logs', load: async () => (await pages()).LogsPage },
-  { path: '/agents/:agent/metrics', load: async () => (await Promise.all([pages(), loadPlot()]))[0].MetricsPage },
+  { path: '/agents/:agent/metrics', load: async () => (await pages()).MetricsPage },
   { path: '/agents/:agent/memory', load: async () => (await pages()).MemoryPage },
   { path: '/agents/:agent/settings', load: async () => (await pages()).SettingsPage },
   { path: '/agents/:agent/schedules', load: async () => (await pages()).SchedulesPage },

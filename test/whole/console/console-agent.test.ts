@@ -26,7 +26,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByText('1 (25 %)').waitFor()
     await settled()
     const chart = page.getByRole('figure', { name: 'Response time' })
-    const box = await chart.locator('.u-over').boundingBox()
+    const box = await chart.locator('.plot').boundingBox()
     assert.ok(box && box.width > 300)
     await page.mouse.move(box.x + 100, box.y + 50)
     await page.mouse.down()
