@@ -5,7 +5,7 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 export type ErrorReply = {
   success: false
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
     /** Seconds */
     retry_after?: number | undefined
@@ -104,10 +104,15 @@ export type Invocation = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
-    /** Seconds, where the provider of the model has said when to try again */
+    /** Seconds, where the provider of the model or a budget has said when to try again */
     retry_after?: number | undefined
+    /** With budget_exceeded: which budget, what was used, and the limit */
+    details?: ({
+      field: string
+      error: string
+    })[] | undefined
   } | null
   /** The model that answered last; null while none has */
   model: string | null
@@ -316,7 +321,7 @@ export type Delivery = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -530,6 +535,8 @@ export type Agent = {
     max_output_tokens: number | null
     /** Invocations at once; null: no limit */
     max_concurrency: number | null
+    /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+    cut_to_budget: boolean
   }
   /** How people decide what its tools ask them */
   approvals: {
@@ -714,6 +721,8 @@ export type CreateAgent = {
     max_output_tokens?: number | null | undefined
     /** Invocations at once; null: no limit */
     max_concurrency?: number | null | undefined
+    /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+    cut_to_budget?: boolean | undefined
   } | undefined
   /** How people decide what its tools ask them */
   approvals?: {
@@ -951,6 +960,8 @@ export type UpdateAgent = {
     max_output_tokens?: number | null | undefined
     /** Invocations at once; null: no limit */
     max_concurrency?: number | null | undefined
+    /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+    cut_to_budget?: boolean | undefined
   } | undefined
   /** How people decide what its tools ask them */
   approvals?: {
@@ -1304,6 +1315,8 @@ export type DeploymentWithDefinition = {
       max_output_tokens: number | null
       /** Invocations at once; null: no limit */
       max_concurrency: number | null
+      /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+      cut_to_budget: boolean
     }
     /** How people decide what its tools ask them */
     approvals: {
@@ -1759,10 +1772,15 @@ export type UserLine = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
-    /** Seconds, where the provider of the model has said when to try again */
+    /** Seconds, where the provider of the model or a budget has said when to try again */
     retry_after?: number | undefined
+    /** With budget_exceeded: which budget, what was used, and the limit */
+    details?: ({
+      field: string
+      error: string
+    })[] | undefined
   } | null
   /** The model that answered last; null while none has */
   model: string | null
@@ -1924,7 +1942,7 @@ export type CreateWebhook = {
   /** Public https address; the operator may allow others */
   url: string
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
   description?: string | null | undefined
 }
 
@@ -1949,7 +1967,7 @@ export type UpdateWebhook = {
   /** Public https address; the operator may allow others */
   url?: string | undefined
   /** `*` is every event */
-  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | '*')[] | undefined
+  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[] | undefined
   description?: string | null | undefined
   status?: 'enabled' | 'disabled' | undefined
 }
@@ -1968,7 +1986,7 @@ export type DeliveryWithBody = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -1996,7 +2014,7 @@ export type HeardEvent = {
   id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   /** What is sent, to the byte */
   body: string
   created_at: string
@@ -2006,7 +2024,7 @@ export type CreateListener = {
   /** Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own */
   agent_id?: string | null | undefined
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
 }
 
 export type KeyWithSecret = {
@@ -2566,7 +2584,7 @@ export type System = {
 
 export type ErrorCode = ErrorReply['error']['code']
 
-export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"idempotency_key_reused":422,"rate_limited":429,"headers_too_large":431,"server_error":500,"unavailable":503,"timeout":504}
+export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"idempotency_key_reused":422,"rate_limited":429,"budget_exceeded":429,"headers_too_large":431,"server_error":500,"unavailable":503,"timeout":504}
 
 export type Operations = {
   /** Invoke an agent */
@@ -2906,7 +2924,7 @@ export type Operations = {
   }
   /** List webhooks */
   listWebhooks: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
     item: Webhook
   }
   /** Get a webhook */
@@ -2944,7 +2962,7 @@ export type Operations = {
   /** List a webhook's deliveries */
   listDeliveries: {
     params: { webhook_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'ping' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined }
     item: Delivery
   }
   /** Get a delivery */

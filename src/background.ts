@@ -1,4 +1,6 @@
 import { removeOldEntries } from './audit/chain.ts'
+import * as counters from './budgets/counter-store.ts'
+import { tendCounters } from './budgets/tend-counters.ts'
 import * as consoleSessions from './console/store.ts'
 import {
   removeApprovals,
@@ -39,6 +41,8 @@ const HOUR_MS = 3_600_000
 /** An administrator has this time to give a role to a person who has signed in. */
 const STRANGERS_KEPT_MS = 7 * 24 * HOUR_MS
 const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS
+/** Months are the longest periods. */
+const COUNTERS_KEPT_MS = 400 * 24 * HOUR_MS
 /** How often a node searches the store for work that dead nodes have left. */
 const SEARCH_MS = 10_000
 
@@ -73,6 +77,7 @@ export function startBackground(parts: Parts): Background {
     takeUpRuns(parts)
       .then(() => queue.survey())
       .catch(report('taking up the runs that nobody works on'))
+    tendCounters(parts, () => parts.spending.heldLines()).catch(report('counting what dead nodes have spent'))
   }
   search()
   const searching = setInterval(search, SEARCH_MS)
@@ -169,6 +174,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'invitations', keep_ms: STRANGERS_KEPT_MS, remove: invitations.removeEnded },
     { name: 'people who never had a role', keep_ms: STRANGERS_KEPT_MS, remove: people.removeStrangers },
     { name: 'usage', keep_ms: retention.usage, remove: usage.remove },
+    { name: 'counters of budgets', keep_ms: COUNTERS_KEPT_MS, remove: counters.removeOld },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },

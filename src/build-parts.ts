@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import project from '../package.json' with { type: 'json' }
 import * as agents from './agents/store.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
+import { BudgetDesk } from './budgets/desk.ts'
+import { watchCounters } from './budgets/tend-counters.ts'
 import { type Config, type ShownSetting, shownSettings } from './config.ts'
 import * as invocations from './invocations/store.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
@@ -124,6 +126,8 @@ export async function buildParts(
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')
+  const desk = opened.adopt(new BudgetDesk({ config, events, log, memo, node, now, storage }), (open) => open.close())
+  opened.defer(watchCounters({ events, journal, log, now, storage }))
   const live = new LiveRuns()
   const runsLive = () => live.all().length
   const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
@@ -148,7 +152,7 @@ export async function buildParts(
     nodes,
     earlier: new EarlierTexts(),
     prices,
-    spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry, prices }), (spending) =>
+    spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry, prices, desk }), (spending) =>
       spending.close(),
     ),
     pauses,

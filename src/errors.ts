@@ -15,6 +15,7 @@ export const STATUS_OF = {
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
   rate_limited: 429,
+  budget_exceeded: 429,
   headers_too_large: 431,
   server_error: 500,
   unavailable: 503,

@@ -15,6 +15,8 @@ export const EVENT_TYPES = [
   'project.resumed',
   'service.paused',
   'service.resumed',
+  'budget.threshold',
+  'budget.exceeded',
   'ping',
 ] as const
 

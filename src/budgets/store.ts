@@ -46,6 +46,15 @@ export async function listOver(db: Database, project_id: string): Promise<Budget
   return readable(db, rows, fromRow)
 }
 
+export async function listByIds(db: Database, ids: ReadonlySet<string>): Promise<Map<string, Budget>> {
+  const rows = await db
+    .selectFrom('budgets')
+    .selectAll()
+    .where('id', 'in', [...ids])
+    .execute()
+  return new Map(readable(db, rows, fromRow).map((budget) => [budget.id, budget]))
+}
+
 /** How many budgets the project, or with null the service, has. None can be added until the transaction ends. */
 export async function countAndHold(db: Database, project_id: string | null): Promise<number> {
   if (engineOf(db) === 'postgres') {

@@ -179,6 +179,17 @@ const Schedules = z.strictObject({
   maxPerAgent: z.int().min(1).default(100).describe('Schedules that one agent may have'),
 })
 
+const Budgets = z.strictObject({
+  outputTokens: z
+    .int()
+    .min(16)
+    .max(1_000_000)
+    .default(4_096)
+    .describe(
+      'Longest answer of an agent without `limits.max_output_tokens`, when a budget in dollars or tokens is over it',
+    ),
+})
+
 const Retention = z.strictObject({
   logs: retention('30d').describe('How long log entries are kept'),
   invocations: retention('90d').describe('How long invocations are kept'),
@@ -260,6 +271,7 @@ export const ConfigSettings = z.strictObject({
   proxy: Proxy.prefault({}),
   webhooks: Webhooks.prefault({}),
   schedules: Schedules.prefault({}),
+  budgets: Budgets.prefault({}),
   retention: Retention.prefault({}),
   providers: Providers.default([]).describe('Model providers'),
   prices: ModelPrices.default([]).describe('What models cost, over the list that comes with the program'),

@@ -54,7 +54,14 @@ export const InvocationParams = z.strictObject({ agent_id: z.string(), request_i
 export const ErrorSummary = z.object({
   code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]),
   message: z.string(),
-  retry_after: z.int().optional().describe('Seconds, where the provider of the model has said when to try again'),
+  retry_after: z
+    .int()
+    .optional()
+    .describe('Seconds, where the provider of the model or a budget has said when to try again'),
+  details: z
+    .array(z.object({ field: z.string(), error: z.string() }))
+    .optional()
+    .describe('With budget_exceeded: which budget, what was used, and the limit'),
 })
 
 /** An invocation as the service stores it. */

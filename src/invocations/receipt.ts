@@ -111,6 +111,9 @@ export function getResult(ended: Invocation, agent_id: string): Result {
 
 /** The error for an invocation that did not complete: the one in its receipt. */
 export function failureOf({ error }: Invocation): ApiError {
-  const { code, message, retry_after = 1 } = error ?? { code: 'server_error' as const, message: 'The agent failed' }
-  return code === 'unavailable' ? unavailable(message, retry_after * 1000) : new ApiError(code, message)
+  const { code, message, retry_after, details } = error ?? { ...FAILED, retry_after: undefined, details: undefined }
+  if (code === 'unavailable') return unavailable(message, (retry_after ?? 1) * 1000)
+  return new ApiError(code, message, { ...(retry_after !== undefined && { retry_after }), ...(details && { details }) })
 }
+
+const FAILED = { code: 'server_error' as const, message: 'The agent failed' }

@@ -118,7 +118,7 @@ async function runStored(
   const finished_at = parts.now()
   const duration_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, finished_at - began_at)
   const isLost = outcome.status === 'cancelled' && run.abandoned
-  const error = isLost ? null : errorOf(outcome, run)
+  const error = isLost ? null : errorOf(outcome, run, finished_at)
   if (span) endRunSpan(span, message, outcome, error?.code)
   if (isLost) throw new StepNotKept('the lease of the run was lost')
   if (outcome.status === 'waiting') return leaveWaiting(started, outcome, duration_ms, stored, parts)
@@ -210,11 +210,17 @@ function endedBy(
   }
 }
 
-function errorOf(outcome: RunOutcome, { cancellation }: LiveRun): Invocation['error'] {
+function errorOf(outcome: RunOutcome, { cancellation }: LiveRun, now: number): Invocation['error'] {
   if (outcome.status === 'completed' || outcome.status === 'waiting') return null
   // If no client cancelled the run, the stop of the service did.
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome
+  if (reason === 'over budget') {
+    const { until, budget } = outcome
+    const retry_after = until === undefined ? undefined : Math.max(1, Math.ceil((until - now) / 1000))
+    const details = Object.entries(budget).map(([field, error]) => ({ field, error }))
+    return { code: 'budget_exceeded', message, ...(retry_after !== undefined && { retry_after }), details }
+  }
   if (reason === 'no room') return { code: 'unavailable', message }
   if (reason === 'busy') {
     return { code: 'unavailable', message, retry_after: Math.max(1, Math.ceil((outcome.after_ms ?? 0) / 1000)) }

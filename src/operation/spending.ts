@@ -39,6 +39,8 @@ export type RunMeter = Meter & {
 /** Where every call of a model or an embedder is written down. */
 export type Spending = {
   meter(spender: Spender): RunMeter
+  /** The reserved lines of the ledger whose calls this node makes. */
+  heldLines(): ReadonlySet<string>
 }
 
 /** The key that an id of an actor names, if it is one. A token is that of a user, and the host has none. */

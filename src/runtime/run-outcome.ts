@@ -1,5 +1,6 @@
 import type { Ask } from './approvals/ask.ts'
 import type { Cost } from './models/cost.ts'
+import type { BudgetMet } from './models/meter.ts'
 import type { Round } from './models/model.ts'
 import type { Usage } from './models/usage.ts'
 import type { LogEntry } from './outcome.ts'
@@ -13,6 +14,8 @@ export type RunOutcome =
     | { status: 'failed'; reason: 'error' | 'timeout' | 'too long' | 'no room'; message: string }
     /** The provider of the model has too much to do. */
     | { status: 'failed'; reason: 'busy'; message: string; after_ms: number | undefined }
+    /** A budget has no room for the next call. `until` is when it has again, if that is known. */
+    | { status: 'failed'; reason: 'over budget'; message: string; until: number | undefined; budget: BudgetMet }
     | { status: 'cancelled' }
     /** The run goes on after its stored steps, at `until` at the latest, or when people have decided what it asks. */
     | { status: 'waiting'; until: number; asks: readonly Ask[] }

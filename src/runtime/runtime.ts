@@ -2,6 +2,7 @@ import { storable } from '../lib/text/text.ts'
 import { DEFAULT_EXPIRY_SECONDS } from './approvals/approval-policy.ts'
 import { Cancellation, Deadline, type PauseSource } from './deadline.ts'
 import { type Redact, redactor, secretsOf, valuesOf } from './fill-secrets.ts'
+import { SpendingRefused } from './models/meter.ts'
 import { ModelFailure, PromptTooLong } from './models/model.ts'
 import { AgentFailure, type Log, type LogEntry } from './outcome.ts'
 import { listModels } from './providers/list-models.ts'
@@ -161,6 +162,10 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
     if (error instanceof ModelFailure && error.detail['status'] === TOO_MANY_REQUESTS) {
       const after_ms = error.retry?.after_ms
       return { ...failed, reason: 'busy' as const, message: redact(error.message), after_ms }
+    }
+    if (error instanceof SpendingRefused) {
+      const { message, until, budget } = error
+      return { ...failed, reason: 'over budget' as const, message, until, budget }
     }
     const reason = error instanceof PromptTooLong ? ('too long' as const) : failed.reason
     return { ...failed, reason, message: redact(error.message) }

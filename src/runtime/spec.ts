@@ -126,6 +126,10 @@ export const Limits = z.strictObject({
     .default(null),
   max_output_tokens: z.int().min(1).max(1_000_000).nullable().describe("null: the model's own").default(null),
   max_concurrency: z.int().min(1).max(10_000).nullable().describe('Invocations at once; null: no limit').default(null),
+  cut_to_budget: z
+    .boolean()
+    .describe('If a budget has no room for the longest answer, ask for a shorter one instead of failing')
+    .default(false),
 })
 export type Limits = z.infer<typeof Limits>
 
@@ -193,7 +197,8 @@ export type ModelSpec = {
   tools: readonly Tool[]
   script: Script | null
   memory: Pick<MemoryPolicy, 'history' | 'recall'>
-  limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_input_tokens' | 'max_output_tokens'>
+  limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_input_tokens' | 'max_output_tokens'> &
+    Partial<Pick<Limits, 'cut_to_budget'>>
   approvals: Pick<ApprovalRules, 'expires_after_seconds'>
 }
 

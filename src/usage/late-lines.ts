@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Parts } from '../operation/parts.ts'
 import { isPassing } from '../storage/failures.ts'
-import type { LedgerLine } from './ledger-line.ts'
-import { insertMissing } from './store.ts'
+import type { EndedLine } from './ledger-line.ts'
+import { writeLate } from './reserved-store.ts'
 
 /** More lines than this do not wait for a database that is away. */
 const MOST_WAITING = 10_000
@@ -20,7 +20,7 @@ export class LateLines {
   }
 
   /** Resolves when they are written, or cannot be: the log tells that. */
-  async write(lines: readonly LedgerLine[]): Promise<void> {
+  async write(lines: readonly EndedLine[]): Promise<void> {
     if (lines.length === 0) return
     const writing = this.#write(lines)
     this.#writing.add(writing)
@@ -36,12 +36,12 @@ export class LateLines {
     await Promise.all(this.#writing)
   }
 
-  async #write(lines: readonly LedgerLine[]): Promise<void> {
+  async #write(lines: readonly EndedLine[]): Promise<void> {
     const { storage, log } = this.#parts
     for (;;) {
       const isLast = this.#closing || this.#waiting > MOST_WAITING
       try {
-        return await storage.transaction((db) => insertMissing(db, lines))
+        return await storage.transaction((db) => writeLate(db, lines))
       } catch (err) {
         if (isLast || !isPassing(err)) {
           log.error({ err, lines: lines.map(told) }, 'lines of the ledger are lost: they could not be written')
@@ -53,6 +53,7 @@ export class LateLines {
   }
 }
 
-function told({ id, project_id, request_id, model, input_tokens, output_tokens, cost_nano }: LedgerLine) {
+function told({ line }: EndedLine) {
+  const { id, project_id, request_id, model, input_tokens, output_tokens, cost_nano } = line
   return { id, project_id, request_id, model, input_tokens, output_tokens, cost_nano }
 }

@@ -5,27 +5,33 @@ import type { Cost } from '../runtime/models/cost.ts'
 import type { BegunCall, CallStatus, PlannedCall } from '../runtime/models/meter.ts'
 import type { TokenCount } from '../runtime/models/usage.ts'
 import { LateLines } from './late-lines.ts'
-import type { LedgerLine } from './ledger-line.ts'
+import type { EndedLine } from './ledger-line.ts'
 import { costOf } from './prices/cost-of.ts'
-import { priceText, ratesFor } from './prices/rates.ts'
-import { lineWrites } from './store.ts'
+import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
+import type { BegunLine, Desk, Reservation } from './reservation.ts'
+import { lineEnding, lineWrites } from './store.ts'
 
-type SpendingParts = Pick<Parts, 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'>
+type SpendingParts = Pick<Parts, 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'> & { desk: Desk }
 
 export function openSpending(parts: SpendingParts): Spending & { close(): Promise<void> } {
   const late = new LateLines(parts)
   return {
     meter: (spender) => new LedgerMeter(spender, late, parts),
+    heldLines: () => parts.desk.held(),
     close: () => late.close(),
   }
 }
 
-/** Makes a line of the ledger of each call. It is written with the step, so that no call waits for it. */
+/**
+ * Makes a line of the ledger of each call. Without a budget it is written with the step, so that no call waits for it;
+ * else it is reserved before the call, and ends with the step.
+ */
 class LedgerMeter implements RunMeter {
   readonly #spender: Spender
   readonly #late: LateLines
   readonly #parts: SpendingParts
-  #ended: LedgerLine[] = []
+  #isFirst = true
+  #ended: EndedLine[] = []
 
   constructor(spender: Spender, late: LateLines, parts: SpendingParts) {
     this.#spender = spender
@@ -33,35 +39,47 @@ class LedgerMeter implements RunMeter {
     this.#parts = parts
   }
 
-  async begin({ model, step, attempt, ...planned }: PlannedCall): Promise<BegunCall> {
-    const { newId, now, prices } = this.#parts
+  async begin(call: PlannedCall): Promise<BegunCall> {
+    const { desk, newId, now, prices } = this.#parts
     const created_at = now()
+    const { model, step, attempt, purpose = this.#spender.purpose } = call
+    const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
     const price = await prices.find(this.#spender.project_id, model, created_at)
-    const id = newId('led', created_at)
-    const purpose = planned.purpose ?? this.#spender.purpose
-    const begun = { ...this.#spender, purpose, id, step, attempt, model, created_at }
-    return { max_output_tokens: undefined, end: (status, tokens) => this.#end(begun, price, status, tokens) }
+    const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
+    const held = await desk.reserve({ line, call, mostCost, isFirst: this.#isFirst })
+    if (purpose === 'run') this.#isFirst = false
+    return {
+      max_output_tokens: held?.max_output_tokens,
+      end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
+    }
   }
 
   take(): TakenLines {
-    const lines = this.#ended
+    const ended = this.#ended
     this.#ended = []
+    this.#release(ended)
     return {
-      writes: lines.flatMap((line) => lineWrites(line)),
-      endings: [],
+      writes: ended.flatMap((line) => lineWrites(line)),
+      endings: ended.flatMap((line) => lineEnding(line)),
       giveBack: () => {
-        this.#ended.unshift(...lines)
+        this.#ended.unshift(...ended)
       },
     }
   }
 
   flush(): Promise<void> {
-    const lines = this.#ended
+    const ended = this.#ended
     this.#ended = []
-    return this.#late.write(lines)
+    this.#release(ended)
+    return this.#late.write(ended)
   }
 
-  #end(begun: Begun, price: Price | undefined, status: CallStatus, tokens: TokenCount): Cost {
+  #release(ended: readonly EndedLine[]): void {
+    const reserved = ended.filter(({ held }) => held?.owner !== undefined)
+    if (reserved.length > 0) this.#parts.desk.release(reserved.map(({ line }) => line.id))
+  }
+
+  #end({ line, held, price }: Begun, status: CallStatus, tokens: TokenCount): Cost {
     const { input_tokens, cached_tokens = 0, output_tokens, reasoning_tokens = 0 } = tokens
     const { tokens: counted } = this.#parts.telemetry
     counted.add(input_tokens, 'in')
@@ -69,9 +87,10 @@ class LedgerMeter implements RunMeter {
     const rates = price && ratesFor(price, input_tokens)
     const cost_nano = rates ? costOf(rates, tokens, status) : null
     const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
-    this.#ended.push({ ...begun, status, ...used, cost_nano, price: rates ? priceText(price, rates) : null })
+    const priced = { cost_nano, price: rates ? priceText(price, rates) : null }
+    this.#ended.push({ line: { ...line, status, ...used, ...priced }, held })
     return cost_nano
   }
 }
 
-type Begun = Spender & Pick<LedgerLine, 'id' | 'step' | 'attempt' | 'model' | 'created_at'>
+type Begun = { line: BegunLine; held: Reservation | undefined; price: Price | undefined }

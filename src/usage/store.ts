@@ -1,11 +1,10 @@
 import { sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
-import type { BulkTable, Write } from '../storage/journal/rows.ts'
-import { writeRows } from '../storage/journal/write-rows.ts'
+import type { BulkTable, EndedTable, Ending, Write } from '../storage/journal/rows.ts'
 import type { Leased } from '../storage/leases/lease.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import type { LedgerLine } from './ledger-line.ts'
+import type { EndedLine, LedgerLine } from './ledger-line.ts'
 import { HOUR_MS } from './periods.ts'
 
 const SPENDER = [
@@ -24,7 +23,7 @@ const SPENDER = [
 
 const USED = ['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens'] as const
 
-const LEDGER: BulkTable = {
+export const LEDGER: BulkTable = {
   table: 'ledger',
   columns: ['id', ...SPENDER, 'step', 'attempt', 'model', 'status', ...USED, 'cost_nano', 'price', 'created_at'],
 }
@@ -41,7 +40,7 @@ const HOUR_KEY = [
   'model',
   'purpose',
 ]
-const HOUR_SUMS = ['calls', ...USED, 'cost_nano', 'unpriced']
+export const HOUR_SUMS = ['calls', ...USED, 'cost_nano', 'unpriced']
 
 const HOURS: BulkTable = {
   table: 'usage_hours',
@@ -57,9 +56,22 @@ export const LEASED_LINES: Leased = {
   condition: "status = 'reserved'",
 }
 
-/** A line that was not reserved, and what it adds to the sums of its hour. */
-export function lineWrites(line: LedgerLine): Write[] {
-  return [{ into: LEDGER, row: line }, hourWrite(line)]
+/** What a reserved line has besides: what it holds of which counters, and until when for which node. */
+export const HELD = ['charges', 'owner', 'lease_until'] as const
+
+/** What a reserved line gets when its call has ended. It holds nothing any more. */
+const ENDED_LINES: EndedTable = { ...LEASED_LINES, columns: ['status', ...USED, 'cost_nano', 'price', ...HELD] }
+
+/** What an ended line adds to the sums of its hour and to the counters of budgets, and itself unless it was reserved. */
+export function lineWrites({ line, held }: EndedLine): Write[] {
+  const sums = [hourWrite(line), ...(held?.settled(line) ?? [])]
+  return held?.owner === undefined ? [{ into: LEDGER, row: line }, ...sums] : sums
+}
+
+/** The end of a reserved line. */
+export function lineEnding({ line, held }: EndedLine): Ending[] {
+  if (held?.owner === undefined) return []
+  return [{ of: ENDED_LINES, lease: { key: [line.id], owner: held.owner }, row: line }]
 }
 
 /** What a line that has ended adds to the sums of its hour. */
@@ -81,17 +93,6 @@ export function hourWrite(line: LedgerLine): Write {
   const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
   const sums = { calls: 1, ...used, cost_nano: cost_nano ?? 0, unpriced: cost_nano === null ? 1 : 0 }
   return { into: HOURS, row: { ...key, ...sums } }
-}
-
-/** Writes lines that may have been written before: a commit of which no word came may have succeeded. */
-export async function insertMissing(db: Database, lines: readonly LedgerLine[]): Promise<void> {
-  const ids = lines.map(({ id }) => id)
-  const found = await db.selectFrom('ledger').select('id').where('id', 'in', ids).execute()
-  const known = new Set(found.map(({ id }) => id))
-  await writeRows(
-    db,
-    lines.filter(({ id }) => !known.has(id)).flatMap((line) => lineWrites(line)),
-  )
 }
 
 /** The models that were called since then, each once. */

@@ -136,6 +136,7 @@ async function askMetered(
     step: left.steps.length,
     mostInputTokens: () => mostInputTokens(request),
     max_output_tokens: planned,
+    may_cut: run.input.agent.limits.cut_to_budget === true,
   })
   const span = beginChat(run, model.name)
   const before = left.usage

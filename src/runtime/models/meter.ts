@@ -14,6 +14,8 @@ export type PlannedCall = {
   mostInputTokens(): number
   /** What the agent and its caller allow. Null: what the model itself does. */
   max_output_tokens: number | null
+  /** The agent lets its answer be cut to what is left of a budget. */
+  may_cut?: boolean
 }
 
 /** How a call ended. */
@@ -32,14 +34,19 @@ export type Meter = {
   begin(call: PlannedCall): Promise<BegunCall>
 }
 
+/** The budget that has no room for a call, in words. */
+export type BudgetMet = { budget_id: string; used: string; limit: string }
+
 /** The call may not be made, because it would cost more than is left. */
 export class SpendingRefused extends AgentFailure {
+  readonly budget: BudgetMet
   /** When there is room again, if that is known. */
   readonly until: number | undefined
 
-  constructor(message: string, detail: Record<string, unknown> = {}, until?: number) {
-    super(message, detail)
+  constructor(message: string, budget: BudgetMet, until?: number) {
+    super(message, budget)
     this.name = 'SpendingRefused'
+    this.budget = budget
     this.until = until
   }
 }

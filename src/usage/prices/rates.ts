@@ -1,4 +1,5 @@
 import type { Price, Rates } from '../../operation/price.ts'
+import { costOf } from './cost-of.ts'
 
 /** The rates of a request with that much input. */
 export function ratesFor({ rates, tiers }: Price, input_tokens: number): Rates {
@@ -16,4 +17,11 @@ export function priceText(price: Price, rates: Rates): string {
   const text = JSON.stringify({ source, version, input, cached_input, output, reasoning, request })
   written.set(rates, text)
   return text
+}
+
+/** The most that a request may cost, whichever kinds of tokens it has. */
+export function mostCostOf(price: Price, input_tokens: number, output_tokens: number): number {
+  const { input, cached_input, output, reasoning, request } = ratesFor(price, input_tokens)
+  const most = { ...price.rates, input: Math.max(input, cached_input), output: Math.max(output, reasoning), request }
+  return costOf(most, { input_tokens, output_tokens }, 'completed')
 }

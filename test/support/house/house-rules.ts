@@ -111,7 +111,15 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   {
     level: 2,
     name: 'usage',
-    face: ['ledger-line.ts', 'periods.ts', 'prices/cost-of.ts', 'prices/rates.ts', 'store.ts'],
+    face: [
+      'ledger-line.ts',
+      'periods.ts',
+      'prices/cost-of.ts',
+      'prices/rates.ts',
+      'reservation.ts',
+      'reserved-store.ts',
+      'store.ts',
+    ],
   },
   {
     level: 1,

@@ -1,0 +1,55 @@
+import type { Write } from '../storage/journal/rows.ts'
+import type { Reservation } from '../usage/reservation.ts'
+import type { Applied } from './applies.ts'
+import { type CounterKey, counterWrite } from './counter-store.ts'
+import { usedOf } from './grant.ts'
+
+/** A part of a budget that a call holds. */
+export type Charge = Applied & { held: number }
+
+/** What a call holds, until it has ended. Without an owner its line is not in the ledger yet. */
+export function reservationOf(charges: readonly Charge[], owner?: string, max_output_tokens?: number): Reservation {
+  return {
+    max_output_tokens,
+    owner,
+    settled: (used) =>
+      charges.map(({ budget, counter, held }) =>
+        counterWrite(counter, { used: usedOf(budget, used, held), reserved: -held }),
+      ),
+    found: () => charges.map(({ counter, held }) => counterWrite(counter, { used: -held, reserved: held })),
+  }
+}
+
+type StoredCharge = [budget_id: string, subject: string, period_start: number, held: number]
+
+/** As a reserved line has them, for the node that finds it when this one has died. */
+export function chargesText(charges: readonly Charge[]): string {
+  return JSON.stringify(
+    charges.map(
+      ({ counter: { budget_id, subject, period_start }, held }): StoredCharge => [
+        budget_id,
+        subject,
+        period_start,
+        held,
+      ],
+    ),
+  )
+}
+
+function readCharges(text: string | null): { counter: CounterKey; held: number }[] {
+  const stored = text === null ? [] : (JSON.parse(text) as StoredCharge[])
+  return stored.map(([budget_id, subject, period_start, held]) => ({
+    counter: { budget_id, subject, period_start },
+    held,
+  }))
+}
+
+/** What a line held counts as used: nothing tells whether its call was answered. */
+export function lapseWrites(charges: string | null): Write[] {
+  return readCharges(charges).map(({ counter, held }) => counterWrite(counter, { used: held, reserved: -held }))
+}
+
+/** What a line held is free again: its call was not made. */
+export function undoWrites(charges: string | null): Write[] {
+  return readCharges(charges).map(({ counter, held }) => counterWrite(counter, { reserved: -held }))
+}

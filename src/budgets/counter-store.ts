@@ -1,0 +1,85 @@
+import { sql } from 'kysely'
+import { type Database, engineOf } from '../storage/database.ts'
+import type { BulkTable, Write } from '../storage/journal/rows.ts'
+import { insertMany } from '../storage/journal/write-rows.ts'
+import type { BudgetCountersTable } from '../storage/tables/usage-tables.ts'
+
+/** What was spent of a budget in one period, and of what events have told. */
+export type BudgetCounter = BudgetCountersTable
+
+/** Names a counter. `subject` is the key or the user if each has the limit for itself, or empty. */
+export type CounterKey = Pick<BudgetCounter, 'budget_id' | 'subject' | 'period_start'>
+
+const KEY = ['budget_id', 'subject', 'period_start']
+
+export const COUNTERS: BulkTable = {
+  table: 'budget_counters',
+  columns: [...KEY, 'used', 'reserved', 'told', 'exceeded'],
+  merge: { key: KEY, add: ['used', 'reserved'], max: ['told', 'exceeded'] },
+}
+
+const NOTHING = { used: 0, reserved: 0, told: 0, exceeded: 0 }
+
+/** Adds to a counter. */
+export function counterWrite(
+  { budget_id, subject, period_start }: CounterKey,
+  change: Partial<Pick<BudgetCounter, 'used' | 'reserved' | 'told' | 'exceeded'>>,
+): Write {
+  return { into: COUNTERS, row: { budget_id, subject, period_start, ...NOTHING, ...change } }
+}
+
+export function counterName({ budget_id, subject, period_start }: CounterKey): string {
+  return `${budget_id} ${period_start} ${subject}`
+}
+
+/** Reads the counters and locks them until the transaction ends, all in one order. Those that are missing are made. */
+export async function lockCounters(db: Database, keys: readonly CounterKey[]): Promise<Map<string, BudgetCounter>> {
+  const isLocked = engineOf(db) === 'postgres'
+  const found = await findCounters(db, keys, isLocked)
+  const missing = keys.filter((key) => !found.has(counterName(key)))
+  if (missing.length === 0) return found
+  await insertMany(
+    db,
+    COUNTERS,
+    missing.map((key) => counterWrite(key, {}).row),
+  )
+  return findCounters(db, keys, isLocked)
+}
+
+/** The counters that exist. */
+export async function findCounters(
+  db: Database,
+  keys: readonly CounterKey[],
+  isLocked = false,
+): Promise<Map<string, BudgetCounter>> {
+  const values = keys.map(
+    ({ budget_id, subject, period_start }) => sql`(${budget_id}, ${subject}, cast(${period_start} as bigint))`,
+  )
+  const { rows } = await sql<BudgetCounter>`
+    select * from budget_counters where (budget_id, subject, period_start) in (values ${sql.join(values)})
+    order by budget_id, subject, period_start ${isLocked ? sql`for update` : sql``}`.execute(db)
+  return new Map(rows.map((row) => [counterName(row), row]))
+}
+
+/** Counters since then of which more than their last told percentage is used. */
+export async function listUntold(db: Database, since: number, limit: number): Promise<BudgetCounter[]> {
+  return db
+    .selectFrom('budget_counters as c')
+    .innerJoin('budgets as b', 'b.id', 'c.budget_id')
+    .selectAll('c')
+    .where((one) => one.or([one('c.period_start', '>=', since), one('c.period_start', '=', 0)]))
+    .where(sql<boolean>`c.told < 100 and c.used * 100 >= b.amount * (c.told + 1)`)
+    .limit(limit)
+    .execute()
+}
+
+/** Removes counters of budgets that are gone, and of periods that are long over. */
+export async function removeOld(db: Database, before: number, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    delete from budget_counters where (budget_id, subject, period_start) in (
+      select budget_id, subject, period_start from budget_counters c
+      where (c.period_start > 0 and c.period_start < ${before})
+        or not exists (select 1 from budgets b where b.id = c.budget_id)
+      limit ${limit})`.execute(db)
+  return Number(numAffectedRows)
+}

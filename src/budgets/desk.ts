@@ -1,0 +1,197 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Parts } from '../operation/parts.ts'
+import { StepNotKept } from '../runtime/steps.ts'
+import type { Database } from '../storage/database.ts'
+import { isPassing } from '../storage/failures.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
+import { keepLeases, LEASE_MS, type Lease } from '../storage/leases/lease.ts'
+import type { Desk, Reservation, Wanted } from '../usage/reservation.ts'
+import { hasCalled, insertReserved, type ReservedLine, removeReserved } from '../usage/reserved-store.ts'
+import { LEASED_LINES } from '../usage/store.ts'
+import { type Applied, KnownBudget } from './applies.ts'
+import { chargesText, reservationOf, undoWrites } from './charges.ts'
+import { type BudgetCounter, counterName, counterWrite, lockCounters } from './counter-store.ts'
+import { type Estimate, grant } from './grant.ts'
+import { noPrice, noRoom } from './refusal.ts'
+import * as budgets from './store.ts'
+import { tellNews } from './thresholds.ts'
+
+export type DeskParts = Pick<Parts, 'config' | 'events' | 'log' | 'memo' | 'node' | 'now' | 'storage'>
+
+type Waiting = Wanted & {
+  applied: readonly Applied[]
+  estimate: Estimate
+  /** When it was asked for. */
+  since: number
+  resolve(reservation: Reservation): void
+  reject(error: unknown): void
+}
+
+/** What a transaction has decided: what it writes, and what is told when that is committed. */
+type Decided = { lines: ReservedLine[]; holds: Write[]; met: Set<BudgetCounter>; answers: (() => void)[] }
+
+/** One transaction gives room to this number of calls at most. */
+const MOST_AT_ONCE = 200
+const AGAIN_MS = 500
+
+/**
+ * Reserves room in budgets before calls are made. What waits while one transaction is under way shares the next one, so
+ * that a budget over many calls is locked once for all of them.
+ */
+export class BudgetDesk implements Desk {
+  readonly #parts: DeskParts
+  /** The reserved lines of this node, whose calls are under way. */
+  readonly #held = new Map<string, Lease>()
+  readonly #stopRenewing: () => void
+  #waiting: Waiting[] = []
+  #isServing = false
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+    const { storage, now, log } = parts
+    this.#stopRenewing = keepLeases(LEASED_LINES, {
+      db: storage.db,
+      now,
+      log,
+      lease_ms: LEASE_MS,
+      held: () => [...this.#held.values()],
+      lost: ({ key: [id = ''] }) => this.#held.delete(id),
+    })
+  }
+
+  async reserve(wanted: Wanted): Promise<Reservation | undefined> {
+    const applied = await this.#appliedTo(wanted)
+    if (applied.length === 0) return undefined
+    if (applied.every(({ budget }) => budget.action === 'notify')) {
+      return reservationOf(applied.map((one) => ({ ...one, held: one.budget.limit_kind === 'runs' ? 1 : 0 })))
+    }
+    const { call, mostCost } = wanted
+    const output_tokens = call.max_output_tokens ?? this.#parts.config.budgets.outputTokens
+    const estimate = { input_tokens: call.mostInputTokens(), output_tokens, may_cut: call.may_cut, mostCost }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ...wanted, applied, estimate, since: this.#parts.now(), resolve, reject })
+      if (this.#isServing) return
+      this.#isServing = true
+      // What else asks in this pass of the event loop joins the transaction.
+      setImmediate(() => this.#serve())
+    })
+  }
+
+  release(ids: readonly string[]): void {
+    for (const id of ids) this.#held.delete(id)
+  }
+
+  held(): ReadonlySet<string> {
+    return new Set(this.#held.keys())
+  }
+
+  close(): void {
+    this.#stopRenewing()
+  }
+
+  /** The budgets that are over a call. One in runs counts the first call of a run. */
+  async #appliedTo({ line, isFirst }: Wanted): Promise<Applied[]> {
+    const { memo, now, storage } = this.#parts
+    const load = async () => (await budgets.listOver(storage.db, line.project_id)).map((one) => new KnownBudget(one))
+    const known = (await memo('budgets', line.project_id, load)) ?? []
+    if (known.length === 0) return []
+    const countsRun = isFirst && line.purpose === 'run'
+    return known
+      .filter(({ budget }) => budget.limit_kind !== 'runs' || countsRun)
+      .flatMap((one) => one.applied(line, now()) ?? [])
+  }
+
+  async #serve(): Promise<void> {
+    let failed: readonly Waiting[] = []
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, MOST_AT_ONCE)
+      try {
+        const { answers } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, group, failed))
+        failed = []
+        for (const answer of answers) answer()
+      } catch (error) {
+        failed = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
+        for (const { reject } of group.filter((one) => !failed.includes(one))) {
+          reject(new StepNotKept('room in a budget could not be reserved', { cause: error }))
+        }
+        // The database may be back in a moment. Until then the calls wait, and have not begun.
+        this.#waiting.unshift(...failed)
+        if (failed.length > 0) await delay(AGAIN_MS, undefined, { ref: false })
+      }
+    }
+    this.#isServing = false
+  }
+
+  async #reserveAll(db: Database, group: readonly Waiting[], failed: readonly Waiting[]): Promise<Decided> {
+    // A commit of which no word came may have succeeded. Nothing came of it, so it is taken back.
+    if (failed.length > 0) {
+      const charges = await removeReserved(
+        db,
+        failed.map(({ line }) => line.id),
+      )
+      await writeRows(
+        db,
+        charges.flatMap((one) => undoWrites(one)),
+      )
+    }
+    const over = new Map(group.flatMap(({ applied }) => applied.map((one) => [counterName(one.counter), one])))
+    const counters = await lockCounters(
+      db,
+      Array.from(over.values(), ({ counter }) => counter),
+    )
+    const decided: Decided = { lines: [], holds: [], met: new Set(), answers: [] }
+    for (const waiting of group) this.#decide(waiting, await countedOnce(db, waiting), counters, decided)
+    await insertReserved(db, decided.lines)
+    await writeRows(db, decided.holds)
+    for (const [name, { budget }] of over) {
+      const counter = counters.get(name) as BudgetCounter
+      await tellNews(db, budget, counter, this.#parts, decided.met.has(counter))
+    }
+    return decided
+  }
+
+  /** Gives the call room in all budgets over it, or none. Calls are asked in the order of arrival. */
+  #decide(waiting: Waiting, applied: readonly Applied[], counters: Map<string, BudgetCounter>, decided: Decided): void {
+    const { line, estimate, resolve, reject } = waiting
+    const { now, node } = this.#parts
+    const counterOf = ({ counter }: Applied) => counters.get(counterName(counter)) as BudgetCounter
+    const granted = grant(
+      estimate,
+      applied.map((one) => ({ ...one, used: counterOf(one).used, reserved: counterOf(one).reserved })),
+    )
+    if ('unpriced' in granted) {
+      decided.answers.push(() => reject(noPrice(granted.unpriced, line.model)))
+      return
+    }
+    if ('refused' in granted) {
+      decided.met.add(counterOf(granted.refused))
+      const refusal = noRoom(granted.refused, granted.wanted, now())
+      decided.answers.push(() => reject(refusal))
+      return
+    }
+    const { input_tokens, mostCost } = estimate
+    const { output_tokens } = granted
+    const charges = applied.map((one, i) => ({ ...one, held: granted.held[i] ?? 0 }))
+    for (const charge of charges) {
+      counterOf(charge).reserved += charge.held
+      decided.holds.push(counterWrite(charge.counter, { reserved: charge.held }))
+    }
+    const lease_until = now() + LEASE_MS
+    const most = { input_tokens, cached_tokens: 0, output_tokens, reasoning_tokens: 0 }
+    const held = { status: 'reserved' as const, charges: chargesText(charges), owner: node, lease_until }
+    decided.lines.push({ ...line, ...most, cost_nano: mostCost(input_tokens, output_tokens), price: null, ...held })
+    const isBound = charges.some(({ budget }) => budget.limit_kind !== 'runs')
+    decided.answers.push(() => {
+      this.#held.set(line.id, { key: [line.id], owner: node, until: lease_until })
+      resolve(reservationOf(charges, node, isBound ? output_tokens : undefined))
+    })
+  }
+}
+
+/** A run counts once, also if an earlier attempt of it has called a model. */
+async function countedOnce(db: Database, { applied, line, call }: Waiting): Promise<readonly Applied[]> {
+  const isInRuns = ({ budget }: Applied) => budget.limit_kind === 'runs'
+  if (call.attempt <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
+  return (await hasCalled(db, line.request_id)) ? applied.filter((one) => !isInRuns(one)) : applied
+}

@@ -1,0 +1,71 @@
+import type { Cost } from '../runtime/models/cost.ts'
+import type { Used } from '../usage/reservation.ts'
+import type { Budget } from './budget.ts'
+
+/** What is left of a budget, when a call asks for a part of it. */
+export type Room = { budget: Pick<Budget, 'limit_kind' | 'amount' | 'action'>; used: number; reserved: number }
+
+/** A call that asks for room. */
+export type Estimate = {
+  input_tokens: number
+  /** What the answer may have at most. */
+  output_tokens: number
+  /** The answer may be cut to what is left. */
+  may_cut: boolean
+  mostCost(input_tokens: number, output_tokens: number): Cost
+}
+
+export type Grant<R extends Room> =
+  | { output_tokens: number; held: number[] }
+  /** The budget that has no room, and what the call would need of it. */
+  | { refused: R; wanted: number }
+  /** The budget is in dollars, and nothing tells what the call may cost. */
+  | { unpriced: R }
+
+/** A shorter answer is of no use. */
+const SHORTEST_ANSWER = 16
+
+/** Gives a call the same room in all budgets over it, or none. `held` has what it takes of each. */
+export function grant<R extends Room>(estimate: Estimate, rooms: readonly R[]): Grant<R> {
+  const refusing = rooms.filter(({ budget }) => budget.action === 'refuse')
+  const unpriced = refusing.find(({ budget }) => budget.limit_kind === 'cost_usd' && costOf(estimate, 0) === null)
+  if (unpriced) return { unpriced }
+  const fits = (output_tokens: number) => refusing.every((room) => hasRoom(room, estimate, output_tokens))
+  const output_tokens = fits(estimate.output_tokens) ? estimate.output_tokens : longest(estimate, fits)
+  if (output_tokens === undefined) {
+    const refused = refusing.find((room) => !hasRoom(room, estimate, estimate.output_tokens)) as R
+    return { refused, wanted: wantedOf(refused.budget, estimate, estimate.output_tokens) }
+  }
+  return { output_tokens, held: rooms.map(({ budget }) => wantedOf(budget, estimate, output_tokens)) }
+}
+
+/** The longest answer for which there is room everywhere. A longer one never needs less. */
+function longest({ may_cut, output_tokens }: Estimate, fits: (output_tokens: number) => boolean): number | undefined {
+  if (!may_cut || output_tokens <= SHORTEST_ANSWER || !fits(SHORTEST_ANSWER)) return undefined
+  let [low, high] = [SHORTEST_ANSWER, output_tokens]
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (fits(middle)) low = middle
+    else high = middle
+  }
+  return low
+}
+
+function hasRoom({ budget, used, reserved }: Room, estimate: Estimate, output_tokens: number): boolean {
+  return used + reserved + wantedOf(budget, estimate, output_tokens) <= budget.amount
+}
+
+function wantedOf({ limit_kind }: Room['budget'], estimate: Estimate, output_tokens: number): number {
+  if (limit_kind === 'runs') return 1
+  return limit_kind === 'tokens' ? estimate.input_tokens + output_tokens : (costOf(estimate, output_tokens) ?? 0)
+}
+
+function costOf({ input_tokens, mostCost }: Estimate, output_tokens: number): Cost {
+  return mostCost(input_tokens, output_tokens)
+}
+
+/** What a call that has ended has used of a budget in which it held a part. A cost that is not known is the most it could be. */
+export function usedOf({ limit_kind }: Pick<Budget, 'limit_kind'>, used: Used, held: number): number {
+  if (limit_kind === 'runs') return held
+  return limit_kind === 'tokens' ? used.input_tokens + used.output_tokens : (used.cost_nano ?? held)
+}

@@ -1,0 +1,30 @@
+import { SpendingRefused } from '../runtime/models/meter.ts'
+import type { Applied } from './applies.ts'
+import { saidAmount } from './budget.ts'
+
+type Met = Applied & { used: number; reserved: number }
+
+/** What is held by calls that are under way may come back at any moment. */
+const SOON_MS = 1_000
+
+/** No room is left in a budget. */
+export function noRoom(met: Met, wanted: number, now: number): SpendingRefused {
+  const { budget, counter, used, reserved, until } = met
+  const { subject } = counter
+  const isHeld = used + wanted <= budget.amount
+  const of = subject ? ` of ${JSON.stringify(subject)}` : ''
+  const held = reserved > 0 ? ` and ${saidAmount(budget, reserved)} held by calls under way` : ''
+  const message = `The budget ${JSON.stringify(budget.name)}${of} has no room: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call may need ${saidAmount(budget, wanted)}`
+  const opens = isHeld ? now + SOON_MS : (until ?? undefined)
+  return new SpendingRefused(message, metOf(met), opens)
+}
+
+/** A budget in dollars is over a model whose price is not known. */
+export function noPrice(met: Met, model: string): SpendingRefused {
+  const message = `The budget ${JSON.stringify(met.budget.name)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one under "prices" in moorage.yaml`
+  return new SpendingRefused(message, metOf(met))
+}
+
+function metOf({ budget, used }: Met) {
+  return { budget_id: budget.id, used: saidAmount(budget, used), limit: saidAmount(budget, budget.amount) }
+}

@@ -1,0 +1,72 @@
+import type { Parts } from '../operation/parts.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
+import { takeLapsed } from '../usage/reserved-store.ts'
+import type { Budget } from './budget.ts'
+import { lapseWrites } from './charges.ts'
+import { COUNTERS, type CounterKey, counterName, findCounters, listUntold, lockCounters } from './counter-store.ts'
+import * as budgets from './store.ts'
+import { hasNews, tellNews } from './thresholds.ts'
+
+type TendParts = Pick<Parts, 'events' | 'journal' | 'log' | 'now' | 'storage'>
+
+const MOST_LAPSED = 500
+const MOST_TOLD = 1_000
+const TELL_MS = 1_000
+/** No period is longer. */
+const LONGEST_PERIOD_MS = 32 * 24 * 3_600_000
+
+/**
+ * Counts what dead nodes held as used, and tells of thresholds that were reached while no node could tell. `held` are the
+ * lines whose calls this node makes.
+ */
+export async function tendCounters(parts: TendParts, held: () => ReadonlySet<string>): Promise<void> {
+  const { storage, now, log } = parts
+  for (let lapsed = MOST_LAPSED; lapsed === MOST_LAPSED; ) {
+    lapsed = await storage.transaction(async (db) => {
+      const found = await takeLapsed(db, { now: now(), limit: MOST_LAPSED, except: held() })
+      await writeRows(
+        db,
+        found.flatMap(({ charges }) => lapseWrites(charges)),
+      )
+      return found.length
+    })
+    if (lapsed > 0) log.warn({ lapsed }, 'calls whose node has died count as if they had used all that they held')
+  }
+  const untold = await listUntold(storage.db, now() - LONGEST_PERIOD_MS, MOST_TOLD)
+  if (untold.length > 0) await tellAll(parts, untold)
+}
+
+/** Tells within a second of thresholds that what this node has spent has reached. Returns a function that stops it. */
+export function watchCounters(parts: TendParts): () => void {
+  const { journal, log } = parts
+  const touched = new Map<string, CounterKey>()
+  journal.onWritten((writes) => {
+    for (const { into, row } of writes) {
+      if (into === COUNTERS) touched.set(counterName(row as CounterKey), row as CounterKey)
+    }
+  })
+  const timer = setInterval(() => {
+    if (touched.size === 0) return
+    const keys = [...touched.values()]
+    touched.clear()
+    tellAll(parts, keys).catch((err) => log.warn({ err }, 'events of budgets are told later'))
+  }, TELL_MS).unref()
+  return () => clearInterval(timer)
+}
+
+/** Only counters with news are locked. */
+async function tellAll(parts: TendParts, keys: readonly CounterKey[]): Promise<void> {
+  const { storage } = parts
+  const found = await findCounters(storage.db, keys)
+  const over = await budgets.listByIds(storage.db, new Set(keys.map(({ budget_id }) => budget_id)))
+  const news = [...found.values()].filter((counter) => {
+    const budget = over.get(counter.budget_id)
+    return budget && hasNews(budget, counter)
+  })
+  if (news.length === 0) return
+  await storage.transaction(async (db) => {
+    for (const counter of (await lockCounters(db, news)).values()) {
+      await tellNews(db, over.get(counter.budget_id) as Budget, counter, parts)
+    }
+  })
+}

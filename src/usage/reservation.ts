@@ -1,0 +1,43 @@
+import type { Spender } from '../operation/spending.ts'
+import type { Cost } from '../runtime/models/cost.ts'
+import type { PlannedCall } from '../runtime/models/meter.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import type { LedgerLine } from './ledger-line.ts'
+
+/** A line of a call that has not ended. */
+export type BegunLine = Spender & Pick<LedgerLine, 'id' | 'step' | 'attempt' | 'model' | 'created_at'>
+
+/** A call that asks for room in the budgets over it. */
+export type Wanted = {
+  line: BegunLine
+  call: PlannedCall
+  /** The most that the call may cost. Null if no price is known. */
+  mostCost(input_tokens: number, output_tokens: number): Cost
+  /** The run has made no call before on this node. */
+  isFirst: boolean
+}
+
+/** What an ended call has used. */
+export type Used = Pick<LedgerLine, 'input_tokens' | 'output_tokens' | 'cost_nano'>
+
+/** What a call holds of the budgets over it. */
+export type Reservation = {
+  /** The most that the answer may have. Undefined: what was planned. */
+  max_output_tokens: number | undefined
+  /** The node in whose name the line is reserved. Undefined: the line is not in the ledger yet, because no budget refuses. */
+  owner: string | undefined
+  /** What the counters get when the call has ended. */
+  settled(used: Used): Write[]
+  /** What takes back that the line was counted as lost. */
+  found(): Write[]
+}
+
+/** Gives calls room in the budgets over them. */
+export type Desk = {
+  /** Resolves with undefined if no budget is over the call. Rejects with SpendingRefused if one has no room. */
+  reserve(wanted: Wanted): Promise<Reservation | undefined>
+  /** The lines of this node have ended, and what they used is on its way to the store. */
+  release(ids: readonly string[]): void
+  /** The lines of this node whose calls are under way. */
+  held(): ReadonlySet<string>
+}

@@ -1,0 +1,90 @@
+import { type Database, engineOf } from '../storage/database.ts'
+import type { BulkTable, Write } from '../storage/journal/rows.ts'
+import { insertMany, writeRows } from '../storage/journal/write-rows.ts'
+import { hasLapsed } from '../storage/leases/lease.ts'
+import type { EndedLine, LedgerLine } from './ledger-line.ts'
+import { HELD, HOUR_SUMS, hourWrite, LEASED_LINES, LEDGER, lineWrites } from './store.ts'
+
+const RESERVED: BulkTable = { table: 'ledger', columns: [...LEDGER.columns, ...HELD] }
+
+/** What is taken back when it turns out what a lost line has used. */
+function hourWithout(line: LedgerLine): Write {
+  const { into, row } = hourWrite(line)
+  const negative = HOUR_SUMS.map((name) => [name, -Number(row[name])])
+  return { into, row: { ...row, ...Object.fromEntries(negative) } }
+}
+
+/**
+ * Writes lines that have ended outside of any entry. They may have been written before: a commit of which no word came
+ * may have succeeded. A line that was given up as lost is mended.
+ */
+export async function writeLate(db: Database, ended: readonly EndedLine[]): Promise<void> {
+  const ids = ended.map(({ line }) => line.id)
+  let select = db.selectFrom('ledger').selectAll().where('id', 'in', ids).orderBy('id')
+  if (engineOf(db) === 'postgres') select = select.forUpdate()
+  const found = new Map((await select.execute()).map((row) => [row.id, row as LedgerLine]))
+  const writes: Write[] = []
+  for (const one of ended) {
+    const { line, held } = one
+    const known = found.get(line.id)
+    if (known && known.status !== 'reserved' && known.status !== 'lost') continue
+    writes.push(...lineWrites(one))
+    if (held?.owner === undefined) continue
+    if (known?.status === 'lost') writes.push(hourWithout(known), ...held.found())
+    const { id: _id, ...values } = line
+    await db
+      .updateTable('ledger')
+      .set({ ...values, ...HOLDS_NOTHING })
+      .where('id', '=', line.id)
+      .execute()
+  }
+  await writeRows(db, writes)
+}
+
+const HOLDS_NOTHING = { charges: null, owner: null, lease_until: null }
+
+/** A line whose call may begin now, and what it holds: its tokens and its cost are the most that the call may use. */
+export type ReservedLine = LedgerLine & { status: 'reserved'; charges: string; owner: string; lease_until: number }
+
+export async function insertReserved(db: Database, lines: readonly ReservedLine[]): Promise<void> {
+  await insertMany(db, RESERVED, lines)
+}
+
+/** Takes back reserved lines whose calls were not made. Returns what they held. */
+export async function removeReserved(db: Database, ids: readonly string[]): Promise<(string | null)[]> {
+  const removed = await db
+    .deleteFrom('ledger')
+    .where('id', 'in', ids)
+    .where('status', '=', 'reserved')
+    .returning('charges')
+    .execute()
+  return removed.map(({ charges }) => charges)
+}
+
+/** Whether the run has made a call before. */
+export async function hasCalled(db: Database, request_id: string): Promise<boolean> {
+  const found = await db.selectFrom('ledger').select('id').where('request_id', '=', request_id).limit(1).execute()
+  return found.length > 0
+}
+
+/**
+ * Gives up at most `limit` lines whose nodes do not renew them: nothing tells whether their calls were answered, so they
+ * count as if they had used all that they hold. `id`s in `except` are of this node, which still makes the calls.
+ */
+export async function takeLapsed(
+  db: Database,
+  { now, limit, except }: { now: number; limit: number; except: ReadonlySet<string> },
+): Promise<{ line: LedgerLine; charges: string | null }[]> {
+  let select = db.selectFrom('ledger').selectAll().where(hasLapsed(LEASED_LINES, now)).orderBy('id').limit(limit)
+  if (engineOf(db) === 'postgres') select = select.forUpdate().skipLocked()
+  const lapsed = (await select.execute()).filter(({ id }) => !except.has(id))
+  if (lapsed.length === 0) return []
+  const ids = lapsed.map(({ id }) => id)
+  const given_up = { status: 'lost', owner: null, lease_until: null }
+  await db.updateTable('ledger').set(given_up).where('id', 'in', ids).execute()
+  await writeRows(
+    db,
+    lapsed.map((row) => hourWrite(row as LedgerLine)),
+  )
+  return lapsed.map((row) => ({ line: row as LedgerLine, charges: row.charges }))
+}
