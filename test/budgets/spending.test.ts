@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+
+const MODEL = 'local/test-model'
+const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
+
+for (const engine of ENGINES) {
+  describe(`spending against budgets on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    before(async () => {
+      ;({ service, model, stop } = await startWithModel(engine))
+    })
+    after(() => stop())
+    beforeEach(() => model.reset())
+
+    const budget = async (body: object) => {
+      const reply = await service.call('POST', '/v1/budgets', { body: { name: 'test', per: 'ever', ...body } })
+      assert.equal(reply.status, 201, reply.text)
+      return reply.body.data.id as string
+    }
+    const spentOf = async (id: string, subject = '') => {
+      const { used, reserved } = (await service.call('GET', `/v1/budgets/${id}?subject=${subject}`)).body.data
+      return { used, reserved }
+    }
+    const invoke = (agent: string, context = {}, headers = {}) =>
+      service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?', context }, headers })
+    const agentWith = (limits = {}) => newAgent(service, { model: MODEL, limits })
+    const db = () => service.app.parts.storage.db
+
+    test('a run is counted, and 429 when no more may be made', async () => {
+      const agent = await agentWith()
+      const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 2 }, per: 'day' })
+      assert.equal((await invoke(agent)).status, 200)
+      assert.equal((await invoke(agent)).status, 200)
+      assert.deepEqual(await spentOf(id), { used: 2, reserved: 0 })
+      const reply = await invoke(agent)
+      assert.equal(reply.status, 429, reply.text)
+      const { code, message, details, retry_after } = reply.body.error
+      assert.equal(code, 'budget_exceeded')
+      assert.equal(message, 'The budget "test" has no room: 2 runs of 2 runs used, and this call may need 1 runs')
+      assert.deepEqual(details, [
+        { field: 'budget_id', error: id },
+        { field: 'used', error: '2 runs' },
+        { field: 'limit', error: '2 runs' },
+      ])
+      assert.ok(retry_after >= 1 && retry_after <= 86_400)
+      assert.equal(reply.headers.get('retry-after'), String(retry_after))
+      assert.equal(model.requests.length, 2, 'the third call was not made')
+      const receipt = await service.call('GET', `/v1/agents/${agent}/invocations/${reply.body.request_id}`)
+      assert.deepEqual(receipt.body.data.error, { code, message, details, retry_after })
+    })
+
+    test('what a call has used is counted, not what it held; a line says so', async () => {
+      const agent = await agentWith({ max_output_tokens: 100 })
+      const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 1000 } })
+      model.reply(ANSWER)
+      const asked = Promise.withResolvers<void>()
+      model.holdNext(asked.promise)
+      const seen = model.nextRequest()
+      const invoked = invoke(agent)
+      await seen
+      const { used, reserved } = await spentOf(id)
+      assert.ok(used === 0 && reserved > 100, `${reserved} are held`)
+      asked.resolve()
+      assert.equal((await invoked).status, 200)
+      assert.deepEqual(await spentOf(id), { used: 15, reserved: 0 })
+      const [line] = await db().selectFrom('ledger').selectAll().where('agent_id', '=', agent).execute()
+      assert.deepEqual(
+        [line?.status, line?.input_tokens, line?.output_tokens, line?.charges, line?.owner, line?.lease_until],
+        ['completed', 11, 4, null, null, null],
+      )
+    })
+
+    test('the longest answer is told to the provider, because the estimate counts on it', async () => {
+      const agent = await agentWith()
+      await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 100_000 } })
+      await invoke(agent)
+      assert.equal(model.requests[0]?.body['max_tokens'], 4096)
+    })
+
+    test('an answer is cut to what is left if the agent says so', async () => {
+      const agent = await agentWith({ cut_to_budget: true })
+      const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 2000 } })
+      model.reply(ANSWER)
+      assert.equal((await invoke(agent)).status, 200)
+      const most = Number(model.requests[0]?.body['max_tokens'])
+      assert.ok(most >= 16 && most < 2000, String(most))
+      assert.deepEqual(await spentOf(id), { used: 15, reserved: 0 })
+    })
+
+    test('a model without a price is refused by a budget in dollars, with what to set', async () => {
+      const agent = await agentWith()
+      await budget({ scope: { type: 'agent', id: agent }, limit: { cost_usd: 1 } })
+      const reply = await invoke(agent)
+      assert.equal(reply.status, 429, reply.text)
+      assert.equal(
+        reply.body.error.message,
+        'The budget "test" is in dollars, and no price is known for the model "local/test-model": set one under "prices" in moorage.yaml',
+      )
+      assert.equal(model.requests.length, 0)
+    })
+
+    test('each user has the limit for itself; all budgets over a call must have room', async () => {
+      const agent = await agentWith()
+      const each = await budget({ scope: { type: 'user' }, limit: { runs: 1 } })
+      const all = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 2 } })
+      const statuses = []
+      for (const user_id of ['ada', 'ada', 'bob', 'cyd']) statuses.push((await invoke(agent, { user_id })).status)
+      assert.deepEqual(statuses, [200, 429, 200, 429])
+      assert.deepEqual(await spentOf(each, 'ada'), { used: 1, reserved: 0 })
+      assert.deepEqual(await spentOf(each, 'cyd'), { used: 0, reserved: 0 })
+      assert.deepEqual(await spentOf(all), { used: 2, reserved: 0 })
+      await service.call('DELETE', `/v1/budgets/${each}`)
+    })
+
+    test('a budget that only notifies counts, and refuses nothing', async () => {
+      const agent = await agentWith()
+      const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 10 }, action: 'notify' })
+      model.reply(ANSWER)
+      assert.equal((await invoke(agent)).status, 200)
+      assert.deepEqual(await spentOf(id), { used: 15, reserved: 0 })
+    })
+
+    test('200 at once against a budget for 20: 20 are answered', async () => {
+      const agent = await agentWith()
+      const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 20 } })
+      const replies = await Promise.all(Array.from({ length: 200 }, () => invoke(agent)))
+      const count = (status: number) => replies.filter((reply) => reply.status === status).length
+      assert.deepEqual([count(200), count(429)], [20, 180])
+      assert.equal(model.requests.length, 20)
+      assert.deepEqual(await spentOf(id), { used: 20, reserved: 0 })
+    })
+
+    test('events tell of thresholds and of the limit, once each', async () => {
+      const agent = await agentWith()
+      const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 4 }, thresholds: [50, 100] })
+      const body = { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] }
+      assert.equal((await service.call('POST', '/v1/webhooks', { body })).status, 201)
+      for (let i = 0; i < 6; i++) await invoke(agent)
+      const told = async () => {
+        const rows = await db().selectFrom('events').select('body').where('agent_id', '=', agent).execute()
+        return rows.map(({ body: text }) => JSON.parse(text)).filter(({ type }) => type.startsWith('budget'))
+      }
+      await until('all is told', async () => (await told()).length >= 3)
+      const events = await told()
+      assert.deepEqual(
+        events.map(({ type, data }) => [type, data.budget_id, data.threshold]),
+        [
+          ['budget.threshold', id, 50],
+          ['budget.threshold', id, 100],
+          ['budget.exceeded', id, undefined],
+        ],
+      )
+      assert.deepEqual(events[0].data, {
+        budget_id: id,
+        name: 'test',
+        scope: { type: 'agent', id: agent },
+        subject: null,
+        limit: { runs: 4 },
+        used: 2,
+        per: 'ever',
+        action: 'refuse',
+        resets_at: null,
+        threshold: 50,
+      })
+    })
+  })
+}
