@@ -1,6 +1,6 @@
 import { removeOldEntries } from './audit/chain.ts'
-import * as counters from './budgets/counter-store.ts'
-import { tendCounters } from './budgets/tend-counters.ts'
+import * as counters from './budgets/desk/counter-store.ts'
+import { tendCounters } from './budgets/desk/tend-counters.ts'
 import * as consoleSessions from './console/store.ts'
 import {
   removeApprovals,

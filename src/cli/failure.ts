@@ -85,7 +85,7 @@ function hintFor({ code, retry_after }: MoorageError): string | undefined {
   if (code === 'mfa_required') {
     return "  Send the current code of your authenticator with --otp. A first factor is made on the server's machine: `moorage mfa enrol <key_id> --local`"
   }
-  if (code === 'rate_limited' && retry_after) return `  Try again in ${retry_after} s`
+  if ((code === 'rate_limited' || code === 'budget_exceeded') && retry_after) return `  Try again in ${retry_after} s`
   if (code === 'unreachable')
     return '  Is the service running? `moorage start`; `moorage whoami` shows where this looks'
   return undefined

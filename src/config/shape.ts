@@ -185,9 +185,7 @@ const Budgets = z.strictObject({
     .min(16)
     .max(1_000_000)
     .default(4_096)
-    .describe(
-      'Longest answer of an agent without `limits.max_output_tokens`, when a budget in dollars or tokens is over it',
-    ),
+    .describe('Longest answer under a budget in dollars or tokens, if the agent sets none'),
 })
 
 const Retention = z.strictObject({

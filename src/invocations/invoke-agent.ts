@@ -49,7 +49,7 @@ export const invokeAgent = operation({
   // A callback is a webhook of one run, and webhooks are audited.
   audit: { target: 'agent_id', when: ({ body }) => body.callback !== undefined },
   mfaFields: { callback: 'webhooks' },
-  errors: ['agent_paused', 'conflict', 'timeout'],
+  errors: ['agent_paused', 'budget_exceeded', 'conflict', 'timeout'],
   params: AgentParams,
   body: InvokeBody,
   data: InvocationResult,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Parts } from '../operation/parts.ts'
 import { isPassing } from '../storage/failures.ts'
-import type { EndedLine } from './ledger-line.ts'
+import type { EndedLine } from './reservation.ts'
 import { writeLate } from './reserved-store.ts'
 
 /** More lines than this do not wait for a database that is away. */

@@ -1,7 +1,6 @@
 import type { Spender } from '../operation/spending.ts'
 import type { Cost } from '../runtime/models/cost.ts'
 import type { CallStatus } from '../runtime/models/meter.ts'
-import type { Reservation } from './reservation.ts'
 
 /**
  * One call of a model or an embedder: on whose behalf it was made, what it used and what that costs. A reserved line is a
@@ -22,6 +21,3 @@ export type LedgerLine = Spender & {
   price: string | null
   created_at: number
 }
-
-/** The line of a call that has ended, and what the call held of the budgets over it. */
-export type EndedLine = { line: LedgerLine; held: Reservation | undefined }

@@ -5,10 +5,9 @@ import type { Cost } from '../runtime/models/cost.ts'
 import type { BegunCall, CallStatus, PlannedCall } from '../runtime/models/meter.ts'
 import type { TokenCount } from '../runtime/models/usage.ts'
 import { LateLines } from './late-lines.ts'
-import type { EndedLine } from './ledger-line.ts'
 import { costOf } from './prices/cost-of.ts'
 import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
-import type { BegunLine, Desk, Reservation } from './reservation.ts'
+import type { BegunLine, Desk, EndedLine, Reservation } from './reservation.ts'
 import { lineEnding, lineWrites } from './store.ts'
 
 type SpendingParts = Pick<Parts, 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'> & { desk: Desk }

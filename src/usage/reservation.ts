@@ -41,3 +41,6 @@ export type Desk = {
   /** The lines of this node whose calls are under way. */
   held(): ReadonlySet<string>
 }
+
+/** The line of a call that has ended, and what the call held of the budgets over it. */
+export type EndedLine = { line: LedgerLine; held: Reservation | undefined }

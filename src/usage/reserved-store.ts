@@ -2,7 +2,8 @@ import { type Database, engineOf } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { insertMany, writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
-import type { EndedLine, LedgerLine } from './ledger-line.ts'
+import type { LedgerLine } from './ledger-line.ts'
+import type { EndedLine } from './reservation.ts'
 import { HELD, HOUR_SUMS, hourWrite, LEASED_LINES, LEDGER, lineWrites } from './store.ts'
 
 const RESERVED: BulkTable = { table: 'ledger', columns: [...LEDGER.columns, ...HELD] }

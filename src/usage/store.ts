@@ -4,8 +4,9 @@ import type { Database } from '../storage/database.ts'
 import type { BulkTable, EndedTable, Ending, Write } from '../storage/journal/rows.ts'
 import type { Leased } from '../storage/leases/lease.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import type { EndedLine, LedgerLine } from './ledger-line.ts'
+import type { LedgerLine } from './ledger-line.ts'
 import { HOUR_MS } from './periods.ts'
+import type { EndedLine } from './reservation.ts'
 
 const SPENDER = [
   'project_id',

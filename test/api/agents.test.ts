@@ -36,6 +36,7 @@ onBothEngines('agents', (service) => {
           max_input_tokens: null,
           max_output_tokens: null,
           max_concurrency: null,
+          cut_to_budget: false,
         },
         approvals: { self: false, expires_after_seconds: 604_800 },
         metadata: {},

@@ -87,6 +87,7 @@ describe('the other shapes', () => {
       max_input_tokens: null,
       max_output_tokens: null,
       max_concurrency: null,
+      cut_to_budget: false,
     })
     assert.deepEqual(MemoryPolicy.parse({}), {
       remember: true,

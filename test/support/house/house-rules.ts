@@ -74,7 +74,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 3, name: 'audit', face: [] },
   { level: 3, name: 'people', face: ['person.ts', 'recognise-person.ts', 'roles.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
-  { level: 3, name: 'budgets', face: ['budget.ts', 'store.ts'] },
+  { level: 3, name: 'budgets', face: ['budget.ts', 'desk/counter-store.ts', 'store.ts'] },
   {
     level: 2,
     name: 'memory',

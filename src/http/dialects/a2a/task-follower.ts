@@ -19,6 +19,7 @@ export type Begun = {
 const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
   server_error: 'TASK_STATE_FAILED',
   timeout: 'TASK_STATE_FAILED',
+  budget_exceeded: 'TASK_STATE_FAILED',
   conflict: 'TASK_STATE_CANCELED',
 }
 

@@ -5,6 +5,7 @@ import type { Rendered } from '../dialect.ts'
 const CODES: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'invalid_api_key',
   rate_limited: 'rate_limit_exceeded',
+  budget_exceeded: 'insufficient_quota',
   invalid_request: 'invalid_value',
 }
 
@@ -13,10 +14,10 @@ const UNSUPPORTED = /is not supported/
 /** An error in OpenAI's shape, with the status that it has everywhere. */
 export function openaiError(error: ApiError): Rendered {
   const { status, headers, message, details, code } = error
-  const [first] = details ?? []
+  const [first] = code === 'budget_exceeded' ? [] : (details ?? [])
   const words = {
     message: first && message === 'Validation failed' ? `${bracketed(first.field)}: ${first.error}` : message,
-    type: typeOf(status),
+    type: code === 'budget_exceeded' ? 'insufficient_quota' : typeOf(status),
     param: first ? bracketed(first.field) : null,
     code: first && UNSUPPORTED.test(first.error) ? 'unsupported_parameter' : (CODES[code] ?? code),
   }

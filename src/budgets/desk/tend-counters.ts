@@ -1,10 +1,10 @@
-import type { Parts } from '../operation/parts.ts'
-import { writeRows } from '../storage/journal/write-rows.ts'
-import { takeLapsed } from '../usage/reserved-store.ts'
-import type { Budget } from './budget.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { writeRows } from '../../storage/journal/write-rows.ts'
+import { takeLapsed } from '../../usage/reserved-store.ts'
+import type { Budget } from '../budget.ts'
+import * as budgets from '../store.ts'
 import { lapseWrites } from './charges.ts'
 import { COUNTERS, type CounterKey, counterName, findCounters, listUntold, lockCounters } from './counter-store.ts'
-import * as budgets from './store.ts'
 import { hasNews, tellNews } from './thresholds.ts'
 
 type TendParts = Pick<Parts, 'events' | 'journal' | 'log' | 'now' | 'storage'>

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import { type Database, engineOf } from '../storage/database.ts'
-import type { BulkTable, Write } from '../storage/journal/rows.ts'
-import { insertMany } from '../storage/journal/write-rows.ts'
-import type { BudgetCountersTable } from '../storage/tables/usage-tables.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
+import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import { insertMany } from '../../storage/journal/write-rows.ts'
+import type { BudgetCountersTable } from '../../storage/tables/usage-tables.ts'
 
 /** What was spent of a budget in one period, and of what events have told. */
 export type BudgetCounter = BudgetCountersTable

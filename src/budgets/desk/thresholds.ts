@@ -1,9 +1,9 @@
-import type { Events, EventType } from '../events.ts'
-import { formatTime } from '../lib/time.ts'
-import type { Database } from '../storage/database.ts'
-import { writeRows } from '../storage/journal/write-rows.ts'
-import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import { type Budget, periodOf, shownAmount } from './budget.ts'
+import type { Events, EventType } from '../../events.ts'
+import { formatTime } from '../../lib/time.ts'
+import type { Database } from '../../storage/database.ts'
+import { writeRows } from '../../storage/journal/write-rows.ts'
+import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
+import { type Budget, periodOf, shownAmount } from '../budget.ts'
 import { type BudgetCounter, counterWrite } from './counter-store.ts'
 
 type TellParts = { events: Events; now(): number }

@@ -1,6 +1,6 @@
-import type { Cost } from '../runtime/models/cost.ts'
-import type { Used } from '../usage/reservation.ts'
-import type { Budget } from './budget.ts'
+import type { Cost } from '../../runtime/models/cost.ts'
+import type { Used } from '../../usage/reservation.ts'
+import type { Budget } from '../budget.ts'
 
 /** What is left of a budget, when a call asks for a part of it. */
 export type Room = { budget: Pick<Budget, 'limit_kind' | 'amount' | 'action'>; used: number; reserved: number }
@@ -15,7 +15,7 @@ export type Estimate = {
   mostCost(input_tokens: number, output_tokens: number): Cost
 }
 
-export type Grant<R extends Room> =
+export type Granted<R extends Room> =
   | { output_tokens: number; held: number[] }
   /** The budget that has no room, and what the call would need of it. */
   | { refused: R; wanted: number }
@@ -26,7 +26,7 @@ export type Grant<R extends Room> =
 const SHORTEST_ANSWER = 16
 
 /** Gives a call the same room in all budgets over it, or none. `held` has what it takes of each. */
-export function grant<R extends Room>(estimate: Estimate, rooms: readonly R[]): Grant<R> {
+export function grant<R extends Room>(estimate: Estimate, rooms: readonly R[]): Granted<R> {
   const refusing = rooms.filter(({ budget }) => budget.action === 'refuse')
   const unpriced = refusing.find(({ budget }) => budget.limit_kind === 'cost_usd' && costOf(estimate, 0) === null)
   if (unpriced) return { unpriced }

@@ -1,6 +1,6 @@
-import type { Spender } from '../operation/spending.ts'
-import { type Budget, periodOf } from './budget.ts'
-import type { BudgetPeriod } from './budget-period.ts'
+import type { Spender } from '../../operation/spending.ts'
+import { type Budget, periodOf } from '../budget.ts'
+import type { BudgetPeriod } from '../budget-period.ts'
 import type { CounterKey } from './counter-store.ts'
 
 /** A budget that is over a call, and the counter of it in which the call is counted. */

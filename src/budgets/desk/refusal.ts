@@ -1,6 +1,6 @@
-import { SpendingRefused } from '../runtime/models/meter.ts'
+import { SpendingRefused } from '../../runtime/models/meter.ts'
+import { saidAmount } from '../budget.ts'
 import type { Applied } from './applies.ts'
-import { saidAmount } from './budget.ts'
 
 type Met = Applied & { used: number; reserved: number }
 

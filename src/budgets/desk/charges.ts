@@ -1,5 +1,5 @@
-import type { Write } from '../storage/journal/rows.ts'
-import type { Reservation } from '../usage/reservation.ts'
+import type { Write } from '../../storage/journal/rows.ts'
+import type { Reservation } from '../../usage/reservation.ts'
 import type { Applied } from './applies.ts'
 import { type CounterKey, counterWrite } from './counter-store.ts'
 import { usedOf } from './grant.ts'
