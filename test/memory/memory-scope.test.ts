@@ -161,7 +161,7 @@ onBothStores('the scope of memory', (store) => {
         now: () => 0,
         log,
         pauses: NOTHING_PAUSED,
-        spending: { meter: () => FREE_METER },
+        spending: { meter: () => FREE_METER, heldLines: () => new Set() },
       })
       await run(null, { signal: new AbortController().signal, attempts: 1, finish: async () => true })
     }
@@ -250,7 +250,7 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
       now: () => 0,
       log,
       pauses: NOTHING_PAUSED,
-      spending: { meter: () => FREE_METER },
+      spending: { meter: () => FREE_METER, heldLines: () => new Set() },
     })
     const signal = new AbortController().signal
     const embed = () => run(null, { signal, attempts: 1, finish: async () => true })

@@ -68,7 +68,7 @@ export class BudgetDesk implements Desk {
     }
     const { call, mostCost } = wanted
     const output_tokens = call.max_output_tokens ?? this.#parts.config.budgets.outputTokens
-    const estimate = { input_tokens: call.mostInputTokens(), output_tokens, may_cut: call.may_cut, mostCost }
+    const estimate = { input_tokens: call.mostInputTokens(), output_tokens, may_cut: call.may_cut === true, mostCost }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...wanted, applied, estimate, since: this.#parts.now(), resolve, reject })
       if (this.#isServing) return
@@ -192,6 +192,6 @@ export class BudgetDesk implements Desk {
 /** A run counts once, also if an earlier attempt of it has called a model. */
 async function countedOnce(db: Database, { applied, line, call }: Waiting): Promise<readonly Applied[]> {
   const isInRuns = ({ budget }: Applied) => budget.limit_kind === 'runs'
-  if (call.attempt <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
+  if ((call.attempt ?? 1) <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
   return (await hasCalled(db, line.request_id)) ? applied.filter((one) => !isInRuns(one)) : applied
 }
