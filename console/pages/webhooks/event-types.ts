@@ -12,6 +12,8 @@ const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'deployment.rolled_back': 'it serves an earlier one again',
   'webhook.disabled': 'a webhook gets nothing any more',
   'project.deleted': 'a project is gone; told in the default project',
+  'budget.threshold': 'A budget has reached a threshold',
+  'budget.exceeded': 'A budget has no room left',
   'project.paused': 'everything in the project is stopped',
   'project.resumed': 'it goes on',
   'service.paused': 'everything in the service is stopped; told in the default project',
