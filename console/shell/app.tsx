@@ -7,6 +7,7 @@ import { LeaveDialog } from './leave-dialog.tsx'
 import { Outlet } from './outlet.tsx'
 import { Palette } from './palette/palette.tsx'
 import { isPaletteOpen } from './palette-state.ts'
+import { PauseBanner } from './pause-banner.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { SignIn } from './sign-in.tsx'
 import { UseLink } from './use-link.tsx'
@@ -28,7 +29,10 @@ export function App() {
         Skip to the page
       </a>
       <Sidebar />
-      <main id="main">{isKnown && <Outlet key={project} />}</main>
+      <main id="main">
+        <PauseBanner />
+        {isKnown && <Outlet key={project} />}
+      </main>
       <Toasts />
       <CodeDialog />
       <LeaveDialog />

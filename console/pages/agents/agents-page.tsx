@@ -4,6 +4,7 @@ import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { namedProject } from '../../lib/projects/chosen-project.ts'
+import { pauseState } from '../../lib/projects/pause-state.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -15,6 +16,7 @@ import { Sparkline } from '../../ui/data/sparkline.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { PauseEverything } from '../../ui/dialogs/pause-everything.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Page } from '../../ui/page.tsx'
 import { CreateDialog } from './create-dialog.tsx'
@@ -59,13 +61,23 @@ export function AgentsPage() {
       everyMs: 10_000,
     },
   )
-  const create = may('createAgent') && (
-    <Button look="main" icon="plus" onClick={() => openDialog('agent')}>
-      New agent
-    </Button>
+  const isPaused = pauseState.value?.paused ?? false
+  const actions = (
+    <>
+      {may('beginPause') && !isPaused && (
+        <Button look="danger" icon="pause" onClick={() => openDialog('pause')}>
+          Pause everything …
+        </Button>
+      )}
+      {may('createAgent') && (
+        <Button look="main" icon="plus" onClick={() => openDialog('agent')}>
+          New agent
+        </Button>
+      )}
+    </>
   )
   return (
-    <Page title="Agents" actions={create} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
+    <Page title="Agents" actions={actions} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
       <List
         of={agents}
         label="Agents"
@@ -75,6 +87,7 @@ export function AgentsPage() {
         empty={<NoAgents />}
       />
       {openedDialog() === 'agent' && may('createAgent') && <CreateDialog onClose={closeDialog} />}
+      {openedDialog() === 'pause' && may('beginPause') && <PauseEverything onClose={closeDialog} />}
     </Page>
   )
 }

@@ -33,6 +33,7 @@ const OF_SERVICE: Opening[] = [
     to: '/people?open=invite',
     isUsed: () => session.value?.has_people ?? false,
   },
+  { label: 'Pause everything', icon: 'pause', needs: 'beginPause', to: '/?open=pause' },
   { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
 ]
 

@@ -1,0 +1,52 @@
+import { useState } from 'preact/hooks'
+import { projects } from '../../lib/projects/chosen-project.ts'
+import { type PauseScope, pauseEverything } from '../../lib/projects/pause-state.ts'
+import { session } from '../../lib/session-state.ts'
+import { Field, Segments } from '../forms/field.tsx'
+import { Confirm } from './confirm.tsx'
+
+const SCOPES = [
+  { value: 'project', label: 'This project' },
+  { value: 'service', label: 'The whole service' },
+]
+
+/**
+ * The red button: asks why, and whether all projects are meant. A service that uses no projects does not speak of them.
+ */
+export function PauseEverything({ onClose }: { onClose(): void }) {
+  const [reason, setReason] = useState('')
+  const isOfAll = session.value?.reach === 'service'
+  const hasChoice = isOfAll && projects.value.length > 0
+  const [scope, setScope] = useState<PauseScope>(isOfAll && !hasChoice ? 'service' : 'project')
+  return (
+    <Confirm
+      title="Pause everything"
+      action={scope === 'service' ? 'Pause the service' : 'Pause the project'}
+      isDanger
+      onClose={onClose}
+      work={() => pauseEverything(reason.trim(), scope)}
+    >
+      {hasChoice && (
+        <Segments
+          label="What to pause"
+          value={scope}
+          choices={SCOPES}
+          onChange={(chosen) => setScope(chosen as PauseScope)}
+        />
+      )}
+      <p>
+        Everything that may cost money stops within a second: runs under way wait, new messages get{' '}
+        <code>409 agent_paused</code>, schedules and the work on memory wait. Nothing is lost: it all goes on when you
+        resume.
+      </p>
+      <Field
+        label="Reason"
+        value={reason}
+        onInput={setReason}
+        hint="Clients and everybody in the console are told."
+        isRequired
+        hasFocus
+      />
+    </Confirm>
+  )
+}
