@@ -1589,6 +1589,30 @@ export type UsageRow = {
   unpriced_calls: number
 }
 
+export type RepricedUsage = {
+  /** Calls */
+  looked_at: number
+  /** Those that cost something else now */
+  changed: number
+  /** Those of them that had no price */
+  priced: number
+  /** What all calls cost more than before; less than 0: less */
+  change_usd: number
+  /** Send it as `after`; null: nothing is left */
+  next: string | null
+}
+
+export type RepriceUsage = {
+  /** Calls from this time on */
+  from: string
+  /** And before this time; default: now */
+  to?: string | undefined
+  /** `next` of the reply before */
+  after?: string | undefined
+  /** `service`: all projects; takes a key of them */
+  scope?: 'project' | 'service' | undefined
+}
+
 export type Price = {
   /** `provider/model`, `provider/*` for all others of it, or `embedder/model` */
   model: string
@@ -2817,6 +2841,11 @@ export type Operations = {
     query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
     data: Usage
   }
+  /** Apply the prices of now to past calls */
+  repriceUsage: {
+    body: RepriceUsage
+    data: RepricedUsage
+  }
   /** List what models cost */
   listPrices: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'model' | '-model' | undefined }
@@ -3340,6 +3369,7 @@ export const routes = {
   getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
   getPerformance: { method: 'GET', path: '/v1/agents/{agent_id}/performance' },
   getUsage: { method: 'GET', path: '/v1/usage' },
+  repriceUsage: { method: 'POST', path: '/v1/usage/reprice' },
   listPrices: { method: 'GET', path: '/v1/prices' },
   searchMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory/search' },
   writeMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory' },

@@ -113,6 +113,8 @@ export function methods({ call, list, lines }: Caller) {
     usage: {
       /** Get what models have used and cost. Sums over every call of a model or an embedder: those of runs, also failed, retried and cancelled ones, of summaries, facts and memory, and of tests of providers. `Accept: text/csv` gets the rows as CSV. At most 5,000 rows are told; more are refused. */
       get: (query?: ListQuery<'getUsage'>, o?: RequestOptions) => call('getUsage', { query }, o),
+      /** Apply the prices of now to past calls. For prices that were missing or wrong. One request looks at 200 calls and says where to go on; `moorage usage reprice` sends it until nothing is left. Sums and receipts change with the calls, counters of budgets do not. A call whose price is not known now keeps what it has. If it is interrupted, send it again. */
+      reprice: (body: Body<'repriceUsage'>, o?: RequestOptions) => call('repriceUsage', { body }, o),
       /** List what models cost. The models that agents of the project name or have used in the last 31 days, the embedder, and what `prices` in `moorage.yaml` names, by name. A model whose price is unknown costs null, never 0. */
       prices: (query?: ListQuery<'listPrices'>, o?: RequestOptions) => list('listPrices', { query }, o),
     },

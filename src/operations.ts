@@ -99,6 +99,7 @@ import { getSystem } from './service/get-system.ts'
 import { getTelemetry } from './service/get-telemetry.ts'
 import { listOverview } from './service/list-overview.ts'
 import { moveAgent } from './service/move-agent.ts'
+import { repriceUsage } from './service/reprice-usage.ts'
 import { getUsage } from './usage/get-usage.ts'
 import { listPrices } from './usage/prices/list-prices.ts'
 import { eraseUser } from './users/erase-user.ts'
@@ -165,6 +166,7 @@ export const operations: readonly Operation[] = [
   getMetrics,
   getPerformance,
   getUsage,
+  repriceUsage,
   listPrices,
   searchMemory,
   writeMemory,

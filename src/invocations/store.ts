@@ -1,6 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
+import { addCosts, type Cost } from '../runtime/models/cost.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
@@ -146,4 +147,28 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   await removeKept(db, ids)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Gives the receipts of runs that have ended what their calls cost, in all and by the positions of their steps. */
+export async function updateCosts(
+  db: Database,
+  costs: readonly { request_id: string; step: number; cost_nano: Cost }[],
+): Promise<void> {
+  for (const [id, calls] of Map.groupBy(costs, ({ request_id }) => request_id)) {
+    const row = await db.selectFrom('invocations').select(['id', 'steps']).where('id', '=', id).executeTakeFirst()
+    if (!row) continue
+    const sumOf = (some: typeof calls) => some.reduce<Cost>((sum, call) => addCosts(sum, call.cost_nano), 0)
+    const steps = jsonOf(
+      'invocation',
+      row,
+    )<Invocation['steps']>('steps').map((step, position) => {
+      const own = calls.filter((call) => call.step === position)
+      return step.kind === 'model' && own.length > 0 ? { ...step, cost_nano: sumOf(own) } : step
+    })
+    await db
+      .updateTable('invocations')
+      .set({ cost_nano: sumOf(calls), steps: JSON.stringify(steps) })
+      .where('id', '=', id)
+      .execute()
+  }
 }

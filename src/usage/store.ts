@@ -129,3 +129,66 @@ export async function forgetUser(
     select id from ledger where user_id = ${user_id} and agent_id = ${agent_id} limit ${limit})`.execute(db)
   return Number(numAffectedRows)
 }
+
+type LinesWanted = { project_id: string | undefined; from: number; to: number; after: string | undefined }
+
+/** The lines of calls that have ended, in the order of time. */
+export async function listLines(
+  db: Database,
+  { project_id, from, to, after }: LinesWanted,
+  limit: number,
+): Promise<LedgerLine[]> {
+  const rows = await db
+    .selectFrom('ledger')
+    .selectAll()
+    .where('id', '>=', firstIdAt('led', from))
+    .where('id', '<', firstIdAt('led', to))
+    .where('status', '<>', 'reserved')
+    .$if(after !== undefined, (all) => all.where('id', '>', after ?? ''))
+    .$if(project_id !== undefined, (all) => all.where('project_id', '=', project_id ?? ''))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows as LedgerLine[]
+}
+
+/** A line, and what it costs by other prices. */
+export type MendedLine = { line: LedgerLine; cost_nano: number; price: string }
+
+/** Changes lines and the sums of their hours. Returns those that nothing else has changed meanwhile. */
+export async function updateCosts(db: Database, mended: readonly MendedLine[]): Promise<MendedLine[]> {
+  const changed: MendedLine[] = []
+  const writes: Write[] = []
+  for (const one of mended) {
+    const { line, cost_nano, price } = one
+    const { numUpdatedRows } = await db
+      .updateTable('ledger')
+      .set({ cost_nano, price })
+      .where('id', '=', line.id)
+      .where('cost_nano', 'is not distinct from', line.cost_nano)
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) continue
+    changed.push(one)
+    const { into, row } = hourWrite(line)
+    const nothing = Object.fromEntries(HOUR_SUMS.map((name) => [name, 0]))
+    const more = { cost_nano: cost_nano - (line.cost_nano ?? 0), unpriced: line.cost_nano === null ? -1 : 0 }
+    writes.push({ into, row: { ...row, ...nothing, ...more } })
+  }
+  await writeRows(db, writes)
+  return changed
+}
+
+/** What the calls of runs cost, by the run and by the position of the step that they were for. */
+export async function listCostsOf(
+  db: Database,
+  request_ids: readonly string[],
+): Promise<{ request_id: string; step: number; cost_nano: number | null }[]> {
+  if (request_ids.length === 0) return []
+  const rows = await db
+    .selectFrom('ledger')
+    .select(['request_id', 'step', 'cost_nano'])
+    .where('request_id', 'in', request_ids)
+    .where('purpose', '=', 'run')
+    .execute()
+  return rows.map(({ request_id, step, cost_nano }) => ({ request_id: request_id ?? '', step: step ?? 0, cost_nano }))
+}

@@ -150,8 +150,9 @@ describe('the list of operations', () => {
       else if (id === 'invokeAgent' || id === 'listInvocable') assert.equal(permission, 'invoke')
       else if (/^\/v1\/(keys|people|invitations|secrets|budgets|audit|telemetry|console|system)/.test(path))
         assert.equal(permission, 'manage', id)
-      // A project is for administrators to make, and to pause; every key may ask for its own.
-      else if (/Project|Pause|moveAgent/.test(id)) assert.equal(permission, method === 'GET' ? 'read' : 'manage', id)
+      // A project is for administrators to make, to pause, and to price; every key may ask for its own.
+      else if (/Project|Pause|moveAgent|repriceUsage/.test(id))
+        assert.equal(permission, method === 'GET' ? 'read' : 'manage', id)
       // Who writes agents chooses from the providers.
       else if (path.startsWith('/v1/providers')) assert.equal(permission, method === 'GET' ? 'write' : 'manage', id)
       else if (id === 'decideApproval') assert.equal(permission, 'approve')

@@ -195,6 +195,33 @@ for (const engine of ENGINES) {
       assert.match(await none.text(), /^calls,input_tokens,/)
     })
 
+    test('prices that are mended apply to the past: lines, sums and receipts', async () => {
+      const agent = await newAgent(service, { model: 'local/priced' })
+      model.reply({ text: ['Calm.'], usage: { prompt_tokens: 100, completion_tokens: 10 } })
+      const { request_id } = await ask(agent)
+      const { db } = service.app.parts.storage
+      // As if there had been no price.
+      const none = { cost_nano: null, price: null }
+      await db.updateTable('ledger').set(none).where('request_id', '=', request_id).execute()
+      await db.updateTable('usage_hours').set({ cost_nano: 0, unpriced: 1 }).where('agent_id', '=', agent).execute()
+      assert.equal((await usageOf(`agent_id=${agent}`)).totals.cost_usd, null)
+      const reprice = async () => {
+        const body = { from: new Date(service.app.parts.now() - 3_600_000).toISOString() }
+        const reply = await service.call('POST', '/v1/usage/reprice', { body })
+        assert.equal(reply.status, 200, reply.text)
+        const { looked_at, ...rest } = reply.body.data
+        assert.ok(looked_at > 0)
+        return rest
+      }
+      // Those of an agent without a price keep what they have.
+      assert.deepEqual(await reprice(), { changed: 1, priced: 1, change_usd: 0.01045, next: null })
+      const { totals } = await usageOf(`agent_id=${agent}`)
+      assert.deepEqual([totals.cost_usd, totals.unpriced_calls, totals.calls], [0.01045, 0, 1])
+      const receipt = (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
+      assert.deepEqual([receipt.cost_usd, receipt.steps.at(-1).cost_usd], [0.01045, 0.01045])
+      assert.deepEqual(await reprice(), { changed: 0, priced: 0, change_usd: 0, next: null })
+    })
+
     test('400 for what it does not know', async () => {
       for (const query of [
         'group_by=color',

@@ -55,6 +55,7 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateSchedule: { overlap: 'queue' },
   updateProject: { description: 'changed' },
   moveAgent: { project: 'default' },
+  repriceUsage: { from: '2026-01-01T00:00:00Z' },
   createBudget: { scope: { type: 'project' }, limit: { runs: 1000 } },
   updateBudget: { limit: { runs: 2000 } },
 }

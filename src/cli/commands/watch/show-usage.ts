@@ -5,7 +5,7 @@ import { takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { pointInTime } from '../../terminal/input.ts'
-import { type Column, note, print, printJson, printRows } from '../../terminal/output.ts'
+import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 type UsageOptions = Common & {
@@ -20,6 +20,11 @@ type UsageOptions = Common & {
   user?: string
   csv?: boolean
 }
+
+type RepriceOptions = Common & { from: string; until?: string; allProjects?: boolean }
+
+const scopeOf = ({ allProjects }: { allProjects?: boolean }) =>
+  allProjects ? ('service' as const) : ('project' as const)
 
 export function usage(command: Command, world: World): void {
   takesStore(command.command('show', { isDefault: true }))
@@ -48,12 +53,41 @@ export function usage(command: Command, world: World): void {
           agent_id: options.agent,
           model: options.model,
           user_id: options.user,
-          scope: options.allProjects ? 'service' : undefined,
+          scope: scopeOf(options),
         }),
       )
       if (options.json) return printJson(world, found)
       if (options.csv) return print(world, csvOf(found.rows))
       show(world, found)
+    })
+
+  takesStore(command.command('reprice'))
+    .description(
+      'Apply the prices of now to past calls, their sums and receipts; it may be interrupted and begun again',
+    )
+    .requiredOption('--from <when>', 'calls since then: a duration such as 7d, or a time')
+    .option('--until <when>', 'and before then')
+    .option('--all-projects', 'of all projects, with a key of all projects')
+    .action(async (options: RepriceOptions) => {
+      const until = options.until && pointInTime(options.until)
+      const body = { from: pointInTime(options.from), ...(until && { to: until }), scope: scopeOf(options) }
+      const sums = { looked_at: 0, changed: 0, priced: 0, change_usd: 0 }
+      await withClientOrStore(world, options, async (client) => {
+        for (let after: string | null | undefined; after !== null; ) {
+          const done = await client.usage.reprice({ ...body, ...(after && { after }) }, options)
+          sums.looked_at += done.looked_at
+          sums.changed += done.changed
+          sums.priced += done.priced
+          sums.change_usd = Number((sums.change_usd + done.change_usd).toFixed(9))
+          after = done.next
+        }
+      })
+      if (options.json) return printJson(world, sums)
+      const { looked_at, changed, priced, change_usd } = sums
+      success(
+        world,
+        `${changed} of ${looked_at} calls cost something else now, ${priced} had no price: USD ${usd(change_usd)} more`,
+      )
     })
 
   takesStore(command.command('prices'))

@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import * as invocations from '../invocations/store.ts'
+import type { Needs } from '../operation/context.ts'
+import type { Prices } from '../operation/price.ts'
+import { requireScope, requireService } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { usdOf } from '../runtime/models/cost.ts'
+import { Label, TimeInput } from '../shapes.ts'
+import type { LedgerLine } from '../usage/ledger-line.ts'
+import { costOf } from '../usage/prices/cost-of.ts'
+import { priceText, ratesFor } from '../usage/prices/rates.ts'
+import * as usage from '../usage/store.ts'
+
+/** One request looks at this number of calls, so that others can write meanwhile. */
+const LINES_AT_ONCE = 200
+
+export const repriceUsage = operation({
+  id: 'repriceUsage',
+  method: 'POST',
+  path: '/v1/usage/reprice',
+  summary: 'Apply the prices of now to past calls',
+  description:
+    'For prices that were missing or wrong. One request looks at 200 calls and says where to go on; `moorage usage reprice` sends it until nothing is left. Sums and receipts change with the calls, counters of budgets do not. A call whose price is not known now keeps what it has. If it is interrupted, send it again.',
+  permission: 'manage',
+  audit: { target: null },
+  idempotent: true,
+  transaction: false,
+  body: z
+    .strictObject({
+      from: TimeInput.describe('Calls from this time on'),
+      to: TimeInput.optional().describe('And before this time; default: now'),
+      after: Label(100).optional().describe('`next` of the reply before'),
+      scope: z.enum(['project', 'service']).default('project').describe('`service`: all projects; takes a key of them'),
+    })
+    .meta({ id: 'RepriceUsage' }),
+  data: z
+    .object({
+      looked_at: z.int().describe('Calls'),
+      changed: z.int().describe('Those that cost something else now'),
+      priced: z.int().describe('Those of them that had no price'),
+      change_usd: z.number().describe('What all calls cost more than before; less than 0: less'),
+      next: z.string().nullable().describe('Send it as `after`; null: nothing is left'),
+    })
+    .meta({ id: 'RepricedUsage' }),
+
+  async run({ body }, { actor, db, now, prices, storage }: Needs<'actor' | 'db' | 'now' | 'prices' | 'storage'>) {
+    requireScope(actor, null)
+    if (body.scope === 'service') requireService(actor)
+    const { from, to = now(), after } = body
+    const project_id = body.scope === 'service' ? undefined : actor.scope.project_id
+    const lines = await usage.listLines(db, { project_id, from, to, after }, LINES_AT_ONCE)
+    const mended = (await Promise.all(lines.map((line) => mend(line, prices)))).filter((one) => one !== undefined)
+    const changed = await storage.transaction(async (held) => {
+      const done = await usage.updateCosts(held, mended)
+      const requests = new Set(done.flatMap(({ line }) => (line.purpose === 'run' ? (line.request_id ?? []) : [])))
+      await invocations.updateCosts(held, await usage.listCostsOf(held, [...requests]))
+      return done
+    })
+    const change = changed.reduce((sum, { line, cost_nano }) => sum + cost_nano - (line.cost_nano ?? 0), 0)
+    return {
+      looked_at: lines.length,
+      changed: changed.length,
+      priced: changed.filter(({ line }) => line.cost_nano === null).length,
+      change_usd: usdOf(change) ?? 0,
+      next: lines.length < LINES_AT_ONCE ? null : (lines.at(-1)?.id ?? null),
+    }
+  },
+})
+
+/** What the line costs by the prices of now, if that is known and is something else. */
+async function mend(line: LedgerLine, prices: Prices): Promise<usage.MendedLine | undefined> {
+  const price = await prices.find(line.project_id, line.model, line.created_at)
+  if (!price) return undefined
+  const rates = ratesFor(price, line.input_tokens)
+  const cost_nano = costOf(rates, line, line.status === 'completed' ? 'completed' : 'failed')
+  return cost_nano === line.cost_nano ? undefined : { line, cost_nano, price: priceText(price, rates) }
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { firstIdAt } from '../../src/lib/id.ts'
+import { openStorage, type Storage } from '../../src/storage/open-storage.ts'
+import { TimeZone } from '../../src/usage/periods.ts'
+import { listUsage } from '../../src/usage/sums.ts'
+import { ENGINES } from '../support/service/service.ts'
+import { freshPostgres, freshSqlite } from '../support/stores/fresh-store.ts'
+import { storeFolder } from '../support/stores/store-folder.ts'
+
+const LINES = 1_000_000
+const HOUR_MS = 3_600_000
+const START = Date.UTC(2026, 9, 1)
+const MONTH = { start: START, end: Date.UTC(2026, 10, 1) }
+const SHOWN = { project_id: 'prj_default', only: null, except: [] }
+
+for (const engine of ENGINES) {
+  describe(`usage of a million calls in a month, on ${engine}`, () => {
+    let storage: Storage
+    let close: () => Promise<unknown>
+    before(async () => {
+      if (engine === 'postgres') {
+        const database = await freshPostgres()
+        storage = await openStorage({ data: '', database: { url: database.url, poolSize: 2 } })
+        close = () => storage.close().then(() => database.drop())
+      } else {
+        const data = await storeFolder('test')
+        await freshSqlite(data)
+        storage = await openStorage({ data, database: { poolSize: 1 } })
+        close = () => storage.close().then(() => rm(data, { recursive: true }))
+      }
+      await fill(storage)
+    })
+    after(() => close())
+
+    /** The fastest of five, because the machine has other work too. */
+    const timed = async (what: string, groups: ['model'] | ['user_id'], zone = 'UTC') => {
+      const periods = new TimeZone(zone).periodsIn(MONTH, 'day', 100)
+      let best = Infinity
+      let found: Awaited<ReturnType<typeof listUsage>> = []
+      for (let i = 0; i < 5; i++) {
+        const began = performance.now()
+        found = await listUsage(storage.db, { periods, groups, filter: {}, shown: SHOWN })
+        best = Math.min(best, performance.now() - began)
+      }
+      console.log(`${engine}: ${what}: ${best.toFixed(1)} ms, rows ${found.length}`)
+      return found
+    }
+
+    test('by day and model, from the sums of hours and from the lines', async () => {
+      const bySums = await timed('a month by day and model', ['model'])
+      assert.equal(bySums.length, 31 * 5)
+      const total = bySums.reduce((sum, { calls }) => sum + calls, 0)
+      assert.equal(total, LINES)
+      assert.equal(
+        bySums.reduce((sum, { cost_nano }) => sum + cost_nano, 0),
+        LINES * 1_000,
+      )
+      const byLines = await timed(
+        'a month by day and model, where days begin at 18:15 UTC',
+        ['model'],
+        'Asia/Kathmandu',
+      )
+      assert.equal(
+        byLines.reduce((sum, { calls }) => sum + calls, 0),
+        LINES,
+      )
+    })
+  })
+}
+
+/** Calls of 20 agents with 5 models and 4 keys, one every 2.7 seconds. */
+async function fill({ db, engine, transaction }: Storage): Promise<void> {
+  const step = (MONTH.end - MONTH.start) / LINES
+  const last = sql.lit(LINES - 1)
+  const numbers =
+    engine === 'postgres'
+      ? sql`select n from generate_series(0, ${last}) as n`
+      : sql`with recursive counted(n) as (select 0 union all select n + 1 from counted where n < ${last}) select n from counted`
+  // The first ten characters of an id are its time: here in milliseconds, so that ids sort as times do.
+  const hours = Array.from({ length: (MONTH.end - MONTH.start) / HOUR_MS }, (_, hour) =>
+    firstIdAt('led', START + hour * HOUR_MS),
+  )
+  await transaction(async (held) => {
+    await sql`create temporary table hour_ids (hour integer primary key, first text)`.execute(held)
+    for (const [hour, first] of hours.entries())
+      await sql`insert into hour_ids values (${hour}, ${first})`.execute(held)
+    const hourOf = sql.raw(`cast(floor(n * ${step} / ${HOUR_MS}) as integer)`)
+    const padded = engine === 'postgres' ? sql`lpad(n::text, 13, '0')` : sql`printf('%013d', n)`
+    await sql`insert into ledger (id, project_id, agent_seq, agent_id, request_id, step, attempt, purpose, environment, key_id, user_id, door, model, status,
+      input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, price, created_at)
+      select first || ${padded}, 'prj_default', n % 20, 'agt_' || (n % 20), 'req_' || n, 0, 1, 'run', 'production', 'key_' || (n % 4), 'user_' || (n % 1000), 'api',
+        'local/model-' || (n % 5), 'completed', 100, 10, 20, 0, 1000, '{"source":"configuration"}', ${START} + cast(n * ${sql.lit(step)} as bigint)
+      from (${numbers}) as numbers join hour_ids on hour = ${hourOf}`.execute(held)
+    await sql`drop table hour_ids`.execute(held)
+    await sql`insert into usage_hours (project_id, hour, agent_id, version, environment, key_id, person_id, door, model, purpose,
+      calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced)
+      select project_id, created_at / ${sql.lit(HOUR_MS)}, agent_id, '', environment, key_id, '', door, model, purpose,
+        count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_nano), 0
+      from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`.execute(held)
+  })
+  const { rows } = await sql<{ rows: number }>`select count(*) as rows from usage_hours`.execute(db)
+  console.log(`${engine}: ${rows[0]?.rows} sums of hours`)
+}
