@@ -28,6 +28,20 @@ export class Telemetry {
   )
   readonly runs = new Counter('moorage_runs_total', 'Invocations that ended on this node', ['status'])
   readonly tokens = new Counter('moorage_tokens_total', 'Tokens that models took and gave', ['direction'])
+  readonly modelTokens = new Counter(
+    'moorage_model_tokens_total',
+    'Tokens by provider and model; models beyond 100 are one',
+    ['provider', 'model', 'direction'],
+  )
+  readonly modelCost = new Counter(
+    'moorage_model_cost_usd_total',
+    'What calls of models cost, where the price is known',
+    ['provider', 'model'],
+  )
+  readonly modelUnpriced = new Counter('moorage_model_unpriced_calls_total', 'Calls of models without a known price', [
+    'provider',
+    'model',
+  ])
   readonly batchEntries = new Buckets('moorage_journal_batch_entries', 'Requests that shared a commit', ENTRIES)
   readonly batchSeconds = new Buckets('moorage_journal_commit_duration_seconds', 'Time of a commit', SECONDS)
   readonly lookups = new Counter('moorage_cache_lookups_total', 'What was asked of the caches', ['cache', 'result'])

@@ -4,6 +4,7 @@ import type { RunMeter, Spender, Spending, TakenLines } from '../operation/spend
 import type { Cost } from '../runtime/models/cost.ts'
 import type { BegunCall, CallStatus, PlannedCall } from '../runtime/models/meter.ts'
 import type { TokenCount } from '../runtime/models/usage.ts'
+import { SpentCounts } from './count-spent.ts'
 import { LateLines } from './late-lines.ts'
 import { costOf } from './prices/cost-of.ts'
 import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
@@ -14,8 +15,9 @@ type SpendingParts = Pick<Parts, 'log' | 'newId' | 'now' | 'prices' | 'storage' 
 
 export function openSpending(parts: SpendingParts): Spending & { close(): Promise<void> } {
   const late = new LateLines(parts)
+  const counts = new SpentCounts(parts.telemetry)
   return {
-    meter: (spender) => new LedgerMeter(spender, late, parts),
+    meter: (spender) => new LedgerMeter(spender, late, counts, parts),
     heldLines: () => parts.desk.held(),
     close: () => late.close(),
   }
@@ -28,11 +30,13 @@ export function openSpending(parts: SpendingParts): Spending & { close(): Promis
 class LedgerMeter implements RunMeter {
   readonly #spender: Spender
   readonly #late: LateLines
+  readonly #counts: SpentCounts
   readonly #parts: SpendingParts
   #isFirst = true
   #ended: EndedLine[] = []
 
-  constructor(spender: Spender, late: LateLines, parts: SpendingParts) {
+  constructor(spender: Spender, late: LateLines, counts: SpentCounts, parts: SpendingParts) {
+    this.#counts = counts
     this.#spender = spender
     this.#late = late
     this.#parts = parts
@@ -80,11 +84,9 @@ class LedgerMeter implements RunMeter {
 
   #end({ line, held, price }: Begun, status: CallStatus, tokens: TokenCount): Cost {
     const { input_tokens, cached_tokens = 0, output_tokens, reasoning_tokens = 0 } = tokens
-    const { tokens: counted } = this.#parts.telemetry
-    counted.add(input_tokens, 'in')
-    counted.add(output_tokens, 'out')
     const rates = price && ratesFor(price, input_tokens)
     const cost_nano = rates ? costOf(rates, tokens, status) : null
+    this.#counts.add(line.model, tokens, cost_nano)
     const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
     const priced = { cost_nano, price: rates ? priceText(price, rates) : null }
     this.#ended.push({ line: { ...line, status, ...used, ...priced }, held })
