@@ -537,6 +537,12 @@ export type Agent = {
     max_concurrency: number | null
     /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
     cut_to_budget: boolean
+    /** Calls of tools in one run; null: no limit */
+    max_tool_calls: number | null
+    /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+    max_tokens_per_run: number | null
+    /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+    max_cost_per_run: number | null
   }
   /** How people decide what its tools ask them */
   approvals: {
@@ -723,6 +729,12 @@ export type CreateAgent = {
     max_concurrency?: number | null | undefined
     /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
     cut_to_budget?: boolean | undefined
+    /** Calls of tools in one run; null: no limit */
+    max_tool_calls?: number | null | undefined
+    /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+    max_tokens_per_run?: number | null | undefined
+    /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+    max_cost_per_run?: number | null | undefined
   } | undefined
   /** How people decide what its tools ask them */
   approvals?: {
@@ -962,6 +974,12 @@ export type UpdateAgent = {
     max_concurrency?: number | null | undefined
     /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
     cut_to_budget?: boolean | undefined
+    /** Calls of tools in one run; null: no limit */
+    max_tool_calls?: number | null | undefined
+    /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+    max_tokens_per_run?: number | null | undefined
+    /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+    max_cost_per_run?: number | null | undefined
   } | undefined
   /** How people decide what its tools ask them */
   approvals?: {
@@ -1317,6 +1335,12 @@ export type DeploymentWithDefinition = {
       max_concurrency: number | null
       /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
       cut_to_budget: boolean
+      /** Calls of tools in one run; null: no limit */
+      max_tool_calls: number | null
+      /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+      max_tokens_per_run: number | null
+      /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+      max_cost_per_run: number | null
     }
     /** How people decide what its tools ask them */
     approvals: {

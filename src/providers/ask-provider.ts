@@ -4,6 +4,7 @@ import { keyNamed, spenderOf } from '../operation/spending.ts'
 import { DEFAULT_EXPIRY_SECONDS } from '../runtime/approvals/approval-policy.ts'
 import { Cancellation } from '../runtime/deadline.ts'
 import { ModelFailure } from '../runtime/models/model.ts'
+import { Limits } from '../runtime/spec.ts'
 
 /** The provider's own list of models, or why there is none. */
 export async function askForModels(
@@ -50,7 +51,7 @@ export async function askModel(
       tools: [],
       script: null,
       memory: { history: 0, recall: 0 },
-      limits: { timeout_ms: PROBE_TIMEOUT_MS, max_steps: 1, max_input_tokens: null, max_output_tokens: PROBE_TOKENS },
+      limits: { ...Limits.parse({}), timeout_ms: PROBE_TIMEOUT_MS, max_steps: 1, max_output_tokens: PROBE_TOKENS },
       approvals: { expires_after_seconds: DEFAULT_EXPIRY_SECONDS },
     },
     message: PROBE,

@@ -130,6 +130,27 @@ export const Limits = z.strictObject({
     .boolean()
     .describe('If a budget has no room for the longest answer, ask for a shorter one instead of failing')
     .default(false),
+  max_tool_calls: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .nullable()
+    .describe('Calls of tools in one run; null: no limit')
+    .default(null),
+  max_tokens_per_run: z
+    .int()
+    .min(1)
+    .max(1_000_000_000)
+    .nullable()
+    .describe('A run that has used so many asks no model and calls no tool any more; null: no limit')
+    .default(null),
+  max_cost_per_run: z
+    .number()
+    .positive()
+    .max(1_000_000)
+    .nullable()
+    .describe('In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit')
+    .default(null),
 })
 export type Limits = z.infer<typeof Limits>
 
@@ -197,8 +218,7 @@ export type ModelSpec = {
   tools: readonly Tool[]
   script: Script | null
   memory: Pick<MemoryPolicy, 'history' | 'recall'>
-  limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_input_tokens' | 'max_output_tokens'> &
-    Partial<Pick<Limits, 'cut_to_budget'>>
+  limits: Omit<Limits, 'max_concurrency'>
   approvals: Pick<ApprovalRules, 'expires_after_seconds'>
 }
 

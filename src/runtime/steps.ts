@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Ruling } from './approvals/ask.ts'
-import type { Cost } from './models/cost.ts'
+import { addCosts, type Cost, nanoOf } from './models/cost.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
 import type { TokenCount } from './models/usage.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
+import { parseArguments } from './tools/arguments.ts'
 
 /** What every step has: its attempt, its times and its log entries. */
 type StepTimes = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
@@ -90,6 +92,8 @@ export type PendingCall = {
   isInDoubt: boolean
   /** What people have decided about it, as far as they were asked. */
   decided: Ruling | undefined
+  /** How often the run has asked for this call in a row, with this time. */
+  repeats: number
 }
 
 export type NextStep =
@@ -101,18 +105,39 @@ export type NextStep =
   | { kind: 'wait'; until: number }
   /** The model has finished its answer, or only calls are left whose results the caller has to give. */
   | { kind: 'answer'; finish: ModelAnswer['finish']; handed?: readonly PendingCall[] }
-  /** The model wants to call more tools than it may. */
-  | { kind: 'too many steps' }
+  /** The run may not go on. */
+  | { kind: 'over'; limit: RunLimit }
 
-type Situation = { max_steps: number; attempt: number; now: number }
+/** What a run has come to the end of. A cost of null is one that is not known. */
+export type RunLimit =
+  | { name: 'max_steps' | 'max_tool_calls'; most: number }
+  | { name: 'max_tokens_per_run'; most: number; used: number }
+  | { name: 'max_cost_per_run'; most: number; cost: Cost }
+  | { name: 'repeats'; tool: string; most: number }
+
+/** From this time on in a row, the same call is not made, and the model is told so. */
+export const MOST_REPEATS = 3
+/** With this time in a row, the run ends. */
+const END_AT_REPEATS = 5
+
+type Situation = StepLimits & { attempt: number; now: number }
+
+type StepLimits = {
+  max_steps: number
+  max_tool_calls?: number | null
+  max_tokens_per_run?: number | null
+  /** In dollars. */
+  max_cost_per_run?: number | null
+}
 
 /** The next step of a run follows from the steps so far and the time, and from nothing else. */
-export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Situation): NextStep {
+export function nextStep(steps: readonly Step[], { attempt, now, ...limits }: Situation): NextStep {
   const latest = steps.findLast(({ kind }) => kind !== 'recall')
   if (latest?.kind === 'wait' && latest.finished_at > now) return { kind: 'wait', until: latest.finished_at }
   const rounds = roundsOf(steps)
   const last = rounds.at(-1)
-  if (!last) return { kind: 'model', rounds }
+  const spent = spendingLimit(steps, limits)
+  if (!last) return spent ? { kind: 'over', limit: spent } : { kind: 'model', rounds }
   if (last.calls.length === 0) return { kind: 'answer', finish: last.finish }
   const number = rounds.reduce((sum, { calls }) => sum + 1 + calls.length, 0) - last.calls.length
   const calls = last.calls
@@ -121,15 +146,70 @@ export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Si
       index,
       number: number + 1 + index,
       isTold: last.attempt < attempt,
+      repeats: repeatsOf(rounds, index),
       ...standingOf(last, index, attempt),
     }))
     .filter(({ index }) => last.results[index] === undefined)
   const handed = calls.filter(({ call }) => call.handed)
   if (handed.length > 0 && handed.length === calls.length) return { kind: 'answer', finish: last.finish, handed }
-  if (rounds.length >= max_steps) return { kind: 'too many steps' }
+  const limit = spent ?? callLimit(rounds, calls, limits)
+  if (limit) return { kind: 'over', limit }
   if (calls.length === 0) return { kind: 'model', rounds }
   if (handed.length === 0) return { kind: 'tools', calls }
   return { kind: 'tools', calls: calls.filter(({ call }) => !call.handed), handed }
+}
+
+/** Whether the steps so far have used what the run may use. */
+function spendingLimit(steps: readonly Step[], limits: StepLimits): RunLimit | undefined {
+  const { max_tokens_per_run: tokens = null, max_cost_per_run: dollars = null } = limits
+  if (tokens === null && dollars === null) return undefined
+  let used = 0
+  let cost: Cost = 0
+  for (const step of steps) {
+    if (step.kind !== 'model' && step.kind !== 'wait') continue
+    used += step.usage.input_tokens + step.usage.output_tokens
+    cost = addCosts(cost, step.cost_nano)
+  }
+  if (tokens !== null && used >= tokens) return { name: 'max_tokens_per_run', most: tokens, used }
+  const isOver = dollars !== null && (cost === null || cost >= nanoOf(dollars))
+  return isOver ? { name: 'max_cost_per_run', most: dollars, cost } : undefined
+}
+
+/** Whether the run may neither make these calls nor ask the model again. */
+function callLimit(
+  rounds: readonly KeptRound[],
+  calls: readonly PendingCall[],
+  { max_steps, max_tool_calls = null }: StepLimits,
+): RunLimit | undefined {
+  if (rounds.length >= max_steps) return { name: 'max_steps', most: max_steps }
+  if (max_tool_calls !== null && ownCalls(rounds).length > max_tool_calls) {
+    return { name: 'max_tool_calls', most: max_tool_calls }
+  }
+  const endless = calls.find(({ call, repeats }) => !call.handed && repeats >= END_AT_REPEATS)
+  return endless && { name: 'repeats', tool: endless.call.name, most: END_AT_REPEATS }
+}
+
+/** Those that the caller does not make. */
+function ownCalls(rounds: readonly Round[]): ToolCall[] {
+  return rounds.flatMap(({ calls }) => calls.filter(({ handed }) => !handed))
+}
+
+/** How often the call at this position of the last answer was asked for in a row, with this time. */
+function repeatsOf(rounds: readonly Round[], index: number): number {
+  const last = rounds.at(-1)
+  const call = last?.calls[index]
+  if (!last || !call) return 0
+  const before = ownCalls([...rounds.slice(0, -1), { ...last, calls: last.calls.slice(0, index) }])
+  let repeats = 1
+  while (repeats < END_AT_REPEATS && isSameCall(before.at(-repeats), call)) repeats++
+  return repeats
+}
+
+/** Whether both call the same tool with the same arguments, in whatever order these are written. */
+function isSameCall(one: ToolCall | undefined, other: ToolCall): boolean {
+  if (one?.name !== other.name) return false
+  if (one.arguments === other.arguments) return true
+  return isDeepStrictEqual(parseArguments(one.arguments), parseArguments(other.arguments))
 }
 
 /** What the model has answered so far, if the caller has to call tools before it goes on. */

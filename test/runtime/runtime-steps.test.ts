@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ModelAnswer } from '../../src/runtime/models/model.ts'
 import { nextStep, type Step } from '../../src/runtime/steps.ts'
+import { fc, tries } from '../support/running/property.ts'
 
 const asked = (...names: string[]): ModelAnswer => ({
   calls: names.map((name, index) => ({ id: `call_${index}`, name, arguments: '{}' })),
@@ -34,8 +35,8 @@ describe('what a run does next', () => {
     assert.deepEqual(next([model('a', 'b')]), {
       kind: 'tools',
       calls: [
-        { call: a, index: 0, number: 2, isTold: false, isInDoubt: false, decided: undefined },
-        { call: b, index: 1, number: 3, isTold: false, isInDoubt: false, decided: undefined },
+        { call: a, index: 0, number: 2, isTold: false, isInDoubt: false, decided: undefined, repeats: 1 },
+        { call: b, index: 1, number: 3, isTold: false, isInDoubt: false, decided: undefined, repeats: 1 },
       ],
     })
   })
@@ -73,7 +74,7 @@ describe('what a run does next', () => {
   })
 
   test('does not call the tools of the last answer it may have', () => {
-    assert.deepEqual(next([model('a'), tool('a'), model('b')], 2), { kind: 'too many steps' })
+    assert.deepEqual(next([model('a'), tool('a'), model('b')], 2), { kind: 'over', limit: { name: 'max_steps', most: 2 } })
     assert.deepEqual(next([model('a'), tool('a'), model()], 2), { kind: 'answer', finish: 'stop' })
   })
 
@@ -82,5 +83,58 @@ describe('what a run does next', () => {
     assert.deepEqual(next([wait(now + 1)]), { kind: 'wait', until: now + 1 })
     assert.equal(next([wait(now)]).kind, 'model')
     assert.deepEqual(numbersOf(next([model('a'), wait(now)])), ['a 2'])
+  })
+})
+
+describe('what ends a run', () => {
+  const limited = (steps: Step[], limits: object) => nextStep(steps, { max_steps: 64, attempt: 1, now, ...limits })
+  const rounds = (count: number) => Array.from({ length: count }, (_, i) => [model(`t${i}`), tool(`t${i}`)]).flat()
+
+  test('tokens, before the model is asked and before a tool is called, in whichever attempt they were used', () => {
+    const over = { kind: 'over', limit: { name: 'max_tokens_per_run', most: 4, used: 4 } }
+    assert.deepEqual(limited(rounds(2), { max_tokens_per_run: 4 }), over)
+    assert.deepEqual(limited([...rounds(1), model('b')], { max_tokens_per_run: 4, attempt: 3 }), over)
+    assert.equal(limited(rounds(2), { max_tokens_per_run: 5 }).kind, 'model')
+    // An answer that is there is not thrown away.
+    assert.equal(limited([...rounds(1), model()], { max_tokens_per_run: 1 }).kind, 'answer')
+    const paused: Step = { kind: 'wait', reason: 'Paused', ...spent, ...taken }
+    assert.deepEqual(limited([paused, paused], { max_tokens_per_run: 4 }), over)
+  })
+
+  test('costs, and a cost that is not known', () => {
+    const costing = (cost_nano: number | null): Step => ({ ...model('a'), cost_nano }) as Step
+    const at = (cost_nano: number | null) => limited([costing(cost_nano), tool('a')], { max_cost_per_run: 0.5 })
+    assert.equal(at(499_999_999).kind, 'model')
+    for (const cost of [500_000_000, null]) {
+      assert.deepEqual(at(cost), { kind: 'over', limit: { name: 'max_cost_per_run', most: 0.5, cost } })
+    }
+  })
+
+  test('calls of tools: none of an answer is made that wants more than there may be', () => {
+    const limits = { max_tool_calls: 2 }
+    assert.deepEqual(limited([...rounds(1), model('a', 'b')], limits), {
+      kind: 'over',
+      limit: { name: 'max_tool_calls', most: 2 },
+    })
+    assert.equal(limited([...rounds(1), model('a')], limits).kind, 'tools')
+  })
+
+  test('the same call again and again, whatever was stored of it and in whichever attempt', () => {
+    const letters = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 12 })
+    fc.assert(
+      fc.property(letters, fc.integer({ min: 1, max: 4 }), (names, attempt) => {
+        const before = names.slice(0, -1).flatMap((name) => [model(name), tool(name)])
+        const last = names.at(-1) as string
+        const others = names.toReversed().findIndex((name) => name !== last)
+        const inARow = others < 0 ? names.length : others
+        const step = limited([...before, model(last)], { attempt })
+        if (inARow >= 5) {
+          assert.deepEqual(step, { kind: 'over', limit: { name: 'repeats', tool: last, most: 5 } })
+        } else {
+          assert.deepEqual(step.kind === 'tools' && step.calls.map(({ repeats }) => repeats), [inARow])
+        }
+      }),
+      { numRuns: tries(300) },
+    )
   })
 })

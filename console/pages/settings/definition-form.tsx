@@ -77,6 +77,9 @@ export function DefinitionForm({ values, error, onInput }: Props) {
           {number('limits.timeout_ms', 'Longest run, in milliseconds', "Empty: the service's limit")}
           {number('limits.max_concurrency', 'Runs at once', 'Empty: no limit')}
           {number('limits.max_input_tokens', 'Longest prompt, in tokens', 'Empty: what the model takes')}
+          {number('limits.max_tool_calls', 'Calls of tools in a run', 'Empty: no limit')}
+          {number('limits.max_tokens_per_run', 'Tokens of a run', 'Empty: no limit')}
+          {number('limits.max_cost_per_run', 'Cost of a run, in US dollars', 'Empty: no limit')}
         </div>
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>

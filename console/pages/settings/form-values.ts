@@ -4,7 +4,16 @@ import type { Definition } from './definition.ts'
 export type FormValues = Record<string, string>
 
 const TEXTS = ['description', 'instructions'] as const
-const LIMITS = ['timeout_ms', 'max_steps', 'max_input_tokens', 'max_output_tokens', 'max_concurrency'] as const
+const LIMITS = [
+  'timeout_ms',
+  'max_steps',
+  'max_input_tokens',
+  'max_output_tokens',
+  'max_concurrency',
+  'max_tool_calls',
+  'max_tokens_per_run',
+  'max_cost_per_run',
+] as const
 const MEMORY = ['history', 'recall', 'retention_days'] as const
 
 /** `true` stands for so many turns. */

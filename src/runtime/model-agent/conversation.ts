@@ -1,8 +1,9 @@
+import { usdOf } from '../models/cost.ts'
 import { type ModelAnswer, ModelFailure, type Round } from '../models/model.ts'
 import { tokensSince, type Usage } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
-import { type ModelStep, nextStep, PAUSED, type PendingCall, type Step } from '../steps.ts'
+import { type ModelStep, nextStep, PAUSED, type PendingCall, type RunLimit, type Step } from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
 import { type AnsweredBy, askModel } from './ask-model.ts'
@@ -16,18 +17,16 @@ const MIN_WAIT_MS = 1_000
 /** Takes one step after the other until the model has answered. The response is in `left`. */
 export async function converse(run: RunInProgress): Promise<void> {
   const { attempt, deadline, keeper, left, now } = run
-  const { max_steps } = run.input.agent.limits
+  const { limits } = run.input.agent
   for (;;) {
-    const next = nextStep(left.steps, { max_steps, attempt, now: now() })
+    const next = nextStep(left.steps, { ...limits, attempt, now: now() })
     if (next.kind === 'answer') {
       // If the answer called tools of the agent too, all its calls were told when those were called.
       if (next.handed?.length === callsOf(left.steps)) tellCalls(run, next.handed)
       return checkFinish(next.finish, run)
     }
     if (next.kind === 'wait') throw new Waits(next.until)
-    if (next.kind === 'too many steps') {
-      throw new AgentFailure(`The agent did not finish within ${max_steps} steps`, { max_steps })
-    }
+    if (next.kind === 'over') throw overLimit(next.limit)
     if (deadline.stopped === 'paused') throw new Stopped()
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: left.usage, started_at: now() }
@@ -48,6 +47,30 @@ export async function converse(run: RunInProgress): Promise<void> {
     }
     // An answer that was finished while a pause began is kept.
     if (deadline.isOver) throw new Stopped()
+  }
+}
+
+/** Why a run may not go on, as clients hear it. */
+function overLimit(limit: RunLimit): AgentFailure {
+  const { most } = limit
+  switch (limit.name) {
+    case 'max_steps':
+      return new AgentFailure(`The agent did not finish within ${most} steps`, { max_steps: most })
+    case 'max_tool_calls':
+      return new AgentFailure(`The agent wanted to call tools more than ${most} times`, { max_tool_calls: most })
+    case 'repeats': {
+      const { tool } = limit
+      return new AgentFailure(`The agent called ${tool} ${most} times in a row with the same arguments`, { tool })
+    }
+    case 'max_tokens_per_run': {
+      const { used } = limit
+      return new AgentFailure(`The run has used ${used} tokens and may use ${most}`, { used, max_tokens_per_run: most })
+    }
+    case 'max_cost_per_run': {
+      const cost = usdOf(limit.cost)
+      const known = cost === null ? 'an amount that is not known (set `prices` in moorage.yaml)' : `$${cost}`
+      return new AgentFailure(`The run has cost ${known} and may cost $${most}`, { cost, max_cost_per_run: most })
+    }
   }
 }
 

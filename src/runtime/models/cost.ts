@@ -16,3 +16,7 @@ export function usdOf(cost: Cost): number | null {
 export function formatUsd(nano: number): string {
   return `$${Number((nano / NANO).toPrecision(6))}`
 }
+
+export function nanoOf(dollars: number): number {
+  return Math.round(dollars * NANO)
+}

@@ -2,7 +2,7 @@ import type { Ask } from '../approvals/ask.ts'
 import { callIdOf, refusalOf } from '../approvals/decided-calls.ts'
 import type { ToolResult } from '../outcome.ts'
 import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
-import type { PendingCall, ToolCallStep } from '../steps.ts'
+import { MOST_REPEATS, type PendingCall, type ToolCallStep } from '../steps.ts'
 import { shownCall } from '../told-steps.ts'
 import { beginToolCall, failureType } from '../trace-steps.ts'
 import { parseArguments, type ToolArguments } from './arguments.ts'
@@ -43,9 +43,16 @@ function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never
 
 type Refusal = { error: string }
 
+/** The result for a call that would only repeat the ones before it. */
+const REPEATED = {
+  error:
+    'This call was not made: you have made it twice already with the same arguments. Use the results above, call it with other arguments, or answer without it',
+}
+
 /** What a person is asked, or why the call is refused without asking a person. Otherwise it may be made. */
 async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | Refusal | undefined> {
-  const { call, index, isInDoubt, decided } = pending
+  const { call, index, isInDoubt, decided, repeats } = pending
+  if (repeats >= MOST_REPEATS) return REPEATED
   if (index >= MAX_CALLS_PER_STEP || (decided && !isInDoubt)) return undefined
   const asked = await run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), {
     isInDoubt,

@@ -3,7 +3,7 @@ import type { ToolStep } from '../../../src/runtime/outcome.ts'
 import type { Provider } from '../../../src/runtime/providers/provider-source.ts'
 import type { RunRequest } from '../../../src/runtime/runner.ts'
 import { Runtime, type RuntimeOptions } from '../../../src/runtime/runtime.ts'
-import type { ModelSpec } from '../../../src/runtime/spec.ts'
+import { Limits, type ModelSpec } from '../../../src/runtime/spec.ts'
 import type { Step } from '../../../src/runtime/steps.ts'
 import { GuardedClient } from '../../../src/security/outgoing/guarded-client.ts'
 
@@ -17,7 +17,7 @@ const BARE_AGENT: ModelSpec = {
   tools: [],
   script: null,
   memory: { history: 20, recall: 5 },
-  limits: { timeout_ms: null, max_steps: 8, max_input_tokens: null, max_output_tokens: null },
+  limits: Limits.parse({}),
   approvals: { expires_after_seconds: 60 },
 }
 

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+
+const asking = (...orders: number[]) => ({
+  calls: orders.map((order) => ({ name: 'look', arguments: { order } })),
+  usage: { prompt_tokens: 90, completion_tokens: 10 },
+})
+
+for (const engine of ENGINES) {
+  describe(`a run that goes in circles on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    let tool: LocalServer
+    let calls = 0
+    before(async () => {
+      tool = await startLocalServer((_request, response) => {
+        calls += 1
+        response.end('nothing new')
+      })
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
+    })
+    after(async () => {
+      await stop()
+      await tool.close()
+    })
+
+    async function run(limits: object, replies: object[]) {
+      calls = 0
+      model.reset()
+      model.reply(...replies)
+      const input_schema = { type: 'object', properties: { order: { type: 'number' } } }
+      const agent = await newAgent(service, {
+        model: 'local/m',
+        tools: [{ type: 'http', name: 'look', url: tool.url, input_schema }],
+        limits: { max_steps: 20, ...limits },
+      })
+      const { status, body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+      const receipts = await service.call('GET', `/v1/agents/${agent}/invocations`)
+      return { status, error: body.error, receipt: receipts.body.data[0], asked: model.requests.length, calls }
+    }
+
+    test('the third call in a row is not made and the model hears why, the fifth ends the run', async () => {
+      const told = await run({}, [{ text: ['Let me see'], ...asking(7) }, ...Array.from({ length: 6 }, () => asking(7))])
+      const message = 'The agent called look 5 times in a row with the same arguments'
+      assert.deepEqual([told.status, told.error], [500, { code: 'server_error', message }])
+      assert.deepEqual([told.asked, told.calls], [5, 2])
+      assert.deepEqual([told.receipt.status, told.receipt.response], ['failed', 'Let me see'])
+      const results = model.requests.at(-1)?.body.messages.filter(({ role }) => role === 'tool')
+      assert.equal(results?.length, 4)
+      assert.match(results?.at(2)?.content ?? '', /This call was not made: you have made it twice already/)
+    })
+
+    test('other arguments in between begin anew', async () => {
+      const told = await run({}, [asking(7), asking(7), asking(8), asking(7, 7), { text: ['done'] }])
+      assert.deepEqual([told.status, told.calls, told.receipt.response], [200, 5, 'done'])
+    })
+
+    test('limits.max_tool_calls and limits.max_tokens_per_run end it with what it has', async () => {
+      const most = await run({ max_tool_calls: 2 }, [asking(1), asking(2), asking(3)])
+      assert.deepEqual([most.status, most.calls], [500, 2])
+      assert.equal(most.error.message, 'The agent wanted to call tools more than 2 times')
+      const spent = await run({ max_tokens_per_run: 150 }, [asking(1), { ...asking(2), text: ['So far'] }, asking(3)])
+      assert.deepEqual([spent.status, spent.asked, spent.calls], [500, 2, 1])
+      assert.equal(spent.error.message, 'The run has used 200 tokens and may use 150')
+      assert.deepEqual([spent.receipt.response, spent.receipt.tokens_used], ['So far', 200])
+    })
+
+    test('limits.max_cost_per_run ends a run whose price is not known, and says what to set', async () => {
+      const told = await run({ max_cost_per_run: 0.01 }, [asking(1), asking(2)])
+      assert.deepEqual([told.status, told.asked, told.calls], [500, 1, 0])
+      assert.match(told.error.message, /an amount that is not known \(set `prices` in moorage.yaml\) and may cost \$0.01$/)
+    })
+  })
+}
