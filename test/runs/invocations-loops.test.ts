@@ -46,7 +46,10 @@ for (const engine of ENGINES) {
     }
 
     test('the third call in a row is not made and the model hears why, the fifth ends the run', async () => {
-      const told = await run({}, [{ text: ['Let me see'], ...asking(7) }, ...Array.from({ length: 6 }, () => asking(7))])
+      const told = await run({}, [
+        { text: ['Let me see'], ...asking(7) },
+        ...Array.from({ length: 6 }, () => asking(7)),
+      ])
       const message = 'The agent called look 5 times in a row with the same arguments'
       assert.deepEqual([told.status, told.error], [500, { code: 'server_error', message }])
       assert.deepEqual([told.asked, told.calls], [5, 2])
@@ -74,7 +77,10 @@ for (const engine of ENGINES) {
     test('limits.max_cost_per_run ends a run whose price is not known, and says what to set', async () => {
       const told = await run({ max_cost_per_run: 0.01 }, [asking(1), asking(2)])
       assert.deepEqual([told.status, told.asked, told.calls], [500, 1, 0])
-      assert.match(told.error.message, /an amount that is not known \(set `prices` in moorage.yaml\) and may cost \$0.01$/)
+      assert.match(
+        told.error.message,
+        /an amount that is not known \(set `prices` in moorage.yaml\) and may cost \$0.01$/,
+      )
     })
   })
 }

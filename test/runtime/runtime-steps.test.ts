@@ -74,7 +74,10 @@ describe('what a run does next', () => {
   })
 
   test('does not call the tools of the last answer it may have', () => {
-    assert.deepEqual(next([model('a'), tool('a'), model('b')], 2), { kind: 'over', limit: { name: 'max_steps', most: 2 } })
+    assert.deepEqual(next([model('a'), tool('a'), model('b')], 2), {
+      kind: 'over',
+      limit: { name: 'max_steps', most: 2 },
+    })
     assert.deepEqual(next([model('a'), tool('a'), model()], 2), { kind: 'answer', finish: 'stop' })
   })
 

@@ -208,7 +208,7 @@ describe('the tool loop', () => {
 
   test('at most sixteen calls of one step are made', async () => {
     model.reply(
-      { calls: Array.from({ length: 18 }, () => ({ name: 'weather', arguments: { city: 'Oslo' } })) },
+      { calls: Array.from({ length: 18 }, (_, i) => ({ name: 'weather', arguments: { city: `Oslo ${i}` } })) },
       { text: ['ok'] },
     )
     const outcome = completed(await runtime.run(runOf(agent())))
@@ -217,7 +217,7 @@ describe('the tool loop', () => {
   })
 
   test('a run takes 4 MiB of results in all; calls beyond that fail', async () => {
-    const calls = Array.from({ length: 16 }, () => ({ name: 'weather', arguments: {} }))
+    const calls = Array.from({ length: 16 }, (_, i) => ({ name: 'weather', arguments: { i } }))
     model.reply({ calls }, { calls: calls.slice(0, 1) }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
     const outcome = completed(await runtime.run(runOf(agent({ tools: [loose({ url: `${api.url}/large` })] }))))
     assert.equal(outcome.response, 'enough')
