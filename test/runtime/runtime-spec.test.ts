@@ -87,7 +87,10 @@ describe('the other shapes', () => {
       max_input_tokens: null,
       max_output_tokens: null,
       max_concurrency: null,
-      cut_to_budget: false,      max_tool_calls: null,      max_tokens_per_run: null,      max_cost_per_run: null,
+      cut_to_budget: false,
+      max_tool_calls: null,
+      max_tokens_per_run: null,
+      max_cost_per_run: null,
     })
     assert.deepEqual(MemoryPolicy.parse({}), {
       remember: true,
