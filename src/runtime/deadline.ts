@@ -29,32 +29,40 @@ export class Deadline {
   readonly #cancellations: readonly Cancellation[]
   readonly #paused: Cancellation | undefined
   readonly #controller = new AbortController()
+  readonly #lasting = new AbortController()
   // The timer uses the monotonic clock, so the remaining time is measured with it too.
   readonly #started = performance.now()
   readonly #timer: NodeJS.Timeout
-  readonly #abort = () => this.#controller.abort()
+  readonly #pause = () => this.#controller.abort()
+  readonly #abort = () => {
+    this.#controller.abort()
+    this.#lasting.abort()
+  }
   #timedOut = false
 
   constructor(cancellations: readonly Cancellation[], timeout_ms: number, paused?: Cancellation) {
     this.#cancellations = cancellations
     this.#paused = paused
     this.timeout_ms = timeout_ms
-    if (this.stopped) this.#abort()
-    for (const { signal } of this.#heard()) signal.addEventListener('abort', this.#abort, { once: true })
+    if (this.isOver) this.#abort()
+    if (paused?.cancelled) this.#pause()
+    for (const { signal } of cancellations) signal.addEventListener('abort', this.#abort, { once: true })
+    paused?.signal.addEventListener('abort', this.#pause, { once: true })
     this.#timer = setTimeout(() => {
-      this.#timedOut = this.stopped === undefined
+      // A run that is paused and still calls a tool has not waited yet.
+      this.#timedOut = !this.isOver
       this.#abort()
     }, timeout_ms)
-  }
-
-  /** The same for calls that a pause does not end. It has to be released for itself. */
-  beyondPause(): Deadline {
-    return new Deadline(this.#cancellations, this.remaining())
   }
 
   /** Aborts at the deadline, on cancel and on a pause. */
   get signal(): AbortSignal {
     return this.#controller.signal
+  }
+
+  /** For calls that a pause does not end. */
+  get lasting(): AbortSignal {
+    return this.#lasting.signal
   }
 
   get stopped(): 'timeout' | 'cancelled' | 'paused' | undefined {
@@ -74,10 +82,7 @@ export class Deadline {
 
   release(): void {
     clearTimeout(this.#timer)
-    for (const { signal } of this.#heard()) signal.removeEventListener('abort', this.#abort)
-  }
-
-  #heard(): readonly Cancellation[] {
-    return this.#paused ? [...this.#cancellations, this.#paused] : this.#cancellations
+    for (const { signal } of this.#cancellations) signal.removeEventListener('abort', this.#abort)
+    this.#paused?.signal.removeEventListener('abort', this.#pause)
   }
 }

@@ -207,6 +207,18 @@ for (const engine of ENGINES) {
       assert.equal(held.count(), 1)
     })
 
+    test('a tool that outlasts the time of its run ends it, as without a pause', async (t) => {
+      const held = await holdRuns(t)
+      const agent = await newAgent(service, { ...held.agent, limits: { timeout_ms: 1_500 } })
+      const { request_id } = (await invoke(agent, { Prefer: 'respond-async' })).body.data
+      await until('the tool', held.count)
+      await pause()
+      const receipt = await ended(agent, request_id)
+      assert.deepEqual([receipt.status, receipt.error.code], ['failed', 'timeout'])
+      await resume()
+      assert.equal(held.count(), 1)
+    })
+
     test('queued runs stay queued, and what people decide meanwhile is done afterwards', async (t) => {
       const till = await startTill()
       t.after(() => till.close())

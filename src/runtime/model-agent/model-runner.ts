@@ -52,10 +52,8 @@ export class ModelRunner implements Runner<ModelSpec> {
     const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
     host.hide(this.#providerKeys.redactorOf(await providers(project_id)))
     let toolbox = NO_TOOLS
-    // A call of a tool may have begun to have its effect, so a pause does not end it.
-    const toolDeadline = request.agent.tools.length > 0 ? host.deadline.beyondPause() : undefined
     try {
-      if (toolDeadline) toolbox = await this.#openToolbox(request, { ...host, deadline: toolDeadline })
+      if (request.agent.tools.length > 0) toolbox = await this.#openToolbox(request, host)
       if (host.deadline.stopped) throw new Stopped()
       if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
       const conversation = {
@@ -80,7 +78,6 @@ export class ModelRunner implements Runner<ModelSpec> {
       })
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
-      toolDeadline?.release()
     }
     const rounds = roundsForCaller(host.left.steps, given?.rounds)
     return rounds ? { status: 'completed', rounds } : { status: 'completed' }
@@ -105,7 +102,8 @@ export class ModelRunner implements Runner<ModelSpec> {
     return openToolbox(agent.tools, this.#mcpServers, {
       secrets,
       redact,
-      deadline: host.deadline,
+      // A call of a tool may have begun to have its effect, so a pause does not end it.
+      deadline: { signal: host.deadline.lasting },
       log: host.log,
       fetch: (url, init) => fetch(url, { ...init, owner: agent_id }),
       schemaCheck,

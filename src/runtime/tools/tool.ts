@@ -14,7 +14,7 @@ export type ToolWorld = {
   fetch: Fetch
   secrets: Secrets
   redact: Redact
-  deadline: Deadline
+  deadline: Pick<Deadline, 'signal'>
   log: Log
   schemaCheck: SchemaCheck
   agent_id: string
