@@ -123,7 +123,8 @@ export function shownAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: 
 
 /** An amount in a sentence. */
 export function saidAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: number): string {
-  return limit_kind === 'cost_usd' ? formatUsd(amount) : `${amount} ${limit_kind}`
+  if (limit_kind === 'cost_usd') return formatUsd(amount)
+  return `${amount} ${amount === 1 ? limit_kind.slice(0, -1) : limit_kind}`
 }
 
 /** Each key or user has the limit for itself. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { DOORS } from '../support/clients/doors.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -44,7 +45,7 @@ for (const engine of ENGINES) {
       assert.equal(reply.status, 429, reply.text)
       const { code, message, details, retry_after } = reply.body.error
       assert.equal(code, 'budget_exceeded')
-      assert.equal(message, 'The budget "test" has no room: 2 runs of 2 runs used, and this call may need 1 runs')
+      assert.equal(message, 'The budget "test" has no room: 2 runs of 2 runs used, and this call may need 1 run')
       assert.deepEqual(details, [
         { field: 'budget_id', error: id },
         { field: 'used', error: '2 runs' },
@@ -105,6 +106,29 @@ for (const engine of ENGINES) {
         'The budget "test" is in dollars, and no price is known for the model "local/test-model": set one under "prices" in moorage.yaml',
       )
       assert.equal(model.requests.length, 0)
+    })
+
+    test('every door says in its words that there is no room', async () => {
+      const agent = await agentWith()
+      await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 1 } })
+      assert.equal((await invoke(agent)).status, 200)
+      const { name } = (await service.call('GET', `/v1/agents/${agent}`)).body.data
+      const told: Record<string, unknown> = {}
+      for (const [door, ask] of Object.entries(DOORS)) {
+        told[door] = await ask(service, { agent: name, message: 'And now?', key: service.admin })
+      }
+      const refused = { code: 'budget_exceeded', status: 429 }
+      const openai = { code: 'insufficient_quota', status: 429 }
+      assert.deepEqual(told, {
+        api: refused,
+        openai,
+        'openai responses': openai,
+        mcp: refused,
+        'mcp of an agent': refused,
+        a2a: { code: 'TASK_STATE_FAILED', status: 200 },
+      })
+      const streamed = await invoke(agent, {}, { Accept: 'text/event-stream' })
+      assert.match(streamed.text, /event: error\ndata: .*"code":"budget_exceeded"/)
     })
 
     test('each user has the limit for itself; all budgets over a call must have room', async () => {

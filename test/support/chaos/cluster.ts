@@ -5,6 +5,7 @@ import type { Database } from '../../../src/storage/database.ts'
 import { openStorage } from '../../../src/storage/open-storage.ts'
 import { LOCAL_TOOLS } from '../outside/local-server.ts'
 import { type ChildService, startChildService } from '../service/child-service.ts'
+import type { Settings } from '../service/service.ts'
 import { LOCAL_RECEIVERS } from '../slices/webhooks.ts'
 import { type PostgresServer, startPostgres } from '../stores/postgres.ts'
 import { type RedisServer, startRedis } from '../stores/redis.ts'
@@ -32,7 +33,7 @@ export type Cluster = {
 }
 
 /** Real processes on a PostgreSQL and a Redis of their own. All of it is gone when the test ends. */
-export async function startCluster(t: TestContext, names: readonly string[]): Promise<Cluster> {
+export async function startCluster(t: TestContext, names: readonly string[], more: Settings = {}): Promise<Cluster> {
   const postgres = await startPostgres()
   t.after(() => postgres.close())
   const redis = await startRedis()
@@ -48,6 +49,7 @@ export async function startCluster(t: TestContext, names: readonly string[]): Pr
     MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}',
     MOORAGE_SERVER__DRAIN_DELAY: '200ms',
     LOG_LEVEL: 'warn',
+    ...more,
   }
   const nodes: ClusterNode[] = []
   for (const name of names) {

@@ -34,6 +34,7 @@ export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise
       body: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: said } },
     })
     const { result, error } = rpcReply(reply)
+    if (!error && !result.task.artifacts) return { code: result.task.status.state, status: reply.status }
     if (!error) return { response: result.task.artifacts[0].parts[0].text }
     const { code, status } = Array.isArray(error.data) ? error.data[0].metadata : error.data
     return { code, status: Number(status) }

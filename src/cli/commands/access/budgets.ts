@@ -1,0 +1,120 @@
+import type { Command } from 'commander'
+import type { CreateBudget } from '../../../../sdk/api.ts'
+import type { Budget } from '../../../../sdk/client.ts'
+import { list, takesStore, yesOption } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { confirm } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+
+const COLUMNS: Column<Budget>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'NAME', of: ({ name }) => name },
+  { title: 'SCOPE', of: ({ scope: { type, id } }) => (id === null ? type : `${type} ${id}`) },
+  { title: 'LIMIT', of: ({ limit }) => Object.entries(limit).map(([kind, amount]) => `${amount} ${kind}`) },
+  { title: 'PER', of: ({ per }) => per },
+  { title: 'USED', of: ({ used }) => used },
+  { title: 'HELD', of: ({ reserved }) => reserved },
+  { title: 'RESETS', of: ({ resets_at }) => resets_at ?? 'never' },
+  { title: 'ACTION', of: ({ action }) => action },
+]
+
+type Changes = Common & {
+  usd?: string
+  tokens?: string
+  runs?: string
+  at?: string[]
+  action?: Budget['action']
+}
+
+type New = Changes & {
+  scope: CreateBudget['scope']['type']
+  for?: string
+  per: Budget['per']
+  timezone?: string
+}
+
+export function budgets(command: Command, world: World): void {
+  takesLimit(takesStore(command.command('create')))
+    .description('Limit what may be spent')
+    .argument('<name>', 'what it is for')
+    .option('--scope <type>', 'service, project, agent, key or user', 'project')
+    .option('--for <id>', 'the agent, key or user; without it each key or user has the limit for itself')
+    .option('--per <period>', 'hour, day, month or ever', 'month')
+    .option('--timezone <name>', 'where days and months begin, such as Europe/Berlin')
+    .action(async (name: string, options: New) => {
+      const limit = limitOf(options)
+      if (!limit) throw usage('Say how much: --usd, --tokens or --runs')
+      const { scope: type, for: id = null, per, timezone, action } = options
+      const body = { name, scope: { type, id }, limit, per, timezone, action, thresholds: options.at?.map(Number) }
+      const made = await withClientOrStore(world, options, (client) => client.budgets.create(body, options))
+      if (options.json) return printJson(world, made)
+      success(world, `Created ${made.id} "${made.name}"`)
+    })
+
+  takesStore(command.command('list'))
+    .alias('ls')
+    .description('List budgets, with what was spent of each')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit) => {
+      const found = await withClientOrStore(world, options, (client) =>
+        gather(world, options, (limit) => client.budgets.list({ limit })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesStore(command.command('get'))
+    .description('Show a budget')
+    .argument('<budget>')
+    .option('--subject <id>', 'the sums of this key or user, if each has the limit for itself')
+    .action(async (id: string, options: Common & { subject?: string }) => {
+      const { subject } = options
+      printRecord(
+        world,
+        await withClientOrStore(world, options, (client) => client.budgets.get(id, { subject })),
+        options,
+      )
+    })
+
+  takesLimit(takesStore(command.command('update')))
+    .description('Change a budget; what was spent stays counted')
+    .argument('<budget>')
+    .option('--name <name>', 'its new name')
+    .action(async (id: string, options: Changes & { name?: string }) => {
+      const { name, action } = options
+      const body = { name, limit: limitOf(options), action, thresholds: options.at?.map(Number) }
+      if (Object.values(body).every((value) => value === undefined)) throw usage('Say what to change: see --help')
+      const changed = await withClientOrStore(world, options, (client) => client.budgets.update(id, body, options))
+      if (options.json) return printJson(world, changed)
+      success(world, `Changed "${changed.name}"`)
+    })
+
+  takesStore(command.command('delete'))
+    .alias('rm')
+    .description('Delete a budget: it limits nothing from now on')
+    .argument('<budget>')
+    .addOption(yesOption())
+    .action(async (id: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Delete the budget ${id}?`, options)
+      const deleted = await withClientOrStore(world, options, (client) => client.budgets.delete(id, options))
+      if (options.json) return printJson(world, deleted)
+      success(world, `Deleted ${id}`)
+    })
+}
+
+function takesLimit(command: Command): Command {
+  return command
+    .option('--usd <amount>', 'the limit in US dollars')
+    .option('--tokens <count>', 'the limit in tokens, input and output together')
+    .option('--runs <count>', 'the limit in runs')
+    .option('--at <percentages...>', 'when events tell, such as 50 80 100', list)
+    .option('--action <action>', 'refuse, or notify, which only tells')
+}
+
+function limitOf({ usd, tokens, runs }: Changes): CreateBudget['limit'] | undefined {
+  if (usd !== undefined) return { cost_usd: Number(usd) }
+  if (tokens !== undefined) return { tokens: Number(tokens) }
+  return runs === undefined ? undefined : { runs: Number(runs) }
+}
