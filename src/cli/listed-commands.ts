@@ -138,6 +138,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Access',
+    name: 'budgets',
+    summary: 'Limit what calls of models may spend',
+    load: async () => (await import('./commands/access/budgets.ts')).budgets,
+  },
+  {
+    group: 'Access',
     name: 'projects',
     summary: 'Projects: create, list, change, delete; move agents between them',
     load: async () => (await import('./commands/access/projects.ts')).projects,
