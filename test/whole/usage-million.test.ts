@@ -71,36 +71,28 @@ for (const engine of ENGINES) {
   })
 }
 
-/** Calls of 20 agents with 5 models and 4 keys, one every 2.7 seconds. */
-async function fill({ db, engine, transaction }: Storage): Promise<void> {
-  const step = (MONTH.end - MONTH.start) / LINES
-  const last = sql.lit(LINES - 1)
-  const numbers =
-    engine === 'postgres'
-      ? sql`select n from generate_series(0, ${last}) as n`
-      : sql`with recursive counted(n) as (select 0 union all select n + 1 from counted where n < ${last}) select n from counted`
-  // The first ten characters of an id are its time: here in milliseconds, so that ids sort as times do.
-  const hours = Array.from({ length: (MONTH.end - MONTH.start) / HOUR_MS }, (_, hour) =>
-    firstIdAt('led', START + hour * HOUR_MS),
-  )
-  await transaction(async (held) => {
-    await sql`create temporary table hour_ids (hour integer primary key, first text)`.execute(held)
-    for (const [hour, first] of hours.entries())
-      await sql`insert into hour_ids values (${hour}, ${first})`.execute(held)
-    const hourOf = sql.raw(`cast(floor(n * ${step} / ${HOUR_MS}) as integer)`)
-    const padded = engine === 'postgres' ? sql`lpad(n::text, 13, '0')` : sql`printf('%013d', n)`
-    await sql`insert into ledger (id, project_id, agent_seq, agent_id, request_id, step, attempt, purpose, environment, key_id, user_id, door, model, status,
-      input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, price, created_at)
-      select first || ${padded}, 'prj_default', n % 20, 'agt_' || (n % 20), 'req_' || n, 0, 1, 'run', 'production', 'key_' || (n % 4), 'user_' || (n % 1000), 'api',
-        'local/model-' || (n % 5), 'completed', 100, 10, 20, 0, 1000, '{"source":"configuration"}', ${START} + cast(n * ${sql.lit(step)} as bigint)
-      from (${numbers}) as numbers join hour_ids on hour = ${hourOf}`.execute(held)
-    await sql`drop table hour_ids`.execute(held)
-    await sql`insert into usage_hours (project_id, hour, agent_id, version, environment, key_id, person_id, door, model, purpose,
-      calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced)
-      select project_id, created_at / ${sql.lit(HOUR_MS)}, agent_id, '', environment, key_id, '', door, model, purpose,
-        count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_nano), 0
-      from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`.execute(held)
-  })
+/** Calls of 20 agents with 5 models and 4 keys, as many in each hour. */
+async function fill({ db, engine }: Storage): Promise<void> {
+  const hours = (MONTH.end - MONTH.start) / HOUR_MS
+  const padded = engine === 'postgres' ? sql`lpad(n::text, 13, '0')` : sql`printf('%013d', n)`
+  for (let hour = 0; hour < hours; hour++) {
+    const [first, last] = [hour, hour + 1].map((at) => sql.lit(Math.floor((at * LINES) / hours)))
+    const time = START + hour * HOUR_MS
+    // Ids begin with the time, so that they sort as times do.
+    await sql`insert into ledger (id, project_id, agent_seq, agent_id, request_id, step, attempt, purpose, environment,
+        key_id, user_id, door, model, status, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano,
+        price, created_at)
+      with recursive numbers(n) as (select ${first} union all select n + 1 from numbers where n + 1 < ${last})
+      select ${sql.lit(firstIdAt('led', time))} || ${padded}, 'prj_default', n % 20, 'agt_' || (n % 20), 'req_' || n, 0, 1,
+        'run', 'production', 'key_' || (n % 4), 'user_' || (n % 1000), 'api', 'local/model-' || (n / 20 % 5), 'completed',
+        100, 10, 20, 0, 1000, '{"source":"configuration"}', ${sql.lit(time)}
+      from numbers`.execute(db)
+  }
+  await sql`insert into usage_hours (project_id, hour, agent_id, version, environment, key_id, person_id, door, model,
+      purpose, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced)
+    select project_id, created_at / ${sql.lit(HOUR_MS)}, agent_id, '', environment, key_id, '', door, model,
+      purpose, count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_nano), 0
+    from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`.execute(db)
   const { rows } = await sql<{ rows: number }>`select count(*) as rows from usage_hours`.execute(db)
   console.log(`${engine}: ${rows[0]?.rows} sums of hours`)
 }
