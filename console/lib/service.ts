@@ -1,10 +1,12 @@
 import { type Client, createClient } from '../../sdk/client.ts'
+import { errorOf } from '../../sdk/errors.ts'
 import { BASE } from './base.ts'
 import { askForCode } from './one-time-code.ts'
 import { leaveProject } from './projects/change-project.ts'
 import { chosenProject } from './projects/chosen-project.ts'
 import { loadRights, loseSession } from './session.ts'
 import { session } from './session-state.ts'
+import { saveFile } from './text/save-file.ts'
 
 /** The service takes a browser's session only with this header, which no other site can send. */
 const HEADERS = { 'X-Moorage-Console': '1' }
@@ -25,6 +27,15 @@ export function serviceIn(project: string | undefined): Client {
   return createClient({ ...OPTIONS, project })
 }
 
+/** Has the browser store what the service answers as a file. */
+export async function saveAnswer(path: string, file: string): Promise<void> {
+  const project = chosenProject.peek()?.id
+  const headers = { ...(project !== undefined && { 'Moorage-Project': project }) }
+  const response = await send(new URL(path, BASE).href, { headers })
+  if (!response.ok) throw errorOf(response.status, response.headers, await response.text())
+  saveFile(await response.blob(), file)
+}
+
 /** A request to the service. A one-time code is asked for when the service wants one, and the request is sent again. */
 async function send(url: string, init: RequestInit = {}): Promise<Response> {
   const headers: Record<string, string> = { ...(init.headers as Record<string, string>), ...HEADERS }
@@ -33,7 +44,7 @@ async function send(url: string, init: RequestInit = {}): Promise<Response> {
   // What a person may do can end while the page is open.
   if (response.status === 403 && session.peek()?.person) void loadRights()
   if (response.status !== 401) return response
-  const { code, message } = await errorOf(response)
+  const { code, message } = await refusalOf(response)
   if (code === 'mfa_required') {
     const otp = await askForCode('X-Service-OTP' in headers ? message : undefined)
     if (otp === undefined) return response
@@ -45,13 +56,13 @@ async function send(url: string, init: RequestInit = {}): Promise<Response> {
 
 async function noteLostProject(response: Response, project: string | undefined): Promise<void> {
   if (project === undefined) return
-  const { details } = await errorOf(response)
+  const { details } = await refusalOf(response)
   if (details?.some(({ field }) => field === 'Moorage-Project')) leaveProject(project)
 }
 
 type Refusal = { code?: string; message?: string; details?: { field: string }[] }
 
-async function errorOf(response: Response): Promise<Refusal> {
+async function refusalOf(response: Response): Promise<Refusal> {
   const body = await response
     .clone()
     .json()

@@ -6,8 +6,8 @@ const MOST = 1_000
 const AT_ONCE = 100
 
 /** The names of agents by their ids. An agent that is not among them is shown by its id. */
-export function useAgentNames(): Resource<Map<string, string>> {
-  return useResource('agent names', async (signal) => {
+export function useAgentNames(isWanted = true): Resource<Map<string, string>> {
+  return useResource(isWanted ? 'agent names' : undefined, async (signal) => {
     const names = new Map<string, string>()
     for (let offset = 0; offset < MOST; offset += AT_ONCE) {
       const { data, pagination } = await service.agents.list({ limit: AT_ONCE, offset, sort: 'name' }, { signal })

@@ -9,6 +9,9 @@ const clock = new Intl.DateTimeFormat('en-GB', {
 const count = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
+const dollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' })
+const cents = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumSignificantDigits: 3 })
+
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
@@ -47,6 +50,13 @@ export function durationText(ms: number | null | undefined): string {
 
 export function countText(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : count.format(value)
+}
+
+/** Dollars. Less than one is told by three figures, since a call costs less than a cent. An unknown price is not nothing. */
+export function usdText(value: number | null): string {
+  if (value === null) return 'no price'
+  if (value === 0) return '$0'
+  return (value < 0.995 ? cents : dollars).format(value)
 }
 
 /** `12.3K`: for places that are too narrow for the number itself. */

@@ -3,7 +3,7 @@ import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { param } from '../../lib/location.ts'
 import { service } from '../../lib/service.ts'
-import { countText, durationText } from '../../lib/text/format.ts'
+import { countText, durationText, usdText } from '../../lib/text/format.ts'
 import { LongList } from '../../ui/data/long-list/long-list.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
@@ -57,6 +57,13 @@ export function ActivityPage() {
       isNumber: true,
       isExtra: true,
       cell: ({ tokens_used }) => countText(tokens_used),
+    },
+    {
+      title: 'Cost',
+      width: '5rem',
+      isNumber: true,
+      isExtra: true,
+      cell: ({ cost_usd }) => usdText(cost_usd),
     },
     {
       title: 'Took',

@@ -6,7 +6,7 @@ import { agentPath, requestPath } from '../../lib/paths.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { countText, durationText } from '../../lib/text/format.ts'
+import { countText, durationText, usdText } from '../../lib/text/format.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton, Snippet } from '../../ui/copy.tsx'
@@ -115,6 +115,7 @@ function Request({ run }: { run: Invocation }) {
           Took: durationText(run.duration_ms),
           Attempts: run.attempts > 1 ? countText(run.attempts) : undefined,
           Tokens: `${countText(run.usage.input_tokens)} in, ${countText(run.usage.output_tokens)} out`,
+          Cost: <RunCost run={run} />,
           User: typeof user_id === 'string' ? user_id : undefined,
           Session:
             typeof session_id === 'string' ? (
@@ -151,4 +152,12 @@ function Request({ run }: { run: Invocation }) {
       </div>
     </>
   )
+}
+
+/** What it cost, with a link to each of its calls. */
+function RunCost({ run: { agent_id, request_id, cost_usd, created_at, finished_at } }: { run: Invocation }) {
+  if (!may('getUsage')) return <>{usdText(cost_usd)}</>
+  const to = new Date(Date.parse(finished_at ?? new Date().toISOString()) + 1).toISOString()
+  const query = new URLSearchParams({ agent_id, request_id, from: created_at, to })
+  return <a href={href(`/usage?${query}`)}>{usdText(cost_usd)}</a>
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Agent } from '../../../sdk/client.ts'
 import { param, setParams } from '../../lib/location.ts'
 import { exactText } from '../../lib/text/format.ts'
+import { saveFile } from '../../lib/text/save-file.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { Id } from '../../ui/copy.tsx'
@@ -132,9 +133,5 @@ function download(agent: string, entries: object[]): void {
     entries.map((entry) => `${JSON.stringify(entry)}\n`),
     { type: 'application/x-ndjson' },
   )
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(lines)
-  link.download = `${agent}.log.jsonl`
-  link.click()
-  URL.revokeObjectURL(link.href)
+  saveFile(lines, `${agent}.log.jsonl`)
 }

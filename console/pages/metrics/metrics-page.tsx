@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import type { Agent, Deployment, Performance } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
 import { param } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -39,7 +40,7 @@ export function MetricsPage({ params: { agent = '' } }: { params: Params }) {
   )
 }
 
-function Metrics({ agent: { name } }: { agent: Agent }) {
+function Metrics({ agent: { id, name } }: { agent: Agent }) {
   const isZoomed = param('from') !== undefined
   const performance = useResource(
     `performance ${name} ${rangeKey()}`,
@@ -52,7 +53,10 @@ function Metrics({ agent: { name } }: { agent: Agent }) {
   const found = performance.data
   return (
     <>
-      <MetricsRangeFilter />
+      <div class="filters">
+        <MetricsRangeFilter />
+        {may('getUsage') && <a href={href(`/usage?agent_id=${id}`)}>Usage and cost</a>}
+      </div>
       <Failure error={performance.error ?? deployments.error} retry={performance.reload} />
       {found && <Charts performance={found} deployments={deployments.data?.data ?? []} />}
     </>

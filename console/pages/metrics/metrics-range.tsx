@@ -34,7 +34,7 @@ export function zoomTo(from: number, to: number): void {
 export function MetricsRangeFilter() {
   const isZoomed = param('from') !== undefined
   return (
-    <div class="filters">
+    <>
       <Segments
         label="Time"
         value={isZoomed ? '' : (param('range') ?? DEFAULT)}
@@ -48,6 +48,6 @@ export function MetricsRangeFilter() {
       ) : (
         <span class="hint">Drag over a chart to look closer.</span>
       )}
-    </div>
+    </>
   )
 }

@@ -26,12 +26,14 @@ export type TableProps<Row> = {
   /** The order of the rows: a field of the service, with `-` before it if the highest come first. */
   sort?: string
   empty?: ComponentChildren
+  /** The sum of the rows, below them. */
+  total?: Row
 }
 
 const EXPECTED_ROWS = 6
 
 /** Rows that the service has sorted and cut into pages. A link in the first cell covers its whole row. */
-export function Table<Item>({ label, columns, rows, keyOf, sort, empty }: TableProps<Item>) {
+export function Table<Item>({ label, columns, rows, keyOf, sort, empty, total }: TableProps<Item>) {
   if (rows?.length === 0) return <>{empty}</>
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0}>
@@ -44,6 +46,11 @@ export function Table<Item>({ label, columns, rows, keyOf, sort, empty }: TableP
             ? rows.map((row) => <Row key={keyOf(row)} row={row} columns={columns} />)
             : Array.from({ length: EXPECTED_ROWS }, (_, i) => <ComingRow key={i} columns={columns} />)}
         </tbody>
+        {total && (
+          <tfoot>
+            <Row row={total} columns={columns} />
+          </tfoot>
+        )}
       </table>
     </div>
   )

@@ -12,7 +12,7 @@ type Labelled = {
 type FieldProps = Labelled & {
   value: string
   onInput(value: string): void
-  type?: 'text' | 'password' | 'number' | 'url' | 'search' | 'datetime-local'
+  type?: 'text' | 'password' | 'number' | 'url' | 'search' | 'datetime-local' | 'date'
   placeholder?: string
   pattern?: string
   inputMode?: 'numeric' | 'text'

@@ -2,7 +2,7 @@ import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { countText } from '../../lib/text/format.ts'
+import { countText, usdText } from '../../lib/text/format.ts'
 import { Who } from '../data/who.tsx'
 import { LongText } from './long-text.tsx'
 import { PromptShown, RecalledMemories } from './prompt-shown.tsx'
@@ -69,13 +69,13 @@ function RecallDetail({ run, position, step }: { run: Invocation; position: numb
 }
 
 function ModelDetail({ run, position, step }: { run: Invocation; position: number; step: Of<'model'> }) {
-  const { usage, left_out, finish } = step
+  const { usage, cost_usd, left_out, finish } = step
   const calls = callsAfter(run, position)
   const said = saidIn(run, position)
   return (
     <div class="detail">
       <p>
-        {countText(usage.input_tokens)} tokens in, {countText(usage.output_tokens)} out
+        {countText(usage.input_tokens)} tokens in, {countText(usage.output_tokens)} out, {usdText(cost_usd)}
         {finish && <span class="soft"> · stopped early: {finish}</span>}
       </p>
       {left_out && (

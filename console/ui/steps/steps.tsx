@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
-import { countText, durationText } from '../../lib/text/format.ts'
+import { countText, durationText, usdText } from '../../lib/text/format.ts'
 import { attemptAfter, attemptBefore } from './attempts.ts'
 import { StepDetail } from './step-detail.tsx'
 
@@ -51,7 +51,9 @@ function Step({ run, position, step, from, whole }: StepProps) {
         />
       </span>
       <span class="number">{durationText(step.duration_ms)}</span>
-      <span class="number soft">{costOf(step)}</span>
+      <span class="number soft">
+        <Spent step={step} />
+      </span>
     </>
   )
   if (step.kind === 'wait') return <div class="line">{line}</div>
@@ -68,7 +70,13 @@ function nameOf(step: InvocationStep): string {
   return step.kind === 'wait' ? `wait: ${step.reason}` : step.kind
 }
 
-function costOf(step: InvocationStep): string {
-  if (step.kind === 'model') return `${countText(step.usage.total_tokens)} tokens`
-  return step.kind === 'recall' ? `${countText(step.turns + step.memories)} found` : ''
+function Spent({ step }: { step: InvocationStep }) {
+  if (step.kind === 'recall') return <>{countText(step.turns + step.memories)} found</>
+  if (step.kind !== 'model') return null
+  return (
+    <>
+      {countText(step.usage.total_tokens)} tokens
+      {step.cost_usd !== 0 && <div>{usdText(step.cost_usd)}</div>}
+    </>
+  )
 }

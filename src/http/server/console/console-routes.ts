@@ -22,6 +22,7 @@ const PAGES = [
   'projects',
   'people',
   'system',
+  'usage',
 ]
 const DEPTH = 4
 

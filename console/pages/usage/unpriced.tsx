@@ -1,0 +1,26 @@
+import type { UsageRow } from '../../../sdk/client.ts'
+import { countText } from '../../lib/text/format.ts'
+import { Snippet } from '../../ui/copy.tsx'
+
+/** Says of which models the price is not known, and how it is set. */
+export function Unpriced({ models }: { models: UsageRow[] }) {
+  if (models.length === 0) return null
+  const snippet = models.map(
+    ({ model }) => `  - model: ${model}\n    input: 0.50    # USD for a million tokens\n    output: 1.50\n`,
+  )
+  return (
+    <div class="notice unpriced">
+      {models.map(({ model, unpriced_calls }) => (
+        <p key={model}>
+          {countText(unpriced_calls)} {unpriced_calls === 1 ? 'call' : 'calls'} of <code>{model}</code>{' '}
+          {unpriced_calls === 1 ? 'has' : 'have'} no price: set <code>prices</code> in <code>moorage.yaml</code>. What{' '}
+          {unpriced_calls === 1 ? 'it' : 'they'} cost is in no sum here.
+        </p>
+      ))}
+      <details>
+        <summary>How to set it</summary>
+        <Snippet label="prices" text={`prices:\n${snippet.join('')}`} />
+      </details>
+    </div>
+  )
+}

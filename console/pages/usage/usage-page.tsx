@@ -1,0 +1,143 @@
+import { setParams } from '../../lib/location.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { saveAnswer } from '../../lib/service.ts'
+import { countText, shortText, usdText } from '../../lib/text/format.ts'
+import { Button } from '../../ui/button.tsx'
+import { Chart } from '../../ui/chart/chart.tsx'
+import { Facts } from '../../ui/data/facts.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter } from '../../ui/forms/filter.tsx'
+import { Page } from '../../ui/page.tsx'
+import { type FoundUsage, loadUsage, type UsageQuery, usageQuery } from './load-usage.ts'
+import { Unpriced } from './unpriced.tsx'
+import { chosenGroup, mayAskService, offeredGroups, type UsageGroup, usageFilters } from './usage-groups.ts'
+import { isOwnRange, UsageRangeFilter, usageRangeKey, zoomUsage } from './usage-range.tsx'
+import { usageSeries } from './usage-series.ts'
+import { costText, UsageTable } from './usage-table.tsx'
+import { useGroupNames } from './use-group-names.ts'
+
+const LIVE_MS = 30_000
+
+/** What models have used and cost, over time and by what the reader wants to know. */
+export function UsagePage() {
+  const group = chosenGroup()
+  const filters = usageFilters()
+  const query = usageQuery(group)
+  const names = useGroupNames([group.column, ...filters.map(([, column]) => column)])
+  const { from: _from, to: _to, ...rest } = query
+  const found = useResource(
+    `usage ${usageRangeKey()} ${JSON.stringify(rest)}`,
+    (signal) => loadUsage(usageQuery(group), signal),
+    { everyMs: isOwnRange() ? undefined : LIVE_MS },
+  )
+  const save = useAction((asked: UsageQuery) => saveAnswer(csvPath(asked), `usage-by-${group.by}.csv`))
+  const usage = found.data
+  const isEmpty = usage?.groups.totals.calls === 0
+  return (
+    <Page
+      title="Usage"
+      api={{ operation: 'getUsage', method: 'usage.get', query }}
+      actions={
+        usage &&
+        !isEmpty && (
+          <Button icon="download" isBusy={save.isBusy} onClick={() => void save.run(usage.query)}>
+            CSV
+          </Button>
+        )
+      }
+    >
+      <div class="filters">
+        <UsageRangeFilter />
+        <Splits />
+      </div>
+      <Limits filters={filters} nameOf={names} />
+      <Failure error={found.error ?? save.error} retry={found.reload} />
+      {isEmpty && <Nothing isLimited={filters.length > 0} />}
+      {usage && !isEmpty && <Found usage={usage} group={group} nameOf={names} />}
+    </Page>
+  )
+}
+
+function csvPath(query: UsageQuery): string {
+  const given = Object.entries({ ...query, format: 'csv' }).filter(([, value]) => value !== undefined && value !== '')
+  return `v1/usage?${new URLSearchParams(given as [string, string][])}`
+}
+
+/** By what the sums are split, and whether they are of this project or of all. */
+function Splits() {
+  const [first, ...others] = offeredGroups()
+  const wordOf = ({ label }: UsageGroup) => `by ${label.toLowerCase()}`
+  return (
+    <>
+      <ChoiceFilter
+        name="by"
+        label="Split"
+        all={first ? wordOf(first) : ''}
+        choices={others.map((group) => [group.by, wordOf(group)])}
+      />
+      {mayAskService() && (
+        <ChoiceFilter name="scope" label="Whose" all="This project" choices={[['service', 'All projects']]} />
+      )}
+    </>
+  )
+}
+
+type NameOf = (column: string, value: string) => string
+
+/** What the page is limited to. Each can be taken away. */
+function Limits({ filters, nameOf }: { filters: ReturnType<typeof usageFilters>; nameOf: NameOf }) {
+  if (filters.length === 0) return null
+  return (
+    <div class="filters">
+      Only
+      {filters.map(([label, column, value]) => (
+        <Button key={column} icon="close" onClick={() => setParams({ [column]: undefined }, { push: true })}>
+          {label.toLowerCase()} {nameOf(column, value)}
+        </Button>
+      ))}
+    </div>
+  )
+}
+
+function Nothing({ isLimited }: { isLimited: boolean }) {
+  return (
+    <Empty title="Nothing was used in this time">
+      <p>
+        Every call of a model or an embedder is counted here, within a second.{' '}
+        {isLimited
+          ? 'Take a limit away, or choose a longer time.'
+          : 'Choose a longer time, or say something to an agent.'}
+      </p>
+    </Empty>
+  )
+}
+
+function Found({ usage, group, nameOf }: { usage: FoundUsage; group: UsageGroup; nameOf: NameOf }) {
+  const { totals } = usage.groups
+  const called = (value: string | null) => (value === null ? group.none : nameOf(group.column, value))
+  const { times, end, cost, tokens } = usageSeries(usage, group, called)
+  const { granularity } = usage.query
+  const common = { times, end, onZoom: zoomUsage }
+  return (
+    <>
+      <Facts
+        of={{
+          Cost: <b>{costText(totals)}</b>,
+          Calls: <b>{countText(totals.calls)}</b>,
+          Input: <b>{`${countText(totals.input_tokens)} tokens`}</b>,
+          'Of it cached': totals.cached_tokens > 0 ? countText(totals.cached_tokens) : undefined,
+          Output: <b>{`${countText(totals.output_tokens)} tokens`}</b>,
+          'Of it reasoning': totals.reasoning_tokens > 0 ? countText(totals.reasoning_tokens) : undefined,
+        }}
+      />
+      <Unpriced models={usage.unpriced} />
+      {!usage.isSplit && <p class="notice">There are too many to draw them one by one. The table has each of them.</p>}
+      {totals.priced_cost_usd > 0 && (
+        <Chart title={`Cost per ${granularity}`} lines={cost} least={0.000001} format={usdText} {...common} />
+      )}
+      <Chart title={`Tokens per ${granularity}`} lines={tokens} least={10} format={shortText} {...common} />
+      <UsageTable usage={usage.groups} group={group} nameOf={nameOf} />
+    </>
+  )
+}

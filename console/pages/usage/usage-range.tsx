@@ -1,0 +1,113 @@
+import { param, setParams } from '../../lib/location.ts'
+import { Field, Segments } from '../../ui/forms/field.tsx'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const LENGTHS: Record<string, number> = { '24h': DAY_MS, '7d': 7 * DAY_MS, '30d': 30 * DAY_MS }
+const MONTH = 'month'
+const OWN = 'dates'
+const DEFAULT = '30d'
+const CHOICES = [
+  ...Object.keys(LENGTHS).map((value) => ({ value, label: value })),
+  { value: MONTH, label: 'this month' },
+  { value: OWN, label: 'dates' },
+]
+
+/** Days and months are those of the reader. */
+const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+type Granularity = 'hour' | 'day' | 'month'
+
+export type UsageRange = { from: string; to?: string; granularity: Granularity; timezone: string }
+
+/** What the URL says: dates, a range that the reader has dragged over, or one that ends now. */
+export function readUsageRange(): UsageRange {
+  const own = ownRange()
+  if (own) return rangeOf(own.from, own.to, { to: new Date(own.to).toISOString() })
+  const now = Date.now()
+  const range = param('range') ?? DEFAULT
+  const from = range === MONTH ? new Date(new Date(now).setDate(1)).setHours(0, 0, 0, 0) : now - lengthOf(range)
+  return rangeOf(from, now, {})
+}
+
+function lengthOf(range: string): number {
+  return LENGTHS[range] ?? (LENGTHS[DEFAULT] as number)
+}
+
+function rangeOf(from: number, to: number, end: { to?: string }): UsageRange {
+  const days = (to - from) / DAY_MS
+  const granularity = days <= 3 ? 'hour' : days <= 120 ? 'day' : 'month'
+  return { from: new Date(from).toISOString(), ...end, granularity, timezone }
+}
+
+/** Undefined if the URL has no dates, or none that can be meant. */
+function ownRange(): { from: number; to: number } | undefined {
+  const [from, to] = [startOf(param('from')), endOf(param('to'))]
+  return from < to ? { from, to } : undefined
+}
+
+const isDate = (text: string) => /^\d{4}-\d\d-\d\d$/.test(text)
+
+function startOf(text = ''): number {
+  return isDate(text) ? new Date(`${text}T00:00`).getTime() : Date.parse(text)
+}
+
+/** The last day is in the range. */
+function endOf(text = ''): number {
+  if (!isDate(text)) return Date.parse(text)
+  const day = new Date(`${text}T00:00`)
+  return day.setDate(day.getDate() + 1)
+}
+
+/** The same for as long as the reader does not choose another range. */
+export function usageRangeKey(): string {
+  return ['range', 'from', 'to'].map((name) => param(name) ?? '').join(' ')
+}
+
+export function isOwnRange(): boolean {
+  return ownRange() !== undefined
+}
+
+export function zoomUsage(from: number, to: number): void {
+  setParams({ from: new Date(from).toISOString(), to: new Date(to).toISOString() }, { push: true })
+}
+
+/** As a field for dates has it, in the reader's time. */
+function dateOf(time: number): string {
+  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 10)
+}
+
+export function UsageRangeFilter() {
+  const own = ownRange()
+  const choose = (range: string) => {
+    const now = Date.now()
+    const dates = { from: dateOf(now - 6 * DAY_MS), to: dateOf(now) }
+    setParams({ range, from: undefined, to: undefined, ...(range === OWN && { range: undefined, ...dates }) }, PUSH)
+  }
+  return (
+    <>
+      <Segments label="Time" value={own ? OWN : (param('range') ?? DEFAULT)} choices={CHOICES} onChange={choose} />
+      {own && (
+        <div class="dates">
+          <Field
+            label="From"
+            type="date"
+            isBare
+            value={dateOf(own.from)}
+            onInput={(from) => from && setParams({ from, to: dateOf(own.to - 1) }, PUSH)}
+          />
+          –
+          <Field
+            label="To"
+            type="date"
+            isBare
+            value={dateOf(own.to - 1)}
+            onInput={(to) => to && setParams({ from: dateOf(own.from), to }, PUSH)}
+          />
+        </div>
+      )}
+    </>
+  )
+}
+
+const PUSH = { push: true }

@@ -1,0 +1,80 @@
+import type { Usage, UsageRow } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { here } from '../../lib/location.ts'
+import { countText, usdText } from '../../lib/text/format.ts'
+import { type Column, Table } from '../../ui/data/table.tsx'
+import { nextGroup, type UsageGroup, valueIn } from './usage-groups.ts'
+import { byCost } from './usage-series.ts'
+
+/** More are in the CSV. */
+const MOST_SHOWN = 200
+
+type Sums = Usage['totals']
+type Shown = Sums & { value: string | null; isTotal: boolean }
+
+/** An unknown price is never shown as nothing. */
+export function costText({ cost_usd, priced_cost_usd }: Sums): string {
+  return cost_usd === null && priced_cost_usd > 0 ? `at least ${usdText(priced_cost_usd)}` : usdText(cost_usd)
+}
+
+type Props = { usage: Usage; group: UsageGroup; nameOf(column: string, value: string): string }
+
+/** The sums of each group, and of all. A group opens the page limited to it. */
+export function UsageTable({ usage: { rows, totals }, group, nameOf }: Props) {
+  const shown = rows.toSorted(byCost).slice(0, MOST_SHOWN)
+  const asShown = (row: UsageRow): Shown => ({ ...row, value: valueIn(group, row), isTotal: false })
+  const name = ({ value, isTotal }: Shown) => {
+    if (isTotal) return 'Total'
+    if (value === null) return <span class="soft">{group.none}</span>
+    return (
+      <a href={limitedTo(group, value)} title={value}>
+        {nameOf(group.column, value)}
+      </a>
+    )
+  }
+  return (
+    <>
+      <Table
+        label="Usage"
+        columns={[{ title: group.label, cell: name }, ...SUMS]}
+        rows={shown.map(asShown)}
+        keyOf={({ value }) => value ?? ''}
+        total={{ ...totals, value: null, isTotal: true }}
+      />
+      {rows.length > shown.length && (
+        <p class="hint">
+          The {countText(shown.length)} that cost most, of {countText(rows.length)}. The CSV has all of them.
+        </p>
+      )}
+    </>
+  )
+}
+
+const SUMS: Column<Shown>[] = [
+  { title: 'Calls', isNumber: true, isExtra: true, cell: ({ calls }) => countText(calls) },
+  { title: 'Input', isNumber: true, isExtra: true, cell: ({ input_tokens }) => countText(input_tokens) },
+  { title: 'Cached', isNumber: true, isExtra: true, cell: ({ cached_tokens }) => countText(cached_tokens) },
+  { title: 'Output', isNumber: true, isExtra: true, cell: ({ output_tokens }) => countText(output_tokens) },
+  { title: 'Reasoning', isNumber: true, isExtra: true, cell: ({ reasoning_tokens }) => countText(reasoning_tokens) },
+  { title: 'Tokens', isNumber: true, cell: ({ total_tokens }) => countText(total_tokens) },
+  {
+    title: 'Cost',
+    isNumber: true,
+    cell: (sums) => <span title={whyUnknown(sums)}>{costText(sums)}</span>,
+  },
+]
+
+function whyUnknown({ unpriced_calls }: Sums): string | undefined {
+  return unpriced_calls > 0 ? `${countText(unpriced_calls)} calls have no price` : undefined
+}
+
+/** The page with one more limit, split by something else. A project is opened instead. */
+function limitedTo({ column }: UsageGroup, value: string): string {
+  const query = new URLSearchParams(here.value.query)
+  if (column === 'project_id') {
+    query.set('project', value)
+    query.delete('scope')
+  } else query.set(column, value)
+  query.set('by', nextGroup(column))
+  return href(`/usage?${query}`)
+}

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, test } from 'node:test'
+import { checkAccess } from '../support/clients/check-access.ts'
+import { inConsole } from '../support/console/console.ts'
+import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
+import { inProject, type Service } from '../support/service/service.ts'
+import { localProvider } from '../support/service/with-model.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+const PRICES = JSON.stringify([{ model: 'local/priced', input: 1_000, output: 2_000 }])
+const DAY_MS = 86_400_000
+
+/** One answer that is reported as 100 tokens in, of which 40 were cached, and 10 out. It costs 0.12 dollars. */
+const ANSWER = [
+  '{"choices":[{"index":0,"delta":{"content":"Calm."},"finish_reason":"stop"}]}',
+  '{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":40}}}',
+  '[DONE]',
+]
+const raw = ANSWER.map((data) => `data: ${data}\n\n`).join('')
+
+let model: ModelServer
+
+inConsole(
+  'usage in the console',
+  (visit, service) => {
+    const ask = async (agent: string, context = {}, project: Service = service()) => {
+      if (agent !== 'parrot') model.reply({ raw })
+      const body = { message: 'How is the sea?', context }
+      const { status, text, body: reply } = await project.call('POST', `/v1/agents/${agent}/invoke`, { body })
+      assert.equal(status, 200, text)
+      return reply.data.request_id as string
+    }
+    before(async () => {
+      await createAgent(service(), 'pilot', { model: 'local/priced' })
+      await createAgent(service(), 'gull', { model: 'local/tiny' })
+      await createAgent(service(), 'parrot')
+      service().advance(-3 * DAY_MS)
+      await ask('pilot', { user_id: 'ann' })
+      service().advance(3 * DAY_MS)
+    })
+    after(() => model.close())
+
+    test('cost and tokens over time, by model and by others, limited by a click, and as CSV', async () => {
+      await ask('pilot', { user_id: 'ann' })
+      await ask('pilot', { user_id: 'bob' })
+      await ask('parrot', { user_id: 'bob' })
+      const { page, settled, leave } = await visit('/usage', { isStill: true })
+      const table = page.getByRole('region', { name: 'Usage' })
+      const row = (name: RegExp) => table.getByRole('row', { name })
+      assert.match(await row(/^local\/priced/).innerText(), /\s3\s+300\s+120\s+30\s+0\s+330\s+\$0\.36$/)
+      assert.match(await row(/^builtin\/echo/).innerText(), /\$0$/)
+      assert.match(await row(/^Total/).innerText(), /\$0\.36$/)
+      await page.getByRole('figure', { name: 'Cost per day' }).waitFor()
+      await page.getByRole('figure', { name: 'Tokens per day' }).waitFor()
+      await settled()
+      await checkAccess(page)
+
+      const saving = page.waitForEvent('download')
+      await page.getByRole('button', { name: 'CSV' }).click()
+      const saved = await saving
+      assert.equal(saved.suggestedFilename(), 'usage-by-model.csv')
+      const [head, ...lines] = (await readFile(await saved.path(), 'utf8')).trim().split(/\r?\n/)
+      assert.match(head ?? '', /^time,model,calls,/)
+      assert.equal(lines.length, 3)
+
+      await page.getByRole('button', { name: '24h' }).click()
+      await row(/^Total.*\$0\.24$/).waitFor()
+      await page.getByRole('figure', { name: 'Cost per hour' }).waitFor()
+      await page.getByLabel('Split').selectOption('by user')
+      await table.getByRole('link', { name: 'bob' }).click()
+      await row(/^local\/priced.*\$0\.12$/).waitFor()
+      await page.getByRole('button', { name: 'user bob' }).click()
+      await row(/^Total.*\$0\.24$/).waitFor()
+      for (const [by, shown] of [
+        ['agent', /^pilot/],
+        ['key', /^first admin/],
+        ['door', /^api/],
+        ['version', /^working copy/],
+        ['environment', /^production/],
+        ['person', /^no person/],
+      ] as const) {
+        await page.getByLabel('Split').selectOption(`by ${by}`)
+        await row(shown).waitFor()
+      }
+      await page.reload()
+      await row(/^no person/).waitFor()
+      await leave()
+    })
+
+    test('the range is dates, this month, or what was dragged over a chart', async () => {
+      const { page, leave } = await visit('/usage?range=7d', { isStill: true })
+      const total = (cost: string) => page.getByRole('row', { name: new RegExp(`^Total.*\\${cost}$`) })
+      await total('$0.36').waitFor()
+      await page.getByRole('button', { name: 'dates' }).click()
+      await total('$0.36').waitFor()
+      const day = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10)
+      await page.getByLabel('To').fill(day)
+      await total('$0.12').waitFor()
+      assert.equal(new URL(page.url()).searchParams.get('to'), day)
+      await page.goBack()
+      await total('$0.36').waitFor()
+
+      const box = await page.getByRole('figure', { name: 'Tokens per day' }).locator('.plot').boundingBox()
+      assert.ok(box)
+      await page.mouse.move(box.x + box.width - 80, box.y + 50)
+      await page.mouse.down()
+      await page.mouse.move(box.x + box.width - 2, box.y + 60, { steps: 4 })
+      await page.mouse.up()
+      await total('$0.24').waitFor()
+      await page.getByRole('button', { name: 'this month' }).click()
+      await page.getByRole('row', { name: /^Total/ }).waitFor()
+      assert.match(page.url(), /\?range=month$/)
+      await leave()
+    })
+
+    test('a model without a price is named, and its cost is never 0', async () => {
+      await ask('gull')
+      const { page, leave } = await visit('/usage?by=agent', { isStill: true })
+      await page.getByText('1 call of local/tiny has no price: set prices in moorage.yaml').waitFor()
+      assert.match(await page.getByRole('row', { name: /^gull/ }).innerText(), /no price$/)
+      assert.match(await page.getByRole('row', { name: /^Total/ }).innerText(), /at least \$0\.36$/)
+      await page.getByText('How to set it').click()
+      await page.getByText('- model: local/tiny').waitFor()
+      await leave()
+    })
+
+    test('receipts, steps and the page of an agent lead there', async () => {
+      const request_id = await ask('pilot')
+      const { page, leave } = await visit(`/activity/${request_id}`)
+      await page.locator('.steps', { hasText: '110 tokens' }).getByText('$0.12').waitFor()
+      await page.getByRole('link', { name: '$0.12' }).click()
+      await page.getByRole('button', { name: `invocation ${request_id}` }).waitFor()
+      await page.getByRole('row', { name: /^Total.*\$0\.12$/ }).waitFor()
+
+      await page.goto(`${service().url}/agents/parrot/metrics`)
+      await page.getByRole('link', { name: 'Usage and cost' }).click()
+      await page.getByRole('button', { name: 'agent parrot' }).waitFor()
+      await page.getByRole('row', { name: /^builtin\/echo/ }).waitFor()
+      await leave()
+    })
+
+    test('each project has its own, and a key of all projects sees them side by side', async () => {
+      await service().call('POST', '/v1/projects', { body: { name: 'shop' } })
+      const shop = inProject(service(), 'shop')
+      await createAgent(shop, 'clerk', { model: 'local/priced' })
+      const { page, leave } = await visit('/usage?project=shop', { isStill: true })
+      await page.getByText('Nothing was used in this time').waitFor()
+      await ask('clerk', {}, shop)
+      await page.reload()
+      await page.getByRole('row', { name: /^Total.*\$0\.12$/ }).waitFor()
+      await page.getByLabel('Whose').selectOption('All projects')
+      await page.getByRole('row', { name: /^shop.*\$0\.12$/ }).waitFor()
+      await page.getByRole('row', { name: /^default.*at least \$/ }).waitFor()
+      await leave()
+
+      const { secret: key } = await createKey(shop, { role: 'viewer' })
+      const reader = await visit('/usage', { key, isStill: true })
+      await reader.page.getByRole('row', { name: /^Total.*\$0\.12$/ }).waitFor()
+      assert.equal(await reader.page.getByLabel('Whose').count(), 0)
+      await reader.leave()
+    })
+
+    test('it is used on a phone', async () => {
+      const { page, settled, leave } = await visit('/usage?by=agent', { width: 390, dark: true, isStill: true })
+      await page.getByRole('row', { name: /^Total/ }).waitFor()
+      await settled()
+      const overflow = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      )
+      assert.ok(Number(overflow) <= 0)
+      await leave()
+    })
+  },
+  {
+    settings: async () => {
+      model = await startModelServer()
+      return { ...localProvider(model.url), MOORAGE_PRICES: PRICES }
+    },
+  },
+)
