@@ -31,6 +31,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   activity: 'How long does a refund take?',
   request: 'customer-',
   approvals: 'amount: 250',
+  usage: 'builtin/script',
   system: 'SQLite',
   audit: 'createAgent',
   sessions: 'this one',
