@@ -30,7 +30,7 @@ export function usageSeries(
     return isSplit && at < 0 ? labels.length - 1 : Math.max(at, 0)
   }
   const linesOf = (amount: (row: UsageRow) => number): Line[] => {
-    const values = labels.map(() => new Array<number>(edges.length - 1).fill(0))
+    const values = labels.map(() => Array.from({ length: edges.length - 1 }, () => 0))
     for (const row of times.rows) {
       const line = values[isSplit ? lineOf(row) : 0] as number[]
       const bucket = bucketOf(edges, Date.parse(row.time ?? times.from) / 1000)

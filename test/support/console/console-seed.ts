@@ -5,8 +5,12 @@ import type { AddressInfo } from 'node:net'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 
-/** Lets the example webhook reach a receiver on this machine that is not there. */
+/** Lets the example webhook reach a receiver on this machine that is not there, and has the built-in models cost something. */
 export const SEED_SETTINGS = {
+  MOORAGE_PRICES: JSON.stringify([
+    { model: 'builtin/script', input: 3, output: 15 },
+    { model: 'builtin/recall', input: 0.8, output: 4 },
+  ]),
   MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1',
 }
