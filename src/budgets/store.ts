@@ -102,6 +102,18 @@ export async function moveOfAgent(db: Database, agent_id: string, project_id: st
   if (numUpdatedRows > 0n) await announce(db, 'budgets')
 }
 
+/** What the user has spent is not counted for them any more, and no budget of the project names them. */
+export async function forgetUser(db: Database, project_id: string, user_id: string): Promise<void> {
+  const ofUsers = db.selectFrom('budgets').where('project_id', '=', project_id).where('scope_type', '=', 'user')
+  await db
+    .deleteFrom('budget_counters')
+    .where('subject', '=', user_id)
+    .where('budget_id', 'in', ofUsers.select('id'))
+    .execute()
+  const named = await ofUsers.select('id').where('scope_id', '=', user_id).execute()
+  for (const { id } of named) await remove(db, id)
+}
+
 const NOTHING_SPENT: SpentSums = { subject: '', used: 0, reserved: 0 }
 
 /** The sums of a period: of this subject, or of the one that has used the most. */

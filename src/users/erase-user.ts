@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import * as budgets from '../budgets/store.ts'
 import { unavailable } from '../errors.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
@@ -78,6 +79,9 @@ export const eraseUser = operation({
       for (const { id: request_id, status } of left.unfinished.slice(0, MOST_NAMED - unfinished_runs.length)) {
         unfinished_runs.push({ agent_id, request_id, status })
       }
+    }
+    if (isWholeProject) {
+      await storage.transaction((held) => budgets.forgetUser(held, reach.project_id, user_id))
     }
     // Events say themselves whose they are. Those of the runs that were erased above are all stored by now.
     erased.events = await eraseFromEvents(db, whose)

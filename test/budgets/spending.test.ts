@@ -141,6 +141,8 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(each, 'ada'), { used: 1, reserved: 0 })
       assert.deepEqual(await spentOf(each, 'cyd'), { used: 0, reserved: 0 })
       assert.deepEqual(await spentOf(all), { used: 2, reserved: 0 })
+      assert.equal((await service.call('DELETE', '/v1/users/ada')).status, 200)
+      assert.deepEqual(await spentOf(each, 'ada'), { used: 0, reserved: 0 }, 'an erased user is not counted any more')
       await service.call('DELETE', `/v1/budgets/${each}`)
     })
 
