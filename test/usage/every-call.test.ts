@@ -6,7 +6,7 @@ import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
-import { searchMemory, writeMemory } from '../support/slices/memory.ts'
+import { found, searchMemory, writeMemory } from '../support/slices/memory.ts'
 
 const MODEL = 'local/test-model'
 const MINUTE = 60_000
@@ -118,6 +118,31 @@ for (const engine of ENGINES) {
         receipts.reduce((total: number, one: Record<string, number>) => total + Number(one[field]), 0)
       assert.equal(sum('tokens_used'), ofRuns.totals.total_tokens)
       assert.equal(Number(sum('cost_usd').toFixed(9)), ofRuns.totals.cost_usd)
+    })
+
+    test('nothing is called while the project is paused; memory is searched by words, and the work is done after it', async () => {
+      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model', summarize: 2 } })
+      const context = { user_id: 'bob', session_id: 's2' }
+      for (const message of ['The anchor is stuck', 'It is up again']) {
+        await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+      }
+      await service.call('POST', '/v1/pause', { body: { reason: 'too dear' } })
+      await writeMemory(service, agent, [{ content: 'The anchor weighs a ton' }])
+      const called = () => [model.requests.length, embeddings.requests.length]
+      const earlier = called()
+      const work = async () => {
+        service.advance(11 * MINUTE)
+        for (const kind of ['facts', 'summaries', 'embeddings']) await jobEnded(kind)
+      }
+      await work()
+      assert.equal((await found(service, agent, { query: 'anchor ton' }))[0], 'The anchor weighs a ton')
+      assert.deepEqual(called(), earlier)
+
+      await service.call('POST', '/v1/resume', { body: {} })
+      await work()
+      const purposes = new Set((await lines()).filter((line) => line.agent_id === agent).map(({ purpose }) => purpose))
+      assert.ok(purposes.has('facts') && purposes.has('summary'), [...purposes].join())
+      assert.ok(embeddings.requests.length > (earlier[1] ?? 0))
     })
 
     test('erasing a user leaves what it cost, and not whose it was', async () => {
