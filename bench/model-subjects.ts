@@ -39,6 +39,7 @@ export function modelSubjects(key: string): Subject[] {
     row('model', 'embedded', invoke('answers')),
     row('model, user with 1,000 memories', 'embedded', invoke('remembers', {}, remembered), { fill: thousand }),
     row('model, Idempotency-Key', 'embedded', invoke('answers', { 'Idempotency-Key': 'bench-@@@@@@@@' })),
+    row('model, three budgets', 'embedded', invoke('budgeted')),
     row('model, streamed', 'embedded', invoke('answers', STREAM)),
     row('model, OpenAI door, streamed', 'embedded', post('/v1/chat/completions', chat)),
     row('model, one tool call', 'embedded', invoke('asks')),
@@ -55,6 +56,7 @@ export function modelSubjects(key: string): Subject[] {
     ),
     row('model', 'PostgreSQL', invoke('answers')),
     row('model, Idempotency-Key', 'PostgreSQL', invoke('answers', { 'Idempotency-Key': 'bench-@@@@@@@@' })),
+    row('model, three budgets', 'PostgreSQL', invoke('budgeted')),
     row('model', 'PostgreSQL + Redis', invoke('answers')),
     row('model, one client', 'embedded', invoke('answers'), { connections: 1 }),
     row('proxy, one client', 'floor', floor(PIECES), { connections: 1 }),
@@ -71,6 +73,11 @@ function agentsWithModels(key: string): Store {
       const add = (name: string, model: string, more: object = forgetful) =>
         create(url, key, 'agents', { name, model: `bench/${model}`, ...more })
       await add('answers', String(PIECES))
+      await add('budgeted', String(PIECES))
+      for (const limit of [{ tokens: 1e15 }, { runs: 1e15 }, { tokens: 9e14 }]) {
+        const scope = { type: 'agent', id: 'budgeted' }
+        await create(url, key, 'budgets', { name: 'bench', scope, limit, per: 'day' })
+      }
       await add('tells', String(MANY_PIECES))
       await add('novel', '2000')
       await add('remembers', String(PIECES), {})
