@@ -11,6 +11,9 @@ const asking = (...orders: number[]) => ({
   usage: { prompt_tokens: 90, completion_tokens: 10 },
 })
 
+/** Dollars for a million tokens. */
+const PRICES = JSON.stringify([{ model: 'local/priced', input: 10, output: 100 }])
+
 for (const engine of ENGINES) {
   describe(`a run that goes in circles on ${engine}`, () => {
     let service: Service
@@ -23,20 +26,20 @@ for (const engine of ENGINES) {
         calls += 1
         response.end('nothing new')
       })
-      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
+      ;({ service, model, stop } = await startWithModel(engine, { ...LOCAL_TOOLS, MOORAGE_PRICES: PRICES }))
     })
     after(async () => {
       await stop()
       await tool.close()
     })
 
-    async function run(limits: object, replies: object[]) {
+    async function run(limits: object, replies: object[], name = 'local/m') {
       calls = 0
       model.reset()
       model.reply(...replies)
       const input_schema = { type: 'object', properties: { order: { type: 'number' } } }
       const agent = await newAgent(service, {
-        model: 'local/m',
+        model: name,
         tools: [{ type: 'http', name: 'look', url: tool.url, input_schema }],
         limits: { max_steps: 20, ...limits },
       })
@@ -72,6 +75,14 @@ for (const engine of ENGINES) {
       assert.deepEqual([spent.status, spent.asked, spent.calls], [500, 2, 1])
       assert.equal(spent.error.message, 'The run has used 200 tokens and may use 150')
       assert.deepEqual([spent.receipt.response, spent.receipt.tokens_used], ['So far', 200])
+    })
+
+    test('limits.max_cost_per_run ends it before the call after', async () => {
+      const replies = [asking(1), asking(2), { ...asking(3), text: ['So far'] }, asking(4)]
+      const told = await run({ max_cost_per_run: 0.005 }, replies, 'local/priced')
+      assert.deepEqual([told.status, told.asked, told.calls], [500, 3, 2])
+      assert.match(told.error.message, /\$0\.0057 .*\$0\.005$/)
+      assert.deepEqual([told.receipt.response, told.receipt.cost_usd], ['So far', 0.0057])
     })
 
     test('limits.max_cost_per_run ends a run whose price is not known, and says what to set', async () => {
