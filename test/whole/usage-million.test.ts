@@ -93,6 +93,8 @@ async function fill({ db, engine }: Storage): Promise<void> {
     select project_id, created_at / ${sql.lit(HOUR_MS)}, agent_id, '', environment, key_id, '', door, model,
       purpose, count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_nano), 0
     from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`.execute(db)
+  // As PostgreSQL does by itself a minute later. SQLite has its statistics from the schema.
+  if (engine === 'postgres') await sql`analyze ledger, usage_hours`.execute(db)
   const { rows } = await sql<{ rows: number }>`select count(*) as rows from usage_hours`.execute(db)
   console.log(`${engine}: ${rows[0]?.rows} sums of hours`)
 }
