@@ -30,6 +30,7 @@ const ROUTES: Route[] = [
   { path: '/approvals', load: async () => (await pages()).ApprovalsPage },
   { path: '/connections', load: async () => (await pages()).ConnectionsPage },
   { path: '/usage', load: async () => (await pages()).UsagePage },
+  { path: '/usage/budgets', load: async () => (await pages()).BudgetsPage },
   { path: '/system', load: async () => (await pages()).SystemPage },
   { path: '/webhooks', load: async () => (await pages()).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await pages()).WebhookPage },

@@ -1,6 +1,7 @@
 import type { MoorageError } from '../../sdk/client.ts'
 import { Button } from './button.tsx'
 import { Id } from './copy.tsx'
+import { BudgetLink } from './data/budget-link.tsx'
 
 /** The fields whose reason stands beside them, for each error. */
 const told = new WeakMap<MoorageError, Set<string>>()
@@ -10,12 +11,13 @@ export function Failure({ error, retry }: { error: MoorageError | undefined; ret
   if (!error) return null
   const { code, message, request_id } = error
   // Each mistake is told once. The fields of a form are made before the failure at its end is.
-  const details = (error.details ?? []).filter(({ field }) => !told.get(error)?.has(field))
-  if (error.details?.length && details.length === 0) return null
+  const isRefused = code === 'budget_exceeded'
+  const details = isRefused ? [] : (error.details ?? []).filter(({ field }) => !told.get(error)?.has(field))
+  if (!isRefused && error.details?.length && details.length === 0) return null
   return (
     <div class="failure" role="alert">
       <p>
-        <code>{code ?? 'error'}</code> {message}
+        <code>{code ?? 'error'}</code> {message} {isRefused && <BudgetLink details={error.details} />}
       </p>
       {details.length > 0 && (
         <ul>

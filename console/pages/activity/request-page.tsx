@@ -10,6 +10,7 @@ import { countText, durationText, usdText } from '../../lib/text/format.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton, Snippet } from '../../ui/copy.tsx'
+import { BudgetLink } from '../../ui/data/budget-link.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
@@ -133,7 +134,7 @@ function Request({ run }: { run: Invocation }) {
           {run.error && (
             <p class="failure">
               <span>
-                <code>{run.error.code}</code> {run.error.message}
+                <code>{run.error.code}</code> {run.error.message} <BudgetLink details={run.error.details} />
               </span>
             </p>
           )}

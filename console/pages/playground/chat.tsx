@@ -4,6 +4,7 @@ import { requestPath } from '../../lib/paths.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
+import { BudgetLink } from '../../ui/data/budget-link.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { AnswerSwitch, AnswerText } from '../../ui/text/answer-text.tsx'
@@ -90,7 +91,7 @@ function Answer({ invocation: { response, isRunning, tools, error, run } }: { in
       {error && !wasCancelled && (
         <p class="failure" role="alert">
           <span>
-            <code>{error.code}</code> {error.message}
+            <code>{error.code}</code> {error.message} <BudgetLink details={error.details} />
           </span>
         </p>
       )}

@@ -79,7 +79,7 @@ function shownOf(run: Invocation): ShownInvocation {
     request_id,
     tools: [],
     ...(!isRunning && { run }),
-    ...(error && { error: new MoorageError(error.code, error.message, { request_id }) }),
+    ...(error && { error: new MoorageError(error.code, error.message, { request_id, details: error.details }) }),
   }
 }
 

@@ -15,6 +15,7 @@ import { chosenGroup, mayAskService, offeredGroups, type UsageGroup, usageFilter
 import { isOwnRange, UsageRangeFilter, usageRangeKey, zoomUsage } from './usage-range.tsx'
 import { usageSeries } from './usage-series.ts'
 import { costText, UsageTable } from './usage-table.tsx'
+import { UsageTabs } from './usage-tabs.tsx'
 import { useGroupNames } from './use-group-names.ts'
 
 const LIVE_MS = 30_000
@@ -47,6 +48,7 @@ export function UsagePage() {
         )
       }
     >
+      <UsageTabs />
       <div class="filters">
         <UsageRangeFilter />
         <Splits />

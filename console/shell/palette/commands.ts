@@ -34,6 +34,7 @@ const OF_SERVICE: Opening[] = [
     isUsed: () => session.value?.has_people ?? false,
   },
   { label: 'Pause everything', icon: 'pause', needs: 'beginPause', to: '/?open=pause' },
+  { label: 'New budget', icon: 'plus', needs: 'createBudget', to: '/usage/budgets?open=budget' },
   { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
 ]
 

@@ -16,6 +16,7 @@ const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: str
   dep: { label: 'deployment', icon: 'send', path: (id) => `/deployments/${id}` },
   dlv: { label: 'delivery', icon: 'webhooks', path: (id) => `/deliveries/${id}` },
   prs: { label: 'person', icon: 'people', path: (id) => `/people/${id}` },
+  bud: { label: 'budget', icon: 'usage', path: (id) => `/usage/budgets?budget=${id}` },
   key: { label: 'key', icon: 'keys', path: (id) => `/keys/${id}` },
 }
 

@@ -15,7 +15,7 @@ type FieldProps = Labelled & {
   type?: 'text' | 'password' | 'number' | 'url' | 'search' | 'datetime-local' | 'date'
   placeholder?: string
   pattern?: string
-  inputMode?: 'numeric' | 'text'
+  inputMode?: 'numeric' | 'decimal' | 'text'
   autoComplete?: string
   /** Makes it a text area of so many rows. */
   rows?: number

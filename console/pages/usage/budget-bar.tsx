@@ -1,0 +1,35 @@
+import type { Budget } from '../../../sdk/client.ts'
+import { percentText } from '../../lib/text/format.ts'
+import { amountText, kindOf, limitOf } from './budget-text.ts'
+
+const NEARLY = 0.8
+
+/** What is used, what calls under way hold, and what is left; the thresholds are notches. */
+export function BudgetBar({ budget }: { budget: Budget }) {
+  const { used, reserved, thresholds, subject } = budget
+  const [kind, limit] = [kindOf(budget), limitOf(budget)]
+  const share = (amount: number) => `${Math.min((100 * amount) / limit, 100)}%`
+  const look = used >= limit ? 'bad' : used >= NEARLY * limit ? 'warn' : ''
+  return (
+    <div class="budget">
+      <div
+        class={`budget-bar ${look}`}
+        role="img"
+        aria-label={`${percentText(used, limit)} used, ${percentText(reserved, limit)} held`}
+      >
+        <i style={{ width: share(used) }} />
+        <i class="held" style={{ width: share(Math.min(reserved, Math.max(limit - used, 0))) }} />
+        {thresholds
+          .filter((percent) => percent < 100)
+          .map((percent) => (
+            <b key={percent} style={{ left: `${percent}%` }} title={`${percent} %`} />
+          ))}
+      </div>
+      <span>
+        {amountText(kind, used)} of {amountText(kind, limit)}
+        {reserved > 0 && <span class="soft"> · {amountText(kind, reserved)} held</span>}
+        {subject !== null && <span class="soft"> · most: {subject}</span>}
+      </span>
+    </div>
+  )
+}

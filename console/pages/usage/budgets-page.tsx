@@ -1,0 +1,184 @@
+import { useState } from 'preact/hooks'
+import type { Budget } from '../../../sdk/client.ts'
+import { param, setParams } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
+import { pageQuery } from '../../lib/page-query.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
+import { Confirm } from '../../ui/dialogs/confirm.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Page } from '../../ui/page.tsx'
+import { BudgetBar } from './budget-bar.tsx'
+import { BudgetDialog } from './budget-dialog.tsx'
+import { PERIODS, scopeText } from './budget-text.ts'
+import { UsageTabs } from './usage-tabs.tsx'
+import { useGroupNames } from './use-group-names.ts'
+
+const LIVE_MS = 5_000
+
+type Doing = { what: 'edit' | 'delete'; budget: Budget }
+
+/** What may be spent, and how much of it is. */
+export function BudgetsPage() {
+  const [doing, setDoing] = useState<Doing>()
+  const query = pageQuery(25, 'name')
+  const only = param('budget')
+  const budgets = useResource(
+    `budgets ${only} ${JSON.stringify(query)}`,
+    async (signal) => {
+      if (!only) return service.budgets.list(query as { sort: 'name' }, { signal })
+      return { data: [await service.budgets.get(only, {}, { signal })], pagination: ONE }
+    },
+    { everyMs: LIVE_MS },
+  )
+  const scopes = budgets.data?.data.map(({ scope }) => (scope.id === null ? '' : `${scope.type}_id`))
+  const nameOf = useGroupNames(scopes ?? [])
+  const close = () => {
+    setDoing(undefined)
+    closeDialog()
+  }
+  const isMaking = openedDialog() === 'budget' && may('createBudget')
+  return (
+    <Page
+      title="Usage"
+      windowTitle="Budgets"
+      api={{ operation: 'listBudgets', method: 'budgets.list', query }}
+      actions={
+        may('createBudget') && (
+          <Button look="main" icon="plus" onClick={() => openDialog('budget')}>
+            New budget
+          </Button>
+        )
+      }
+    >
+      <UsageTabs />
+      <div class="filters">
+        {only ? (
+          <Button icon="close" onClick={() => setParams({ budget: undefined }, { push: true })}>
+            Only {budgets.data?.data[0]?.name ?? only}
+          </Button>
+        ) : (
+          <span class="hint">
+            Before each call of a model, the most that it can cost is held in every budget over it. A call without room
+            is not made.
+          </span>
+        )}
+      </div>
+      <List
+        of={budgets}
+        label="Budgets"
+        columns={columnsOf(nameOf, setDoing)}
+        keyOf={({ id }) => id}
+        sort={query.sort}
+        empty={<NoBudget />}
+      />
+      {(isMaking || doing?.what === 'edit') && (
+        <BudgetDialog
+          key={doing?.budget.id}
+          budget={doing?.budget}
+          onClose={close}
+          onSaved={(text) => {
+            toast(text)
+            budgets.reload()
+          }}
+        />
+      )}
+      {doing?.what === 'delete' && <DeleteBudget budget={doing.budget} onClose={close} onDone={budgets.reload} />}
+    </Page>
+  )
+}
+
+const ONE = { limit: 1, offset: 0, total: 1, has_more: false }
+
+function NoBudget() {
+  return (
+    <Empty title="No budget yet">
+      <p>
+        Nothing limits what agents may spend. A budget limits dollars, tokens or runs for the project, an agent, a key
+        or each user, an hour, a day or a month long.
+      </p>
+    </Empty>
+  )
+}
+
+const columnsOf = (
+  nameOf: (column: string, value: string) => string,
+  setDoing: (doing: Doing) => void,
+): Column<Budget>[] => [
+  { title: 'Budget', sort: 'name', cell: ({ name }) => <b>{name}</b> },
+  { title: 'For', isExtra: true, cell: (budget) => scopeText(budget, nameOf) },
+  { title: 'Used', cell: (budget) => <BudgetBar budget={budget} /> },
+  {
+    title: 'Period',
+    isExtra: true,
+    cell: ({ per, timezone }) => <span title={timezone}>{PERIODS[per]}</span>,
+  },
+  {
+    title: 'Opens again',
+    isExtra: true,
+    cell: ({ resets_at }) => (resets_at === null ? <span class="soft">never</span> : <Ago time={resets_at} />),
+  },
+  {
+    title: 'When reached',
+    isExtra: true,
+    cell: ({ action, thresholds }) => (
+      <>
+        {action === 'refuse' ? 'refuses' : 'only tells'}
+        {thresholds.length > 0 && <span class="soft"> · told at {thresholds.map((at) => `${at} %`).join(', ')}</span>}
+      </>
+    ),
+  },
+  {
+    title: '',
+    isNumber: true,
+    cell: (budget) => (
+      <span class="cell-actions">
+        {may('updateBudget') && (
+          <Button
+            look="quiet"
+            icon="edit"
+            label={`Change ${budget.name}`}
+            onClick={() => setDoing({ what: 'edit', budget })}
+          />
+        )}
+        {may('deleteBudget') && (
+          <Button
+            look="quiet"
+            icon="close"
+            label={`Delete ${budget.name}`}
+            onClick={() => setDoing({ what: 'delete', budget })}
+          />
+        )}
+      </span>
+    ),
+  },
+]
+
+type Deleting = { budget: Budget; onClose(): void; onDone(): void }
+
+function DeleteBudget({ budget: { id, name }, onClose, onDone }: Deleting) {
+  return (
+    <Confirm
+      title="Delete the budget"
+      action="Delete budget"
+      isDanger
+      onClose={onClose}
+      work={async () => {
+        await service.budgets.delete(id)
+        toast(`The budget ${name} is deleted`)
+        setParams({ budget: undefined })
+        onDone()
+      }}
+    >
+      <p>
+        <b>{name}</b> limits nothing any more. What it has counted is forgotten; what was used stays in the usage.
+      </p>
+    </Confirm>
+  )
+}

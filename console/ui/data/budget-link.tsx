@@ -1,0 +1,11 @@
+import { href } from '../../lib/base.ts'
+import { may } from '../../lib/session-state.ts'
+
+type Detail = { field: string; error: string }
+
+/** The way to the budget that has refused a call. Nothing if another thing was refused. */
+export function BudgetLink({ details = [] }: { details?: readonly Detail[] | undefined }) {
+  const id = details.find(({ field }) => field === 'budget_id')?.error
+  if (id === undefined || !may('getBudget')) return null
+  return <a href={href(`/usage/budgets?budget=${encodeURIComponent(id)}`)}>See the budget</a>
+}

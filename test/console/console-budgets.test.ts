@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { checkAccess } from '../support/clients/check-access.ts'
+import { inConsole } from '../support/console/console.ts'
+import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
+import { inProject } from '../support/service/service.ts'
+import { localProvider } from '../support/service/with-model.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
+
+const PRICES = JSON.stringify([{ model: 'local/priced', input: 1_000, output: 2_000 }])
+
+let model: ModelServer
+
+inConsole(
+  'budgets in the console',
+  (visit, service) => {
+    const row = (page: Page, name: string) =>
+      page.getByRole('region', { name: 'Budgets' }).getByRole('row', { name: new RegExp(`^${name}`) })
+    const dialog = (page: Page) => page.getByRole('dialog')
+    before(async () => {
+      await createAgent(service(), 'pilot', { model: 'local/priced' })
+      await createAgent(service(), 'parrot')
+    })
+    after(() => model.close())
+
+    test('one is made, changed and deleted; a wrong one says why, beside the field', async () => {
+      const { page, expect, leave } = await visit('/usage')
+      await page.getByRole('navigation', { name: 'Usage' }).getByRole('link', { name: 'Budgets' }).click()
+      await page.getByText('No budget yet').waitFor()
+      await page.getByRole('button', { name: 'New budget' }).click()
+      await dialog(page).getByLabel('Name').fill('Pilot, daily')
+      await dialog(page).getByLabel('For').selectOption('an agent')
+      await dialog(page).getByLabel('Agent').fill('nobody')
+      await dialog(page).getByLabel('Limit').fill('much')
+      await page.keyboard.press('Enter')
+      await page.getByText('Limit does not fit.').waitFor()
+      await dialog(page).getByLabel('Limit').fill('2.5')
+      await dialog(page).getByLabel('Period').selectOption('a day')
+      await dialog(page).getByLabel('Time zone').fill('Europe/Berlin')
+      expect(/400/)
+      await dialog(page).getByRole('button', { name: 'Create budget' }).click()
+      await page.getByText('no such agent').waitFor()
+      await dialog(page).getByLabel('Agent').fill('pilot')
+      await page.keyboard.press('Enter')
+      await page.getByText('The budget Pilot, daily holds from now on').waitFor()
+      const shown = await row(page, 'Pilot, daily').innerText()
+      assert.match(shown, /agent pilot\s+\$0 of \$2\.50\s+a day\s+in \d+h\s+refuses · told at 50 %, 80 %, 100 %/)
+      await checkAccess(page)
+      const { body } = await service().call('GET', '/v1/budgets')
+      const [{ limit, per, timezone, scope }] = body.data
+      assert.deepEqual([limit, per, timezone, scope.type], [{ cost_usd: 2.5 }, 'day', 'Europe/Berlin', 'agent'])
+
+      await page.getByRole('button', { name: 'Change Pilot, daily' }).click()
+      assert.equal(await dialog(page).getByLabel('Period').count(), 0)
+      await dialog(page).getByLabel('Limit').fill('4')
+      await dialog(page).getByLabel('Tell at').fill('90')
+      await dialog(page).getByLabel('When it is reached').selectOption('only tell')
+      await dialog(page).getByRole('button', { name: 'Save' }).click()
+      await row(page, 'Pilot, daily .*of \\$4\\.00.*only tells · told at 90 %').waitFor()
+
+      await page.getByRole('button', { name: 'Delete Pilot, daily' }).click()
+      await dialog(page).getByRole('button', { name: 'Delete budget' }).click()
+      await page.getByText('No budget yet').waitFor()
+      await leave()
+    })
+
+    test('a bar shows what is used, and a run that was refused leads to its budget', async () => {
+      const made = { scope: { type: 'agent', id: 'parrot' }, limit: { runs: 1 }, per: 'ever' }
+      await service().call('POST', '/v1/budgets', { body: { name: 'Parrot', ...made } })
+      await service().call('POST', '/v1/budgets', {
+        body: { name: 'Other', scope: { type: 'project' }, limit: { tokens: 1_000 }, per: 'hour' },
+      })
+      const { page, expect, leave } = await visit('/agents/parrot')
+      const say = async (message: string) => {
+        await page.getByLabel('Message').fill(message)
+        await page.keyboard.press('Enter')
+      }
+      await say('once')
+      await page.getByText('once').nth(1).waitFor()
+      await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+      expect(/429/)
+      await say('twice')
+      await page.getByText('budget_exceeded').first().waitFor()
+      await page.getByRole('link', { name: 'See the budget' }).first().click()
+      await row(page, 'Parrot .*1 runs of 1 runs').waitFor()
+      assert.equal(await row(page, 'Other').count(), 0)
+      await page.getByRole('img', { name: '100 % used, 0 % held' }).waitFor()
+      await page.getByRole('button', { name: 'Only Parrot' }).click()
+      await row(page, 'Other').waitFor()
+
+      await page.goto(`${service().url}/activity?status=failed`)
+      await page.getByRole('link', { name: 'twice' }).click()
+      await page.getByText('The budget "Parrot" has no room').waitFor()
+      await page.getByRole('link', { name: 'See the budget' }).click()
+      await row(page, 'Parrot').waitFor()
+      await leave()
+    })
+
+    test('the whole service is for its administrators, each project has its own, and a reader sees none', async () => {
+      await service().call('POST', '/v1/projects', { body: { name: 'shop' } })
+      const shop = inProject(service(), 'shop')
+      const { page, leave } = await visit('/usage/budgets?project=shop&open=budget')
+      await dialog(page).getByLabel('Name').fill('Everything')
+      await dialog(page).getByLabel('For').selectOption('the whole service')
+      await dialog(page).getByLabel('Limit').fill('100')
+      await dialog(page).getByRole('button', { name: 'Create budget' }).click()
+      await row(page, 'Everything the whole service').waitFor()
+      assert.equal(await row(page, 'Parrot').count(), 0)
+      await leave()
+
+      const { secret: key } = await createKey(shop, { role: 'admin' })
+      const owner = await visit('/usage/budgets?open=budget', { key })
+      await dialog(owner.page).getByLabel('For').waitFor()
+      assert.equal(await owner.page.getByRole('option', { name: 'the whole service' }).count(), 0)
+      await owner.page.keyboard.press('Escape')
+      await owner.page.getByText('No budget yet').waitFor()
+      await owner.leave()
+
+      const { secret } = await createKey(shop, { role: 'viewer' })
+      const reader = await visit('/usage', { key: secret })
+      await reader.page.getByRole('heading', { name: 'Usage' }).waitFor()
+      await reader.page.getByText('Nothing was used in this time').waitFor()
+      assert.equal(await reader.page.getByRole('link', { name: 'Budgets' }).count(), 0)
+      await reader.leave()
+    })
+  },
+  {
+    settings: async () => {
+      model = await startModelServer()
+      return { ...localProvider(model.url), MOORAGE_PRICES: PRICES }
+    },
+  },
+)
