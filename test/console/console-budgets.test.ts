@@ -69,7 +69,7 @@ inConsole(
       const made = { scope: { type: 'agent', id: 'parrot' }, limit: { runs: 1 }, per: 'ever' }
       await service().call('POST', '/v1/budgets', { body: { name: 'Parrot', ...made } })
       await service().call('POST', '/v1/budgets', {
-        body: { name: 'Other', scope: { type: 'project' }, limit: { tokens: 1_000 }, per: 'hour' },
+        body: { name: 'Other', scope: { type: 'project' }, limit: { tokens: 1_000_000 }, per: 'hour' },
       })
       const { page, expect, leave } = await visit('/agents/parrot')
       const say = async (message: string) => {
@@ -83,7 +83,7 @@ inConsole(
       await say('twice')
       await page.getByText('budget_exceeded').first().waitFor()
       await page.getByRole('link', { name: 'See the budget' }).first().click()
-      await row(page, 'Parrot .*1 runs of 1 runs').waitFor()
+      await row(page, 'Parrot .*1 of 1 runs').waitFor()
       assert.equal(await row(page, 'Other').count(), 0)
       await page.getByRole('img', { name: '100 % used, 0 % held' }).waitFor()
       await page.getByRole('button', { name: 'Only Parrot' }).click()

@@ -26,7 +26,7 @@ export function BudgetBar({ budget }: { budget: Budget }) {
           ))}
       </div>
       <span>
-        {amountText(kind, used)} of {amountText(kind, limit)}
+        {amountText(kind, used)} of {amountText(kind, limit)} {kind !== 'cost_usd' && kind}
         {reserved > 0 && <span class="soft"> · {amountText(kind, reserved)} held</span>}
         {subject !== null && <span class="soft"> · most: {subject}</span>}
       </span>

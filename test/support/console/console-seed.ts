@@ -32,6 +32,7 @@ export const PAGES = [
   'request',
   'approvals',
   'usage',
+  'budgets',
   'system',
   'audit',
   'sessions',
@@ -152,6 +153,7 @@ export async function fillForConsole(
     request: `/activity/${request}`,
     approvals: '/approvals',
     usage: '/usage',
+    budgets: '/usage/budgets',
     system: '/system',
     audit: '/system?view=audit',
     sessions: '/system?view=sessions',
@@ -183,6 +185,9 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
   await put('/v1/secrets/SHOP_TOKEN', { value: 'not-a-token', hosts: ['shop.example.com'] })
   await post('/v1/keys', { name: 'shop backend', role: 'caller' })
   const { id: key } = await post('/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
+  const support = { type: 'agent', id: 'support' }
+  await post('/v1/budgets', { name: 'Support, monthly', scope: support, limit: { cost_usd: 2 }, per: 'month' })
+  await post('/v1/budgets', { name: 'Each customer', scope: { type: 'user' }, limit: { runs: 1_000 }, per: 'ever' })
   await deploySupport(service, post, 'v1.0.0', 'production', 'First release', {})
   await post('/v1/agents', CASHIER)
   await post('/v1/agents/cashier/invoke', { message: 'Please give me a refund', context: { user_id: 'customer-3' } })

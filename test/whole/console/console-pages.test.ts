@@ -32,6 +32,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   request: 'customer-',
   approvals: 'amount: 250',
   usage: 'builtin/script',
+  budgets: 'Support, monthly',
   system: 'SQLite',
   audit: 'createAgent',
   sessions: 'this one',
