@@ -127,11 +127,6 @@ export function saidAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: n
   return `${amount} ${amount === 1 ? limit_kind.slice(0, -1) : limit_kind}`
 }
 
-/** Each key or user has the limit for itself. */
-export function isForEach({ scope_type, scope_id }: Pick<Budget, 'scope_type' | 'scope_id'>): boolean {
-  return scope_id === null && (scope_type === 'key' || scope_type === 'user')
-}
-
 export function presentBudget(
   { agent_id, scope_type, scope_id, limit_kind, amount, ...budget }: Budget,
   { subject, used, reserved }: SpentSums,

@@ -9,7 +9,7 @@ import { type BudgetCounter, counterWrite } from './counter-store.ts'
 type TellParts = { events: Events; now(): number }
 
 /** The thresholds that the counter has reached and of which no event has told. */
-export function reached(
+function reached(
   { amount, thresholds }: Budget,
   { used, told }: Pick<BudgetCounter, 'used' | 'told'>,
 ): number[] {
