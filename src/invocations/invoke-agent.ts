@@ -200,14 +200,14 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   return { ...invocation, ...(await takeGiven(context.given, invocation, context)) }
 }
 
-type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'memo' | 'newId' | 'pauses' | 'storage'>
+type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>
 
 /** Queues a run in the background, with its callback, in the transaction of the request. */
 async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Promise<Accepted> {
   const { db } = context
   const agent = await agents.get(db, agent_id)
-  await requireRunning(agent, context)
-  requireRoom(await projects.findKnown(agent.project_id, context))
+  await requireRunning(agent, context, db)
+  requireRoom(await projects.get(db, agent.project_id))
   const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
   await enqueueRun(db, invocation, agent)
   if (body.callback) {

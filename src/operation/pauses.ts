@@ -1,4 +1,5 @@
 import type { PauseSource } from '../runtime/deadline.ts'
+import type { Database } from '../storage/database.ts'
 
 /** What is paused: all that a project does, or all that the service does. */
 export type Pause = {
@@ -11,8 +12,8 @@ export type Pause = {
 
 /** What is paused now, as every node knows it. The implementation is in `pauses/`. */
 export type Pauses = PauseSource & {
-  /** The pause of the service, or else that of the project. */
-  find(project_id: string): Promise<Pause | undefined>
+  /** The pause of the service, or else that of the project: from memory, or as this transaction sees it. */
+  find(project_id: string, db?: Database): Promise<Pause | undefined>
   /** All pauses. */
   list(): Promise<readonly Pause[]>
   /** Stops what is under way in paused projects. A change does this by itself. */

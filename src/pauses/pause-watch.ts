@@ -1,5 +1,6 @@
 import type { Pause, Pauses } from '../operation/pauses.ts'
 import { Cancellation, type WatchedPause } from '../runtime/deadline.ts'
+import type { Database } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import * as store from './store.ts'
@@ -21,8 +22,8 @@ export class PauseWatch implements Pauses {
     return (await this.#memo('pauses', 'all', () => store.list(this.#storage.db))) ?? []
   }
 
-  async find(project_id: string): Promise<Pause | undefined> {
-    const pauses = await this.list()
+  async find(project_id: string, db?: Database): Promise<Pause | undefined> {
+    const pauses = db ? await store.list(db) : await this.list()
     const ofService = pauses.find((pause) => pause.project_id === null)
     return ofService ?? pauses.find((pause) => pause.project_id === project_id)
   }

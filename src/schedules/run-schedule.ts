@@ -29,7 +29,7 @@ export const runSchedule = operation({
   async run({ params }, { actor, db, door, now, pauses, request_id }: RunScheduleNeeds) {
     const agent = await agents.get(db, params.agent_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
-    await requireRunning(agent, { pauses })
+    await requireRunning(agent, { pauses }, db)
     const { id: schedule_id, authors } = schedule
     const by = { request_id, actor, authors, door, schedule_id, scheduled_at: null }
     await enqueueRun(db, await scheduledRun(schedule, agent, by, { db, now }), agent)

@@ -94,6 +94,7 @@ onAnyEngine(
           error: null,
           model: 'builtin/echo',
           tokens_used: rest.tokens_used,
+          cost_usd: 0,
           attempts: 1,
           duration_ms,
           schedule_id: null,

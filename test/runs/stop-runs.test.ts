@@ -192,7 +192,7 @@ describe('a run that was only taken when the service stopped', () => {
         const { body } = await invokes(service)('later', IN_BACKGROUND)
         await until('the run is being taken', async () => {
           const { rows } = await held.query(`select 1 from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock' and query like '%under_way as%'`)
+            where datname = current_database() and wait_event_type = 'Lock' and query like '%waiting as materialized%'`)
           return rows.length > 0
         })
         const restarting = service.restart()

@@ -151,6 +151,8 @@ const OTHERS = [
   'listPeople',
   'listInvitations',
   'listPersonalKeys',
+  'listPrices',
+  'listBudgets',
 ]
 
 describe('lists', () => {
