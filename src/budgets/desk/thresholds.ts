@@ -9,10 +9,7 @@ import { type BudgetCounter, counterWrite } from './counter-store.ts'
 type TellParts = { events: Events; now(): number }
 
 /** The thresholds that the counter has reached and of which no event has told. */
-function reached(
-  { amount, thresholds }: Budget,
-  { used, told }: Pick<BudgetCounter, 'used' | 'told'>,
-): number[] {
+function reached({ amount, thresholds }: Budget, { used, told }: Pick<BudgetCounter, 'used' | 'told'>): number[] {
   return thresholds.filter((percent) => percent > told && used * 100 >= percent * amount)
 }
 
