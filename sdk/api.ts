@@ -539,9 +539,9 @@ export type Agent = {
     cut_to_budget: boolean
     /** Calls of tools in one run; null: no limit */
     max_tool_calls: number | null
-    /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+    /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
     max_tokens_per_run: number | null
-    /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+    /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
     max_cost_per_run: number | null
   }
   /** How people decide what its tools ask them */
@@ -731,9 +731,9 @@ export type CreateAgent = {
     cut_to_budget?: boolean | undefined
     /** Calls of tools in one run; null: no limit */
     max_tool_calls?: number | null | undefined
-    /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+    /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
     max_tokens_per_run?: number | null | undefined
-    /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+    /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
     max_cost_per_run?: number | null | undefined
   } | undefined
   /** How people decide what its tools ask them */
@@ -976,9 +976,9 @@ export type UpdateAgent = {
     cut_to_budget?: boolean | undefined
     /** Calls of tools in one run; null: no limit */
     max_tool_calls?: number | null | undefined
-    /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+    /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
     max_tokens_per_run?: number | null | undefined
-    /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+    /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
     max_cost_per_run?: number | null | undefined
   } | undefined
   /** How people decide what its tools ask them */
@@ -1337,9 +1337,9 @@ export type DeploymentWithDefinition = {
       cut_to_budget: boolean
       /** Calls of tools in one run; null: no limit */
       max_tool_calls: number | null
-      /** A run that has used so many asks no model and calls no tool any more; null: no limit */
+      /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
       max_tokens_per_run: number | null
-      /** In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit */
+      /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
       max_cost_per_run: number | null
     }
     /** How people decide what its tools ask them */

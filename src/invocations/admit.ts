@@ -4,6 +4,7 @@ import type { Definition } from '../agents/definition.ts'
 import { ApiError } from '../errors.ts'
 import { laneKey } from '../lib/work/lane-key.ts'
 import type { Parts } from '../operation/parts.ts'
+import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
@@ -31,7 +32,9 @@ export async function admit(
 ): Promise<NotAdmitted | undefined> {
   const { journal, node, now, storage } = parts
   const mostOfAgent = definition.limits.max_concurrency
-  const mostOfProject = (await projects.findKnown(agent.project_id, parts))?.limits.concurrent_runs ?? null
+  const project = await projects.findKnown(agent.project_id, parts)
+  requireRoom(project)
+  const mostOfProject = project?.limits.concurrent_runs ?? null
   if (!journal.reserve()) return 'overloaded'
   run.hasPlace = true
   const time = now()

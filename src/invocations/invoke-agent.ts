@@ -80,7 +80,6 @@ export const invokeAgent = operation({
       const { definition } = served
       const invocation = await newRun(body, agent, served, context)
       await requireRunning(agent, context)
-      requireRoom(await projects.findKnown(agent.project_id, context))
       const refusal = await admit(run, { invocation, agent, definition }, context)
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))

@@ -142,14 +142,16 @@ export const Limits = z.strictObject({
     .min(1)
     .max(1_000_000_000)
     .nullable()
-    .describe('A run that has used so many asks no model and calls no tool any more; null: no limit')
+    .describe('Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit')
     .default(null),
   max_cost_per_run: z
     .number()
     .positive()
     .max(1_000_000)
     .nullable()
-    .describe('In US dollars: a run that has cost so much asks no model and calls no tool any more; null: no limit')
+    .describe(
+      'US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit',
+    )
     .default(null),
 })
 export type Limits = z.infer<typeof Limits>

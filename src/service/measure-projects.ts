@@ -3,6 +3,7 @@ import type { Parts } from '../operation/parts.ts'
 import * as projects from '../projects/store.ts'
 import type { Database } from '../storage/database.ts'
 import type { JobHandler } from '../storage/jobs/job-handler.ts'
+import { textBytes } from '../storage/queries/text-bytes.ts'
 
 const EVERY_MS = 60_000
 /** Measuring reads every row of a project. It rests this many times as long as it took. */
@@ -37,11 +38,9 @@ async function bytesOfProject(db: Database, project_id: string): Promise<number>
   const agents = await db.selectFrom('agents').select('seq').where('project_id', '=', project_id).execute()
   let bytes = 0
   for (const { seq } of agents) {
-    for (const [table, columns] of Object.entries(TEXTS)) {
-      // Both engines know the length of a text without reading it.
-      const sizes = columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
+    for (const [table, columns] of Object.entries(TEXTS) as [keyof typeof TEXTS, readonly string[]][]) {
       const { rows } = await sql<{ bytes: number }>`
-        select coalesce(sum(${sql.join(sizes, sql` + `)}), 0) as bytes
+        select coalesce(sum(${textBytes(table, columns)}), 0) as bytes
         from ${sql.table(table)} where agent_seq = ${seq}`.execute(db)
       bytes += Number(rows[0]?.bytes ?? 0)
     }

@@ -2,17 +2,13 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import type { UsageHoursTable } from '../storage/tables/usage-tables.ts'
 import { HOUR_MS, type Period } from './periods.ts'
 
-export type UsageSums = {
-  calls: number
-  input_tokens: number
-  cached_tokens: number
-  output_tokens: number
-  reasoning_tokens: number
-  cost_nano: number
-  unpriced: number
-}
+export type UsageSums = Pick<
+  UsageHoursTable,
+  'calls' | 'input_tokens' | 'cached_tokens' | 'output_tokens' | 'reasoning_tokens' | 'cost_nano' | 'unpriced'
+>
 
 type UsageColumn =
   | 'project_id'

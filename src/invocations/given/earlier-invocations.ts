@@ -1,13 +1,13 @@
 import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
 import type { Database } from '../../storage/database.ts'
+import { textBytes } from '../../storage/queries/text-bytes.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow } from '../rows/invocation-rows.ts'
-import { bytesOf } from '../rows/text-bytes.ts'
 
 const MOST_IDS = 2_000
 
 /** What an invocation adds to a conversation, at most. */
-const SIZE = bytesOf('message', 'response', 'given', 'rounds')
+const SIZE = textBytes('invocations', ['message', 'response', 'given', 'rounds'])
 
 /** What must be known of an invocation before somebody may go on with it. */
 export type NamedInvocation = Pick<Invocation, 'id' | 'status' | 'created_by' | 'erased_at'> & {
@@ -23,7 +23,15 @@ export async function listNamed(db: Database, agent_seq: number, ids: readonly s
   if (latest.length === 0) return []
   const rows = await db
     .selectFrom('invocations')
-    .select(['id', 'status', 'created_by', 'erased_at', 'user_id', bytesOf('rounds').as('rounds'), SIZE.as('bytes')])
+    .select([
+      'id',
+      'status',
+      'created_by',
+      'erased_at',
+      'user_id',
+      textBytes('invocations', ['rounds']).as('rounds'),
+      SIZE.as('bytes'),
+    ])
     .where('agent_seq', '=', agent_seq)
     .where('id', 'in', latest)
     .orderBy('id', 'desc')

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
+import { textBytes } from '../../storage/queries/text-bytes.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
-import { bytesOf } from './text-bytes.ts'
 
 /** So much of receipts is read at once. Between two reads others have their turn. */
 const BYTES_AT_ONCE = 1024 * 1024
@@ -19,8 +19,8 @@ export type ReceiptKey = { id: string; shown: number; stored: number }
 
 export const RECEIPT_KEY = [
   sql<string>`invocations.id`.as('id'),
-  bytesOf('message', 'context', 'response', 'steps').as('shown'),
-  bytesOf('message', 'context', 'response', 'steps', 'rounds').as('stored'),
+  textBytes('invocations', ['message', 'context', 'response', 'steps']).as('shown'),
+  textBytes('invocations', ['message', 'context', 'response', 'steps', 'rounds']).as('stored'),
 ]
 
 /** The receipts of the first keys: as many as one page may have, and at least one. */

@@ -1,0 +1,38 @@
+import type { Signal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { useResource } from '../resource.ts'
+import { may } from '../session-state.ts'
+import { chosenProject } from './chosen-project.ts'
+
+type Asking<Reply, Answer> = {
+  /** What is asked, and the operation that the session must be allowed. */
+  what: string
+  feature: Parameters<typeof may>[0]
+  ask(life: AbortSignal): Promise<Reply>
+  /** What is kept of a reply. */
+  answerOf(reply: Reply): Answer
+  /** The page itself is loaded first. */
+  firstMs: number
+  everyMs: number
+}
+
+/** Asks something of the chosen project now and then, if the session may, and keeps the answer for all pages. */
+export function useAskedAgain<Reply, Answer>(
+  answer: Signal<Answer | undefined>,
+  { what, feature, ask, answerOf, firstMs, everyMs }: Asking<Reply, Answer>,
+): Answer | undefined {
+  const [isDue, setDue] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setDue(true), firstMs)
+    return () => clearTimeout(timer)
+  }, [])
+  const project = chosenProject.value?.id
+  useEffect(() => {
+    answer.value = undefined
+  }, [project])
+  const found = useResource(isDue && may(feature) ? `${what} ${project}` : undefined, ask, { everyMs })
+  useEffect(() => {
+    if (found.data !== undefined) answer.value = answerOf(found.data)
+  }, [found.data])
+  return answer.value
+}
