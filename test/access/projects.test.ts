@@ -159,7 +159,7 @@ onAnyEngine(
       const hook = { agent_id: agent, url: 'http://127.0.0.1:59999/', events: ['agent.failed'] }
       await from.call('POST', '/v1/webhooks', { body: hook })
       const moved = await from.call('POST', '/v1/agents/mover/move', { body: { project: 'move-to' } })
-      assert.deepEqual(moved.body.data, { id: agent, project_id: await idOf(service(), 'move-to') })
+      assert.deepEqual(moved.body.data, { id: agent, project_id: await idOf(service(), 'move-to'), revoked_keys: [] })
       assert.equal((await from.call('GET', '/v1/agents/mover')).status, 404)
       assert.equal((await from.call('GET', '/v1/webhooks')).body.pagination.total, 0)
       assert.equal((await to.call('GET', '/v1/webhooks')).body.pagination.total, 1)
