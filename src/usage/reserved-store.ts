@@ -1,6 +1,6 @@
 import { type Database, engineOf } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
-import { insertMany, writeRows } from '../storage/journal/write-rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import type { LedgerLine } from './ledger-line.ts'
 import type { EndedLine } from './reservation.ts'
@@ -47,8 +47,8 @@ const HOLDS_NOTHING = { charges: null, owner: null, lease_until: null }
 /** A line whose call may begin now, and what it holds: its tokens and its cost are the most that the call may use. */
 export type ReservedLine = LedgerLine & { status: 'reserved'; charges: string; owner: string; lease_until: number }
 
-export async function insertReserved(db: Database, lines: readonly ReservedLine[]): Promise<void> {
-  await insertMany(db, RESERVED, lines)
+export function reservedWrite(line: ReservedLine): Write {
+  return { into: RESERVED, row: line }
 }
 
 /** Takes back reserved lines whose calls were not made. Returns what they held. */

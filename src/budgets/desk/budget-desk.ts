@@ -7,7 +7,7 @@ import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Desk, Reservation, Wanted } from '../../usage/reservation.ts'
-import { hasCalled, insertReserved, type ReservedLine, removeReserved } from '../../usage/reserved-store.ts'
+import { hasCalled, removeReserved, reservedWrite } from '../../usage/reserved-store.ts'
 import { LEASED_LINES } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
 import { type Applied, KnownBudget } from './applies.ts'
@@ -29,7 +29,7 @@ type Waiting = Wanted & {
 }
 
 /** What a transaction has decided: what it writes, and what is told when that is committed. */
-type Decided = { lines: ReservedLine[]; holds: Write[]; met: Set<BudgetCounter>; answers: (() => void)[] }
+type Decided = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[] }
 
 /** One transaction gives room to this number of calls at most. */
 const MOST_AT_ONCE = 200
@@ -140,10 +140,9 @@ export class BudgetDesk implements Desk {
       db,
       Array.from(over.values(), ({ counter }) => counter),
     )
-    const decided: Decided = { lines: [], holds: [], met: new Set(), answers: [] }
+    const decided: Decided = { writes: [], met: new Set(), answers: [] }
     for (const waiting of group) this.#decide(waiting, await countedOnce(db, waiting), counters, decided)
-    await insertReserved(db, decided.lines)
-    await writeRows(db, decided.holds)
+    await writeRows(db, decided.writes)
     for (const [name, { budget }] of over) {
       const counter = counters.get(name) as BudgetCounter
       await tellNews(db, budget, counter, this.#parts, decided.met.has(counter))
@@ -175,12 +174,13 @@ export class BudgetDesk implements Desk {
     const charges = applied.map((one, i) => ({ ...one, held: granted.held[i] ?? 0 }))
     for (const charge of charges) {
       counterOf(charge).reserved += charge.held
-      decided.holds.push(counterWrite(charge.counter, { reserved: charge.held }))
+      decided.writes.push(counterWrite(charge.counter, { reserved: charge.held }))
     }
     const lease_until = now() + LEASE_MS
     const most = { input_tokens, cached_tokens: 0, output_tokens, reasoning_tokens: 0 }
     const held = { status: 'reserved' as const, charges: chargesText(charges), owner: node, lease_until }
-    decided.lines.push({ ...line, ...most, cost_nano: mostCost(input_tokens, output_tokens), price: null, ...held })
+    const cost_nano = mostCost(input_tokens, output_tokens)
+    decided.writes.push(reservedWrite({ ...line, ...most, cost_nano, price: null, ...held }))
     const isBound = charges.some(({ budget }) => budget.limit_kind !== 'runs')
     decided.answers.push(() => {
       this.#held.set(line.id, { key: [line.id], owner: node, until: lease_until })

@@ -4,26 +4,29 @@ import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
 import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
 import { batchOf, mergedRows } from './batch.ts'
-import { type BulkTable, type Row, type Value, valuesOf, type Write } from './rows.ts'
+import { type Batch, type BulkTable, type Row, valuesOf, type Write } from './rows.ts'
 
 /** Writes what would otherwise be an entry of the journal inside the caller's transaction. */
 export async function writeRows(db: Database, writes: Write[]): Promise<void> {
-  for (const { into, rows } of batchOf([{ writes }]).inserts) await insertValues(db, into, rows)
+  await insertAll(db, batchOf([{ writes }]).inserts)
 }
 
 /** Inserts many rows with one statement, inside the caller's transaction. They are merged where the table says so. */
 export async function insertMany(db: Database, into: BulkTable, rows: readonly Row[]): Promise<void> {
-  if (rows.length > 0) await insertValues(db, into, mergedRows(into, rows))
+  if (rows.length > 0) await insertAll(db, [{ into, rows: mergedRows(into, rows) }])
 }
 
-async function insertValues(db: Database, into: BulkTable, rows: Value[][]): Promise<void> {
+async function insertAll(db: Database, inserts: Batch['inserts']): Promise<void> {
+  if (inserts.length === 0) return
   if (engineOf(db) === 'postgres') {
-    await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [toJson(rows)]))
+    for (const { into, rows } of inserts) {
+      await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [toJson(rows)]))
+    }
     return
   }
   await db.getExecutor().provideConnection(async (connection) => {
     if (!(connection instanceof SqliteConnection)) throw new Error('not a SQLite connection')
-    await connection.execute(insertStatement(into, rows))
+    await connection.execute(inserts.map(({ into, rows }) => insertStatement(into, rows)))
   })
 }
 

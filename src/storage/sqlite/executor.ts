@@ -3,10 +3,13 @@ import { Compared, type Comparison } from '../comparison.ts'
 import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
+/** Opens a transaction. What it will write, no other process writes meanwhile. */
+export const BEGIN = 'begin immediate'
 const SAVEPOINT: SqliteStatement = { sql: 'savepoint member', values: [] }
 const ROLLBACK_TO: SqliteStatement = { sql: 'rollback to member', values: [] }
 const RELEASE: SqliteStatement = { sql: 'release member', values: [] }
 const NO_ROWS = { columns: [], rows: [] }
+const NOTHING: SqliteResult = { ...NO_ROWS, changes: 0 }
 
 /** Thrown when a statement should have changed a row of its owner, and another owner has the row. */
 export class LostLease extends Error {}
@@ -18,7 +21,7 @@ type Prepared = { statement: StatementSync; columns: string[] }
 export class Executor {
   readonly #connection: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
-  #rolledBackBy: unknown
+  #endedBy: unknown
 
   constructor(connection: DatabaseSync) {
     this.#connection = connection
@@ -41,34 +44,40 @@ export class Executor {
     return { ...NO_ROWS, changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
   }
 
+  /** Executes the next statements of an open transaction, of which the first may open it. Returns the result of the last. */
+  executeInTransaction(statements: SqliteStatement[]): SqliteResult {
+    let last: SqliteResult = NOTHING
+    for (const statement of statements) last = this.#executeNext(statement)
+    return last
+  }
+
   /**
-   * Executes one statement of an open transaction. SQLite may roll back a transaction by itself, for example when the
-   * disk is full. Every further statement of that transaction then gets the same error: if it ran, it would be
-   * committed alone.
+   * SQLite may refuse to begin, or roll back by itself, for example when the disk is full. Every further statement of that
+   * transaction then gets the same error: if it ran, it would be committed alone.
    */
-  executeInTransaction(statement: SqliteStatement): SqliteResult {
-    if (!this.#connection.isTransaction) {
-      throw this.#rolledBackBy ?? new Error(`a transaction is needed for: ${statement.sql}`)
+  #executeNext(statement: SqliteStatement): SqliteResult {
+    if (statement.sql === BEGIN) this.#endedBy = undefined
+    else if (!this.#connection.isTransaction) {
+      throw this.#endedBy ?? new Error(`a transaction is needed for: ${statement.sql}`)
     }
     try {
       return this.execute(statement)
     } catch (error) {
-      if (!this.#connection.isTransaction) this.#rolledBackBy = error
+      if (!this.#connection.isTransaction) this.#endedBy = error
       throw error
     }
   }
 
   /**
    * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
-   * that undid it. Inside a transaction that is open already they become a part of it.
+   * that undid it. If it stays open, others that share the commit follow.
    */
-  transact(transactions: SqliteStatement[][]): (SqliteResult | Error)[] {
-    if (this.#connection.isTransaction) return transactions.map((each) => this.#executeInSavepoint(each))
-    this.#connection.exec('begin immediate')
+  transact(transactions: SqliteStatement[][], staysOpen: boolean): (SqliteResult | Error)[] {
+    this.#connection.exec(BEGIN)
     try {
-      const only = transactions.length === 1 ? transactions[0] : undefined
+      const only = transactions.length === 1 && !staysOpen ? transactions[0] : undefined
       const outcomes = only ? [this.#executeAll(only)] : transactions.map((each) => this.#executeInSavepoint(each))
-      this.#connection.exec('commit')
+      if (!staysOpen) this.#connection.exec('commit')
       return outcomes
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback')
@@ -91,7 +100,7 @@ export class Executor {
   }
 
   #executeAll(statements: SqliteStatement[]): SqliteResult {
-    let last: SqliteResult = { ...NO_ROWS, changes: 0 }
+    let last: SqliteResult = NOTHING
     for (const statement of statements) last = this.execute(statement)
     return last
   }

@@ -1,5 +1,6 @@
 import type { QueryResult } from 'kysely'
 import type { OnCommit } from '../journal/rows.ts'
+import { BEGIN } from './executor.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { SqliteThread } from './sqlite-thread.ts'
 
@@ -86,15 +87,22 @@ export class GroupCommit {
     const open = group.filter((member) => 'start' in member)
     const committed = Promise.withResolvers<void>()
     committed.promise.catch(() => {})
+    const writer = new GroupWriter(this.#writer)
     try {
-      if (open.length > 0) await this.#writer.run(plain('begin immediate'))
-      const outcomes = known.length > 0 ? await this.#writer.transact(known.map(({ statements }) => statements)) : []
-      if (open.length > 0) await this.#writer.run(plain(await this.#runOpen(open, committed.promise, group.length)))
+      let outcomes: (QueryResult<never> | Error)[] = []
+      if (known.length > 0) {
+        const transactions = known.map(({ statements }) => statements)
+        outcomes = await this.#writer.transact(transactions, open.length > 0)
+      } else writer.next(BEGIN)
+      if (open.length > 0) {
+        const end = await this.#runOpen(open, writer, committed.promise, group.length)
+        await writer.run([plain(end)])
+      }
       committed.resolve()
       for (const [i, { done }] of known.entries()) done(outcomes[i] as QueryResult<never> | Error)
     } catch (error) {
       // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
-      if (open.length > 0) await this.#writer.run(plain('rollback')).catch(() => {})
+      if (open.length > 0) await this.#writer.run([plain('rollback')]).catch(() => {})
       committed.reject(error)
       for (const { done } of known) done(error as Error)
       // The members that have not run yet will not run any more.
@@ -103,25 +111,53 @@ export class GroupCommit {
   }
 
   /** Returns how the writer's transaction ends. A member that is alone decides that; several have savepoints. */
-  async #runOpen(open: OpenMember[], committed: Promise<void>, members: number): Promise<TransactionEnd> {
+  async #runOpen(
+    open: OpenMember[],
+    writer: GroupWriter,
+    committed: Promise<void>,
+    members: number,
+  ): Promise<TransactionEnd> {
     const run = (member: OpenMember) => {
-      const transaction = new SqliteTransaction(this.#writer, committed, this.#silentMs)
+      const transaction = new SqliteTransaction(writer, committed, this.#silentMs)
       member.start(transaction)
       return transaction.ended
     }
     if (members === 1) return run(open[0] as OpenMember)
     for (const member of open) {
-      await this.#writer.run(plain('savepoint member'))
-      if ((await run(member)) === 'rollback') await this.#writer.run(plain('rollback to member'))
-      await this.#writer.run(plain('release member'))
+      writer.next('savepoint member')
+      if ((await run(member)) === 'rollback') writer.next('rollback to member')
+      writer.next('release member')
     }
     return 'commit'
   }
 }
 
+/**
+ * The writer, as the members of one group use it. What opens and closes goes along with the next statement: a message of
+ * its own costs as much as a small statement.
+ */
+class GroupWriter {
+  readonly #writer: SqliteThread
+  #next: SqliteStatement[] = []
+
+  constructor(writer: SqliteThread) {
+    this.#writer = writer
+  }
+
+  next(sql: string): void {
+    this.#next.push(plain(sql))
+  }
+
+  run<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
+    const all = [...this.#next, ...statements]
+    this.#next = []
+    return this.#writer.run<R>(all)
+  }
+}
+
 /** A running transaction. Until it ends, the writer serves no other. */
 export class SqliteTransaction {
-  readonly #writer: SqliteThread
+  readonly #writer: GroupWriter
   readonly #committed: Promise<void>
   readonly #silentMs: number
   readonly #ending = Promise.withResolvers<TransactionEnd>()
@@ -130,7 +166,7 @@ export class SqliteTransaction {
   #lastStatement = performance.now()
   #stalled: Error | undefined
 
-  constructor(writer: SqliteThread, committed: Promise<void>, silentMs: number) {
+  constructor(writer: GroupWriter, committed: Promise<void>, silentMs: number) {
     this.#writer = writer
     this.#committed = committed
     this.#silentMs = silentMs
@@ -142,12 +178,13 @@ export class SqliteTransaction {
     return this.#ending.promise
   }
 
-  async run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
+  /** Returns the result of the last statement. */
+  async run<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
     // By now the writer serves another transaction, and this statement would become a part of that one.
     if (this.#stalled) throw this.#stalled
     this.#underWay++
     try {
-      return await this.#writer.run<R>(statement)
+      return await this.#writer.run<R>(statements)
     } finally {
       this.#underWay--
       this.#lastStatement = performance.now()

@@ -23,8 +23,15 @@ export type SqliteStatement = {
   compare?: Comparison
 }
 
-/** A statement, whole transactions that share one commit, or the wish that the log be emptied into the file. */
-export type SqliteWork = SqliteStatement | { transactions: SqliteStatement[][] } | { emptyLog: true }
+/**
+ * A read; the next statements of an open transaction; whole transactions that share one commit, or `begin` the one that
+ * stays open after them; or the wish that the log be emptied into the file.
+ */
+export type SqliteWork =
+  | SqliteStatement
+  | { statements: SqliteStatement[] }
+  | { transactions: SqliteStatement[][]; staysOpen: boolean }
+  | { emptyLog: true }
 export type SqliteRequest = { id: number } & SqliteWork
 
 /** Each row has one value for each column. */

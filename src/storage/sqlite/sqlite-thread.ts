@@ -69,17 +69,18 @@ export class SqliteThread {
     })
   }
 
-  async run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
-    const [result] = await new Promise<Outcomes>((resolve, reject) => this.ask(statement, { resolve, reject }))
+  /** Executes the next statements of an open transaction. Returns the result of the last. */
+  async run<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
+    const [result] = await new Promise<Outcomes>((resolve, reject) => this.ask({ statements }, { resolve, reject }))
     return result as QueryResult<R>
   }
 
   /**
    * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
-   * that undid it.
+   * that undid it. If it stays open, others that share the commit follow.
    */
-  transact(transactions: SqliteStatement[][]): Promise<Outcomes> {
-    return new Promise((resolve, reject) => this.ask({ transactions }, { resolve, reject }))
+  transact(transactions: SqliteStatement[][], staysOpen: boolean): Promise<Outcomes> {
+    return new Promise((resolve, reject) => this.ask({ transactions, staysOpen }, { resolve, reject }))
   }
 
   /** Returns false if a read that is under way still needs the log. */

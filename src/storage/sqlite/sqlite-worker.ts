@@ -16,13 +16,12 @@ function serve(port: NonNullable<typeof parentPort>, { path, role, takenBack }: 
   const answer = (request: SqliteRequest): SqliteReply => {
     const { id } = request
     if ('transactions' in request) {
-      const outcomes = executor.transact(request.transactions)
+      const outcomes = executor.transact(request.transactions, request.staysOpen)
       return { id, outcomes: outcomes.map((outcome) => (outcome instanceof Error ? failureOf(outcome) : outcome)) }
     }
     if ('emptyLog' in request) return { id, outcome: emptyLog(connection, executor) }
-    const opensTransaction = request.sql.startsWith('begin')
-    const isPlain = role === 'reader' || opensTransaction
-    return { id, outcome: isPlain ? executor.execute(request) : executor.executeInTransaction(request) }
+    if ('statements' in request) return { id, outcome: executor.executeInTransaction(request.statements) }
+    return { id, outcome: executor.execute(request) }
   }
 
   port.on('message', (request: SqliteRequest | 'close') => {

@@ -106,17 +106,17 @@ export class SqliteConnection implements DatabaseConnection {
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
     const statement = { sql, values: parameters as SqliteStatement['values'] }
-    if (this.#transaction) return this.#transaction.run<R>(statement)
+    if (this.#transaction) return this.#transaction.run<R>([statement])
     if (query.kind === 'SelectQueryNode' || (query.kind === 'RawNode' && /^\s*select/i.test(sql))) {
       return this.#readers.run<R>(statement)
     }
     return this.#group.transact<R>([statement])
   }
 
-  /** Sends a statement, perhaps for many rows, in one message to the writer. Only inside a transaction. */
-  async execute(statement: SqliteStatement): Promise<void> {
-    if (!this.#transaction) throw new Error(`a transaction is needed for: ${statement.sql}`)
-    await this.#transaction.run(statement)
+  /** Sends statements, perhaps for many rows, in one message to the writer. Only inside a transaction. */
+  async execute(statements: SqliteStatement[]): Promise<void> {
+    if (!this.#transaction) throw new Error('writing many rows needs a transaction')
+    await this.#transaction.run(statements)
   }
 
   async begin(): Promise<void> {
