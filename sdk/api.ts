@@ -66,6 +66,8 @@ export type Invoke = {
     [name: string]: unknown
   } | undefined
   environment?: string | undefined
+  /** When a budget has no room: fail, or wait until it has. Only a run in the background may wait */
+  on_budget?: 'fail' | 'wait' | undefined
   /** Hears how a run in the background ends */
   callback?: NewCallback | undefined
 }
@@ -1402,6 +1404,7 @@ export type ScheduleWithRuns = {
   environment: string
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'one'
+  on_budget: 'fail' | 'wait'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Null while it is disabled or its agent is paused, and after its last tick */
@@ -1448,6 +1451,8 @@ export type CreateSchedule = {
   overlap?: 'skip' | 'queue' | undefined
   /** `one`: if ticks were missed, one run makes up for all of them */
   catch_up?: 'none' | 'one' | undefined
+  /** When a budget has no room: fail, or wait until it has. Only a run in the background may wait */
+  on_budget?: 'fail' | 'wait' | undefined
   enabled?: boolean | undefined
 }
 
@@ -1464,6 +1469,7 @@ export type Schedule = {
   environment: string
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'one'
+  on_budget: 'fail' | 'wait'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Null while it is disabled or its agent is paused, and after its last tick */
@@ -1506,6 +1512,7 @@ export type UpdateSchedule = {
   environment?: string | undefined
   overlap?: 'skip' | 'queue' | undefined
   catch_up?: 'none' | 'one' | undefined
+  on_budget?: 'fail' | 'wait' | undefined
   enabled?: boolean | undefined
 }
 
@@ -1909,6 +1916,7 @@ export type UserLine = {
   environment: string
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'one'
+  on_budget: 'fail' | 'wait'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Null while it is disabled or its agent is paused, and after its last tick */

@@ -70,6 +70,8 @@ export function startBackground(parts: Parts): Background {
       pauses.check().catch(report('stopping what is paused'))
       queue.survey()
     }
+    // A run may wait for the budget that has changed.
+    if (change === 'budgets') queue.survey()
     if (change === 'cancellations') stopCancelled(parts, id).catch(report('stopping cancelled runs'))
   })
   const search = () => {

@@ -144,6 +144,16 @@ export function presentBudget(
   }
 }
 
+/** Names a budget as it is. Each change gives it another name. */
+export function stateOf({ id, updated_at }: Pick<Budget, 'id' | 'updated_at'>): string {
+  return `${id}.${updated_at}`
+}
+
+/** The budget of which this is a state. */
+export function budgetOfState(state: string): string {
+  return state.slice(0, state.indexOf('.'))
+}
+
 export function periodOf({ per, timezone }: Pick<Budget, 'per' | 'timezone'>, time: number): BudgetPeriod {
   return periodAt(per, timezone, time)
 }

@@ -35,7 +35,8 @@ export const updateBudget = operation({
       amount,
       thresholds: body.thresholds ?? budget.thresholds,
       action: body.action ?? budget.action,
-      updated_at: Math.max(now(), budget.updated_at),
+      // Later than before, so that runs that wait for the budget notice each change.
+      updated_at: Math.max(now(), budget.updated_at + 1),
     }
     await budgets.update(db, budget_id, changes)
     return presentNow(db, { ...budget, ...changes }, now())

@@ -39,11 +39,18 @@ export const InvocationContext = z
     'must be at most 64 KiB of JSON',
   )
 
+/** What a run in the background does when a budget has no room. */
+export const OnBudget = z
+  .enum(['fail', 'wait'])
+  .default('fail')
+  .describe('When a budget has no room: fail, or wait until it has. Only a run in the background may wait')
+
 export const InvokeBody = z
   .strictObject({
     message: Text(100_000),
     context: InvocationContext.default({}),
     environment: Environment.default(DEFAULT_ENVIRONMENT),
+    on_budget: OnBudget,
     callback: NewCallback.optional().describe('Hears how a run in the background ends'),
   })
   .meta({ id: 'Invoke' })
@@ -75,6 +82,7 @@ export type Invocation = {
   background: boolean
   /** It was asked for with an Idempotency-Key. It goes on after a crash, like one in the background. */
   keyed: boolean
+  on_budget: z.output<typeof OnBudget>
   environment: string
   version: string | null
   deployment_id: string | null
@@ -130,6 +138,7 @@ export function newInvocation(
     attempt: background ? 0 : 1,
     background,
     keyed: repeatable !== undefined && !background,
+    on_budget: asked.on_budget,
     environment: asked.environment,
     version: served.version,
     deployment_id: served.deployment_id,

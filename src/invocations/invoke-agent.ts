@@ -61,6 +61,9 @@ export const invokeAgent = operation({
     if (body.callback && mode !== 'background') {
       throw invalid({ field: 'callback', error: 'is for a run in the background' })
     }
+    if (body.on_budget === 'wait' && mode !== 'background') {
+      throw invalid({ field: 'on_budget', error: 'only a run in the background can wait: send Prefer: respond-async' })
+    }
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
     if (mode === 'background') return enqueue(params.agent_id, body, context)

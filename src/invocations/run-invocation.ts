@@ -80,6 +80,7 @@ async function runStored(
   run.begin({ attempt, milestones: milestonesOf(kept.map(tellingOf)), user_id: context.user_id, created_by })
   const span = beginRunSpan(started, parts)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
+  const waitsForBudgets = started.invocation.on_budget === 'wait'
 
   let outcome: RunOutcome
   let taken: ResolvedGiven | undefined
@@ -109,7 +110,7 @@ async function runStored(
           cancellation: run.cancellation,
           emit: streaming ? (event) => run.record(event) : undefined,
           span,
-          keeper: background || keyed ? { kept, mayWait: background, keep } : undefined,
+          keeper: background || keyed ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
         })
   } finally {
     taken?.release?.()
@@ -137,7 +138,7 @@ async function leaveWaiting(
   const invocation = { ...started.invocation, status: 'waiting' as const, background: true, duration_ms }
   const asked = approvalsOf(invocation, outcome, parts)
   const writes = await waitingEffects(invocation, started.agent, { ...outcome, asked }, parts)
-  return { invocation, asked, entry: stored.waiting(invocation, outcome.steps, outcome.until, writes) }
+  return { invocation, asked, entry: stored.waiting(invocation, outcome, writes) }
 }
 
 function runSpender({ agent, invocation }: Started): Spender {

@@ -76,15 +76,20 @@ export function pausedStep(
 /** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */
 export class Stopped extends Error {}
 
-/** Thrown to leave a run that goes on later: at a time, or before it when people have decided what it asks. */
+/**
+ * Thrown to leave a run that goes on later: at a time, or before it when people have decided what it asks, or when the
+ * budget changes for which it waits.
+ */
 export class Waits extends Error {
   readonly until: number
   readonly asks: readonly Ask[]
+  readonly waits_for: string | undefined
 
-  constructor(until: number, asks: readonly Ask[] = []) {
+  constructor(until: number, { asks = [], waits_for }: { asks?: readonly Ask[]; waits_for?: string | undefined } = {}) {
     super('the run waits')
     this.until = until
     this.asks = asks
+    this.waits_for = waits_for
   }
 }
 

@@ -17,6 +17,9 @@ export type RunOutcome =
     /** A budget has no room for the next call. `until` is when it has again, if that is known. */
     | { status: 'failed'; reason: 'over budget'; message: string; until: number | undefined; budget: BudgetMet }
     | { status: 'cancelled' }
-    /** The run goes on after its stored steps, at `until` at the latest, or when people have decided what it asks. */
-    | { status: 'waiting'; until: number; asks: readonly Ask[] }
+    /**
+     * The run goes on after its stored steps, at `until` at the latest: before, when people have decided what it asks, or
+     * when the budget `waits_for` names has changed.
+     */
+    | { status: 'waiting'; until: number; asks: readonly Ask[]; waits_for: string | undefined }
   ) & { response: string; usage: Usage; cost_nano: Cost; steps: Step[]; logs: LogEntry[] }

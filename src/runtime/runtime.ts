@@ -120,11 +120,14 @@ export class Runtime {
       return ended(await this.#runners[agent.kind].run(request, host))
     } catch (error) {
       if (error instanceof StepNotKept) throw error
-      if (error instanceof Waits) return ended({ status: 'waiting', until: error.until, asks: error.asks })
+      if (error instanceof Waits) {
+        const { until, asks, waits_for } = error
+        return ended({ status: 'waiting', until, asks, waits_for })
+      }
       if (deadline.stopped === 'paused') {
         log('info', 'The run waits: the project or the service is paused')
         left.steps.push(pausedStep(left, { attempt, logs, now: now() }))
-        return ended({ status: 'waiting', until: now(), asks: [] })
+        return ended({ status: 'waiting', until: now(), asks: [], waits_for: undefined })
       }
       return ended(ending(error, deadline, log, redact))
     } finally {
@@ -164,8 +167,8 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
       return { ...failed, reason: 'busy' as const, message: redact(error.message), after_ms }
     }
     if (error instanceof SpendingRefused) {
-      const { message, until, budget } = error
-      return { ...failed, reason: 'over budget' as const, message, until, budget }
+      const { message, opening, budget } = error
+      return { ...failed, reason: 'over budget' as const, message, until: opening?.until, budget }
     }
     const reason = error instanceof PromptTooLong ? ('too long' as const) : failed.reason
     return { ...failed, reason, message: redact(error.message) }

@@ -46,8 +46,11 @@ export type ModelStep = StepTimes &
 /** A tool was called. `index` is the position of the call in the answer that asked for it. */
 export type ToolCallStep = StepTimes & { kind: 'tool'; index: number; call: ToolStep }
 
-/** The run waited until a time, or until its project was resumed. No process held it meanwhile. */
-export type WaitStep = StepTimes & Spent & { kind: 'wait'; reason: string }
+/**
+ * The run waited until a time, until its project was resumed, or until the budget changed that `waits_for` names. No
+ * process held it meanwhile. `finished_at` is when it was to go on at the latest.
+ */
+export type WaitStep = StepTimes & Spent & { kind: 'wait'; reason: string; waits_for?: string }
 
 /** The reason of a wait that a resume has ended. */
 export const PAUSED = 'Paused'
@@ -67,6 +70,8 @@ export type StepKeeper = {
   readonly kept: readonly Step[]
   /** Whether the run may leave its process and go on later, because nobody waits for its answer. */
   readonly mayWait: boolean
+  /** Whether it waits for budgets that have no room, instead of failing. */
+  readonly waitsForBudgets: boolean
   /**
    * Gets all steps of the run so far, including those of earlier attempts. Resolves once they are on disk, in this
    * order, and in the order of the calls. Rejects with StepNotKept.
@@ -101,8 +106,8 @@ export type NextStep =
   | { kind: 'model'; rounds: Round[] }
   /** Call these tools in parallel. Those in `handed` are left to the caller. */
   | { kind: 'tools'; calls: readonly PendingCall[]; handed?: readonly PendingCall[] }
-  /** Wait until this time. */
-  | { kind: 'wait'; until: number }
+  /** Wait until this time, or until the budget changes. */
+  | { kind: 'wait'; until: number; waits_for?: string }
   /** The model has finished its answer, or only calls are left whose results the caller has to give. */
   | { kind: 'answer'; finish: ModelAnswer['finish']; handed?: readonly PendingCall[] }
   /** The run may not go on. */
@@ -133,7 +138,11 @@ type StepLimits = {
 /** The next step of a run follows from the steps so far and the time, and from nothing else. */
 export function nextStep(steps: readonly Step[], { attempt, now, ...limits }: Situation): NextStep {
   const latest = steps.findLast(({ kind }) => kind !== 'recall')
-  if (latest?.kind === 'wait' && latest.finished_at > now) return { kind: 'wait', until: latest.finished_at }
+  // A later attempt was begun because the wait was over.
+  if (latest?.kind === 'wait' && latest.attempt === attempt && latest.finished_at > now) {
+    const { finished_at: until, waits_for } = latest
+    return { kind: 'wait', until, ...(waits_for !== undefined && { waits_for }) }
+  }
   const rounds = roundsOf(steps)
   const last = rounds.at(-1)
   const spent = spendingLimit(steps, limits)

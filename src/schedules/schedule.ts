@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import { forbidden } from '../errors.ts'
-import { InvocationContext } from '../invocations/invocation.ts'
+import { InvocationContext, OnBudget } from '../invocations/invocation.ts'
 import { DURATION_PATTERN } from '../lib/duration.ts'
 import type { Actor } from '../operation/actor.ts'
 import { bareShape, Label, Text, Time, TimeInput } from '../shapes.ts'
@@ -21,6 +21,7 @@ const ASKED = {
   environment: Environment.default(DEFAULT_ENVIRONMENT),
   overlap: Overlap.default('skip').describe('What happens at a tick while the run of an earlier one goes on'),
   catch_up: CatchUp.default('none').describe('`one`: if ticks were missed, one run makes up for all of them'),
+  on_budget: OnBudget,
   enabled: z.boolean().default(true),
 }
 
@@ -70,6 +71,7 @@ export const ScheduleReply = z
     environment: z.string(),
     overlap: Overlap,
     catch_up: CatchUp,
+    on_budget: z.enum(['fail', 'wait']),
     enabled: z.boolean(),
     disabled_reason: DisabledSchedule.nullable(),
     next_at: Time.nullable().describe('Null while it is disabled or its agent is paused, and after its last tick'),
@@ -101,6 +103,7 @@ export type Schedule = Timing & {
   environment: string
   overlap: z.output<typeof Overlap>
   catch_up: z.output<typeof CatchUp>
+  on_budget: z.output<typeof OnBudget>
   enabled: boolean
   disabled_reason: z.output<typeof DisabledSchedule> | null
   next_at: number | null

@@ -62,9 +62,10 @@ export async function removeReserved(db: Database, ids: readonly string[]): Prom
   return removed.map(({ charges }) => charges)
 }
 
-/** Whether the run has made a call before. */
+/** Whether the run has called its model before. */
 export async function hasCalled(db: Database, request_id: string): Promise<boolean> {
-  const found = await db.selectFrom('ledger').select('id').where('request_id', '=', request_id).limit(1).execute()
+  const ofRun = db.selectFrom('ledger').select('id').where('request_id', '=', request_id).where('purpose', '=', 'run')
+  const found = await ofRun.limit(1).execute()
   return found.length > 0
 }
 

@@ -84,6 +84,8 @@ describe('what a run does next', () => {
   test('waits until the time that the last step names, and then goes on', () => {
     const wait = (finished_at: number): Step => ({ kind: 'wait', reason: 'busy', ...spent, ...taken, finished_at })
     assert.deepEqual(next([wait(now + 1)]), { kind: 'wait', until: now + 1 })
+    const early = { ...wait(now + 1), attempt: taken.attempt - 1 }
+    assert.equal(next([early]).kind, 'model', 'the next attempt was begun because the wait was over')
     assert.equal(next([wait(now)]).kind, 'model')
     assert.deepEqual(numbersOf(next([model('a'), wait(now)])), ['a 2'])
   })

@@ -84,6 +84,7 @@ onAnyEngine('schedules', (service, engine) => {
       environment: 'staging',
       overlap: 'queue',
       catch_up: 'one',
+      on_budget: 'fail',
       enabled: true,
       disabled_reason: null,
       last_tick_at: null,

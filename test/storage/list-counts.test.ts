@@ -168,6 +168,7 @@ async function openWorld({ storage }: Store) {
       deployment_id: null,
       message: 'm',
       keyed: false,
+      on_budget: 'fail',
       door: n % 2 ? 'api' : 'openai',
       given: null,
       rounds: null,

@@ -32,6 +32,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
     environment: schedule?.environment ?? 'production',
     overlap: schedule?.overlap ?? 'skip',
     catch_up: schedule?.catch_up ?? 'none',
+    on_budget: schedule?.on_budget ?? 'fail',
   })
   const save = useAction(async () => {
     const body = bodyOf(kind, values)
@@ -99,6 +100,15 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
             onChange={field('catch_up').onInput}
           />
         </div>
+        <Select
+          label="If a budget has no room"
+          value={values.on_budget}
+          choices={[
+            { value: 'fail', label: 'fail' },
+            { value: 'wait', label: 'wait until it has' },
+          ]}
+          onChange={field('on_budget').onInput}
+        />
         <Failure error={save.error} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
@@ -111,9 +121,15 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
   )
 }
 
-type Values = Record<Kind | 'name' | 'message' | 'timezone' | 'environment' | 'overlap' | 'catch_up', string>
+type Values = Record<
+  Kind | 'name' | 'message' | 'timezone' | 'environment' | 'overlap' | 'catch_up' | 'on_budget',
+  string
+>
 
-function bodyOf(kind: Kind, { name, message, environment, overlap, catch_up, ...times }: Values): CreateSchedule {
+function bodyOf(
+  kind: Kind,
+  { name, message, environment, overlap, catch_up, on_budget, ...times }: Values,
+): CreateSchedule {
   const when = {
     cron: { cron: times.cron.trim(), timezone: times.timezone.trim() },
     every: { every: times.every.trim() },
@@ -126,5 +142,6 @@ function bodyOf(kind: Kind, { name, message, environment, overlap, catch_up, ...
     environment: environment.trim(),
     overlap: overlap as 'skip',
     catch_up: catch_up as 'none',
+    on_budget: on_budget as 'fail',
   }
 }

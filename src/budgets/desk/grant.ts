@@ -17,7 +17,7 @@ export type Estimate = {
 
 export type Granted<R extends Room> =
   | { output_tokens: number; held: number[] }
-  /** The budget that has no room, and what the call would need of it. */
+  /** The budget that has no room, and the least that the call needs of it. */
   | { refused: R; wanted: number }
   /** The budget is in dollars, and nothing tells what the call may cost. */
   | { unpriced: R }
@@ -33,16 +33,24 @@ export function grant<R extends Room>(estimate: Estimate, rooms: readonly R[]): 
   const fits = (output_tokens: number) => refusing.every((room) => hasRoom(room, estimate, output_tokens))
   const output_tokens = fits(estimate.output_tokens) ? estimate.output_tokens : longest(estimate, fits)
   if (output_tokens === undefined) {
-    const refused = refusing.find((room) => !hasRoom(room, estimate, estimate.output_tokens)) as R
-    return { refused, wanted: wantedOf(refused.budget, estimate, estimate.output_tokens) }
+    const least = leastOutput(estimate)
+    const refused = refusing.find((room) => !hasRoom(room, estimate, least)) as R
+    return { refused, wanted: wantedOf(refused.budget, estimate, least) }
   }
   return { output_tokens, held: rooms.map(({ budget }) => wantedOf(budget, estimate, output_tokens)) }
 }
 
+/** The shortest answer that is of use. */
+function leastOutput({ may_cut, output_tokens }: Estimate): number {
+  return may_cut ? Math.min(SHORTEST_ANSWER, output_tokens) : output_tokens
+}
+
 /** The longest answer for which there is room everywhere. A longer one never needs less. */
-function longest({ may_cut, output_tokens }: Estimate, fits: (output_tokens: number) => boolean): number | undefined {
-  if (!may_cut || output_tokens <= SHORTEST_ANSWER || !fits(SHORTEST_ANSWER)) return undefined
-  let [low, high] = [SHORTEST_ANSWER, output_tokens]
+function longest(estimate: Estimate, fits: (output_tokens: number) => boolean): number | undefined {
+  const { output_tokens } = estimate
+  const least = leastOutput(estimate)
+  if (least === output_tokens || !fits(least)) return undefined
+  let [low, high] = [least, output_tokens]
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
     if (fits(middle)) low = middle

@@ -1,5 +1,5 @@
 import { SpendingRefused } from '../../runtime/models/meter.ts'
-import { saidAmount } from '../budget.ts'
+import { saidAmount, stateOf } from '../budget.ts'
 import type { Applied } from './applies.ts'
 
 type Met = Applied & { used: number; reserved: number }
@@ -12,11 +12,13 @@ export function noRoom(met: Met, wanted: number, now: number): SpendingRefused {
   const { budget, counter, used, reserved, until } = met
   const { subject } = counter
   const isHeld = used + wanted <= budget.amount
+  const isTooMuch = wanted > budget.amount
   const of = subject ? ` of ${JSON.stringify(subject)}` : ''
   const held = reserved > 0 ? ` and ${saidAmount(budget, reserved)} held by calls under way` : ''
-  const message = `The budget ${JSON.stringify(budget.name)}${of} has no room: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call may need ${saidAmount(budget, wanted)}`
+  const message = `The budget ${JSON.stringify(budget.name)}${of} has no room: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call may need ${saidAmount(budget, wanted)}${isTooMuch ? ', more than the whole budget' : ''}`
+  if (isTooMuch) return new SpendingRefused(message, metOf(met))
   const opens = isHeld ? now + SOON_MS : (until ?? undefined)
-  return new SpendingRefused(message, metOf(met), opens)
+  return new SpendingRefused(message, metOf(met), { until: opens, isHeld, state: stateOf(budget) })
 }
 
 /** A budget in dollars is over a model whose price is not known. */

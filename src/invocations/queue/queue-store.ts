@@ -7,7 +7,6 @@ import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.
 import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { projectLimit } from '../../storage/queries/project-limit.ts'
 import type { Tables } from '../../storage/tables.ts'
-import { settlePending } from '../approvals/approval-store.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, LEASED_RUNS } from '../rows/invocation-rows.ts'
 import { readRuns } from '../rows/read-runs.ts'
@@ -160,7 +159,8 @@ async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
   return (await first.limit(1).executeTakeFirst()) !== undefined
 }
 
-const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null }
+/** What a run becomes that is queued again. */
+export const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null, waits_for: null }
 
 /** Puts a run back into the queue, at its old position. `attempt` is how often it has begun. */
 export async function giveBack(db: Database, lease: Lease, attempt: number): Promise<void> {
@@ -183,37 +183,6 @@ export async function requeueLapsed(db: Database, now: number): Promise<string[]
   return requeued.map(({ id }) => id)
 }
 
-// A literal and not a parameter, as above.
-const WAITING = sql.lit('waiting')
-
-const WOKEN_AT_ONCE = 200
-
-/** The waiting runs of projects that go on. Those of paused projects wait until they are resumed. */
-function waitingRuns(db: Database) {
-  return db
-    .selectFrom('invocations')
-    .where('status', '=', WAITING)
-    .where(({ exists, selectFrom }) =>
-      exists(selectFrom('agents').select('seq').whereRef('seq', '=', 'invocations.agent_seq').where(isGoingOn)),
-    )
-}
-
-/**
- * Puts waiting runs into the queue whose time has come, a part of them at a time; what people were asked by then has
- * expired. Returns how many.
- */
-export async function wakeDue(db: Database, now: number): Promise<number> {
-  const due = waitingRuns(db)
-    .select('id')
-    .where('wake_at', '<=', now)
-    .orderBy('wake_at')
-    .limit(WOKEN_AT_ONCE)
-    .$if(engineOf(db) === 'postgres', (waiting) => waiting.forUpdate())
-  const ids = await queueThose(db, due)
-  await settlePending(db, ids, 'expired', now)
-  return ids.length
-}
-
 /** Locks the invocation until the transaction ends: other transactions that want to end or wake it wait. */
 export async function lock(db: Database, agent_seq: number, id: string): Promise<Invocation> {
   const row = await db
@@ -225,47 +194,4 @@ export async function lock(db: Database, agent_seq: number, id: string): Promise
     .executeTakeFirst()
   if (!row) throw notFound('Invocation', id)
   return fromRow(row)
-}
-
-/** Puts a waiting run into the queue, because people have decided what it asked. */
-export async function queueWaiting(db: Database, id: string): Promise<void> {
-  await db.updateTable('invocations').set(QUEUED_AGAIN).where('status', '=', WAITING).where('id', '=', id).execute()
-}
-
-/**
- * Puts the waiting runs of paused agents into the queue, where they are cancelled. Without an id, those of every paused
- * agent. Nobody is asked any more.
- */
-export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined, now: number): Promise<number> {
-  const paused = db
-    .selectFrom('agents')
-    .select('seq')
-    .where('status', '=', 'paused')
-    .$if(agent_id !== undefined, (agents) => agents.where('id', '=', agent_id ?? ''))
-  const waiting = db.selectFrom('invocations').select('id').where('status', '=', WAITING)
-  const ids = await queueThose(db, waiting.where('agent_seq', 'in', paused))
-  await settlePending(db, ids, 'cancelled', now)
-  return ids.length
-}
-
-async function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<string[]> {
-  const rows = await db
-    .updateTable('invocations')
-    .set(QUEUED_AGAIN)
-    .where('status', '=', WAITING)
-    .where(sql<SqlBool>`id in ${ids}`)
-    .returning('id')
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-/** When the next waiting run goes on. */
-export async function findNextWake(db: Database): Promise<number | undefined> {
-  const next = await waitingRuns(db)
-    .select('wake_at')
-    .where('wake_at', 'is not', null)
-    .orderBy('wake_at')
-    .limit(1)
-    .executeTakeFirst()
-  return next?.wake_at ?? undefined
 }

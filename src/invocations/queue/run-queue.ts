@@ -5,14 +5,8 @@ import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
-import {
-  findNextWake,
-  listWaitingAgents,
-  queueWaitingOfPaused,
-  type TakenRun,
-  takeQueued,
-  wakeDue,
-} from './queue-store.ts'
+import { listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
+import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets } from './waiting-store.ts'
 
 /** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
 const SHARE = { total: 64, ofLane: () => 32 }
@@ -120,8 +114,9 @@ export class RunQueue {
 
   async #wakeDue(): Promise<TakenWork<never>> {
     const { storage, now } = this.#parts
-    const woken = await storage.transaction((db) => wakeDue(db, now()))
-    if (woken > 0) this.#worker.survey()
+    const due = await storage.transaction((db) => wakeDue(db, now()))
+    const hopeful = await storage.transaction((db) => wakeForBudgets(db))
+    if (due + hopeful > 0) this.#worker.survey()
     return { items: [], next: await findNextWake(storage.db) }
   }
 }

@@ -14,6 +14,7 @@ export const RECEIPT = [
   'attempt',
   'background',
   'keyed',
+  'on_budget',
   'door',
   'environment',
   'version',
@@ -83,7 +84,7 @@ const RENEWED_RUNS: EndedTable = { ...LEASED_RUNS, columns: ['lease_until', 'lap
 
 const WAITING_RUNS: EndedTable = {
   ...LEASED_RUNS,
-  columns: ['status', 'background', 'wake_at', 'duration_ms', 'owner', 'lease_until'],
+  columns: ['status', 'background', 'wake_at', 'waits_for', 'duration_ms', 'owner', 'lease_until'],
 }
 
 /** A row for the journal, for an invocation that is queued, or that begins under a lease. */
@@ -103,9 +104,13 @@ export function renewal(lease: Lease): Ending {
   return { of: RENEWED_RUNS, lease, row: { lease_until: lease.until, lapses: 0 } }
 }
 
-/** The owner gives up the run, which goes on at a later time, in the background. */
-export function waiting({ id, duration_ms }: Invocation, owner: string, wake_at: number): Ending {
-  const row = { status: 'waiting', background: 1, wake_at, duration_ms, ...NO_LEASE }
+/** The owner gives up the run, which goes on later, in the background. */
+export function waiting(
+  { id, duration_ms }: Invocation,
+  owner: string,
+  { until: wake_at, waits_for = null }: { until: number; waits_for?: string | null | undefined },
+): Ending {
+  const row = { status: 'waiting', background: 1, wake_at, waits_for, duration_ms, ...NO_LEASE }
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }
 }
 
@@ -131,7 +136,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
   const json = jsonOf('invocation', row)
   const { background, status, door, user_id: _user, session_id: _session, ...rest } = row
   const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...more } = rest
-  const { keyed, wake_at: _wake, ...fields } = more
+  const { keyed, on_budget, wake_at: _wake, waits_for: _waits, ...fields } = more
   return {
     ...fields,
     status: status as Invocation['status'],
@@ -140,6 +145,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     rounds: json('rounds'),
     background: background === 1,
     keyed: keyed === 1,
+    on_budget: on_budget as Invocation['on_budget'],
     context: json('context'),
     error: json('error'),
     steps: json('steps'),

@@ -105,8 +105,13 @@ type WaitReceipt = Times & { kind: 'wait'; reason: string; usage?: z.output<type
 type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling, 'kind' | 'tool'>
 
 export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
-  return steps.map((step): ReceiptStep => {
-    const { attempt, started_at, finished_at } = step
+  return steps.map((step, position): ReceiptStep => {
+    const { attempt, started_at } = step
+    // A wait may have ended before its time.
+    const finished_at = Math.min(
+      step.finished_at,
+      (step.kind === 'wait' && steps[position + 1]?.started_at) || Infinity,
+    )
     const times = { attempt, started_at, finished_at, duration_ms: Math.max(0, finished_at - started_at) }
     if (step.kind === 'model') {
       const { finish } = step.answer

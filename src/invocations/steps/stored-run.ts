@@ -9,6 +9,7 @@ import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { Ending, Write } from '../../storage/journal/rows.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
+import type { WaitingOutcome } from '../approvals/ask-people.ts'
 import type { Invocation } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
 import { stepWrite } from './step-store.ts'
@@ -96,9 +97,9 @@ export class StoredRun {
   }
 
   /** The run goes on at a later time. What it has done so far is stored, with `more`, and no node holds it. */
-  waiting(invocation: Invocation, steps: readonly Step[], wake_at: number, more: readonly Write[]): JournalEntry {
-    const writes = [...this.#stepWrites(steps), ...more]
-    return this.#entry(writes, rows.waiting(invocation, this.#started.owner, wake_at))
+  waiting(invocation: Invocation, outcome: WaitingOutcome, more: readonly Write[]): JournalEntry {
+    const writes = [...this.#stepWrites(outcome.steps), ...more]
+    return this.#entry(writes, rows.waiting(invocation, this.#started.owner, outcome))
   }
 
   /** What the run has spent is stored even if its last entry is not written, because it goes on elsewhere. */

@@ -1,9 +1,18 @@
 import { usdOf } from '../models/cost.ts'
+import { SpendingRefused } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, type Round } from '../models/model.ts'
 import { tokensSince, type Usage } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
-import { type ModelStep, nextStep, PAUSED, type PendingCall, type RunLimit, type Step } from '../steps.ts'
+import {
+  type ModelStep,
+  nextStep,
+  PAUSED,
+  type PendingCall,
+  type RunLimit,
+  type Step,
+  type WaitStep,
+} from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
 import { type AnsweredBy, askModel } from './ask-model.ts'
@@ -13,6 +22,10 @@ const MAX_WAITS = 8
 const MAX_WAIT_MS = 24 * 3_600_000
 /** A shorter wait is lengthened, also one that the provider says is over already: it is still overloaded. */
 const MIN_WAIT_MS = 1_000
+/** Calls that hold the rest of a budget have ended by then, or the next wait is as long. */
+const MAX_HELD_WAIT_MS = 60_000
+/** No period of a budget is longer. One that never begins anew is looked at again then. */
+const MAX_BUDGET_WAIT_MS = 32 * 24 * 3_600_000
 
 /** Takes one step after the other until the model has answered. The response is in `left`. */
 export async function converse(run: RunInProgress): Promise<void> {
@@ -25,7 +38,7 @@ export async function converse(run: RunInProgress): Promise<void> {
       if (next.handed?.length === callsOf(left.steps)) tellCalls(run, next.handed)
       return checkFinish(next.finish, run)
     }
-    if (next.kind === 'wait') throw new Waits(next.until)
+    if (next.kind === 'wait') throw new Waits(next.until, { waits_for: next.waits_for })
     if (next.kind === 'over') throw overLimit(next.limit)
     if (deadline.stopped === 'paused') throw new Stopped()
     if (next.kind === 'model') {
@@ -97,22 +110,41 @@ function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void
   }
 }
 
-/** If the provider says when to come back, the run waits so long, if it may. */
+/** If the provider says when to come back, or a budget has no room, the run waits so long, if it may. */
 function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const { said, started_at } = before
   const { deadline, keeper, left, log } = run
-  const after_ms = error instanceof ModelFailure ? error.retry?.after_ms : undefined
   const mayWait = keeper?.mayWait && !deadline.stopped && left.response.length === said
-  if (!mayWait || after_ms === undefined || after_ms > MAX_WAIT_MS || waitsOf(left.steps) >= MAX_WAITS) throw error
-  const reason = (error as ModelFailure).message
-  const wait_ms = Math.max(after_ms, MIN_WAIT_MS)
+  const wait = mayWait ? (waitForProvider(error, run) ?? waitForBudget(error, run)) : undefined
+  if (!wait) throw error
+  const { wait_ms, waits_for } = wait
+  const reason = (error as AgentFailure).message
   log('warn', `${reason}; the run waits`, { wait_ms })
   const times = { ...taken(run, started_at), finished_at: run.now() + wait_ms }
-  left.steps.push({ kind: 'wait', reason, ...spentSince(before, run), ...times })
+  left.steps.push({ kind: 'wait', reason, ...(waits_for && { waits_for }), ...spentSince(before, run), ...times })
 }
 
-function waitsOf(steps: readonly Step[]): number {
-  return steps.filter((step) => step.kind === 'wait' && step.reason !== PAUSED).length
+type Wait = { wait_ms: number; waits_for?: string }
+
+function waitForProvider(error: unknown, { left }: RunInProgress): Wait | undefined {
+  const after_ms = error instanceof ModelFailure ? error.retry?.after_ms : undefined
+  const waits = waitSteps(left.steps).filter(({ reason, waits_for }) => reason !== PAUSED && waits_for === undefined)
+  if (after_ms === undefined || after_ms > MAX_WAIT_MS || waits.length >= MAX_WAITS) return undefined
+  return { wait_ms: Math.max(after_ms, MIN_WAIT_MS) }
+}
+
+/** Until the budget begins anew, however often. What calls under way hold is waited for less and less often. */
+function waitForBudget(error: unknown, { keeper, left, now }: RunInProgress): Wait | undefined {
+  if (!keeper?.waitsForBudgets || !(error instanceof SpendingRefused) || !error.opening) return undefined
+  const { until, isHeld, state: waits_for } = error.opening
+  const answered = left.steps.findLastIndex(({ kind }) => kind === 'model')
+  const again = waitSteps(left.steps.slice(answered + 1)).length
+  const wait_ms = isHeld ? Math.min(MIN_WAIT_MS * 2 ** again, MAX_HELD_WAIT_MS) : (until ?? Infinity) - now()
+  return { wait_ms: Math.max(Math.min(wait_ms, MAX_BUDGET_WAIT_MS), MIN_WAIT_MS), waits_for }
+}
+
+function waitSteps(steps: readonly Step[]): WaitStep[] {
+  return steps.filter((step) => step.kind === 'wait')
 }
 
 type Before = { said: number; spent: Usage; started_at: number }

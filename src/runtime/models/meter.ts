@@ -37,16 +37,26 @@ export type Meter = {
 /** The budget that has no room for a call, in words. */
 export type BudgetMet = { budget_id: string; used: string; limit: string }
 
+/** When a budget has room again. */
+export type Opening = {
+  /** Undefined: that is not known. */
+  until: number | undefined
+  /** Calls that are under way hold what is missing, and may give it back at any moment. */
+  isHeld: boolean
+  /** Names the budget as it is: with any change of it there may be room. */
+  state: string
+}
+
 /** The call may not be made, because it would cost more than is left. */
 export class SpendingRefused extends AgentFailure {
   readonly budget: BudgetMet
-  /** When there is room again, if that is known. */
-  readonly until: number | undefined
+  /** Undefined: it never has room for this call. */
+  readonly opening: Opening | undefined
 
-  constructor(message: string, budget: BudgetMet, until?: number) {
+  constructor(message: string, budget: BudgetMet, opening?: Opening) {
     super(message, budget)
     this.name = 'SpendingRefused'
     this.budget = budget
-    this.until = until
+    this.opening = opening
   }
 }

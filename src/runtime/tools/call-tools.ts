@@ -38,7 +38,7 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
 function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never {
   for (const { tool, kind, call_id } of asks) log('info', `Tool ${tool} waits for a person`, { tool, kind, call_id })
   const seconds = Math.min(...asks.map(({ expires_after_seconds }) => expires_after_seconds))
-  throw new Waits(now() + seconds * 1000, asks)
+  throw new Waits(now() + seconds * 1000, { asks })
 }
 
 type Refusal = { error: string }

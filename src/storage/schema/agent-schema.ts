@@ -79,6 +79,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       environment ${text} not null,
       overlap ${text} not null,
       catch_up ${text} not null,
+      on_budget ${text} not null,
       enabled ${integer} not null,
       disabled_reason ${text},
       next_at ${integer},

@@ -41,7 +41,9 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       cancel_requested_at ${integer},
       lapses ${integer} not null default 0,
       keyed ${integer} not null default 0,
+      on_budget ${text} not null default 'fail',
       wake_at ${integer},
+      waits_for ${text},
       schedule_id ${text},
       scheduled_at ${integer},
       authors ${text},
@@ -64,6 +66,7 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
     `create index invocations_queued on invocations (agent_seq, id) where status = 'queued'`,
     `create index invocations_running on invocations (lease_until) where status = 'running'`,
     `create index invocations_waiting on invocations (wake_at) where status = 'waiting'`,
+    `create index invocations_waiting_for on invocations (waits_for) where status = 'waiting' and waits_for is not null`,
     // The metrics of a user are counted from it alone, without the rows.
     `create index invocations_by_end on invocations (agent_seq, user_id, finished_at, status, duration_ms)
       where user_id is not null and finished_at is not null`,

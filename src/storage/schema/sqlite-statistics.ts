@@ -16,6 +16,7 @@ const STATISTICS: Record<string, Record<string, string>> = {
     invocations_queued: '1000 100 1',
     invocations_running: '1000 1',
     invocations_waiting: '1000 1',
+    invocations_waiting_for: '1000 100',
     invocations_by_end: '1000000 1000000 1000 1 1 1',
   },
   approvals: {

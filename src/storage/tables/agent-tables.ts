@@ -75,8 +75,12 @@ export type InvocationsTable = {
   lapses: Generated<number>
   /** It was asked for with an Idempotency-Key: when its node dies, another goes on with it. */
   keyed: Generated<number>
+  /** What it does when a budget has no room: fail or wait. */
+  on_budget: Generated<string>
   /** When a waiting run goes on. */
   wake_at: Generated<number | null>
+  /** The budget for which it waits, as it was then: when that has changed, the run goes on. */
+  waits_for: Generated<string | null>
   /** The schedule that began it, and the tick that it is for. */
   schedule_id: Generated<string | null>
   scheduled_at: Generated<number | null>
@@ -107,6 +111,7 @@ export type SchedulesTable = {
   environment: string
   overlap: string
   catch_up: string
+  on_budget: string
   enabled: number
   disabled_reason: string | null
   /** The next tick. */

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Client, InvocationEvent, InvocationResult } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
@@ -11,7 +11,12 @@ import { endWaiting, tellWaiting, type WaitingEvent } from './waiting.ts'
 
 export type TalkOptions = Common & { user?: string; session?: string; environment?: string; context?: string }
 
-type InvokeOptions = TalkOptions & { stream: boolean; background?: boolean; idempotencyKey?: string }
+type InvokeOptions = TalkOptions & {
+  stream: boolean
+  background?: boolean
+  onBudget?: OnBudget
+  idempotencyKey?: string
+}
 
 export function invoke(command: Command, world: World): void {
   takesTalk(takesService(command))
@@ -19,9 +24,11 @@ export function invoke(command: Command, world: World): void {
     .argument('[message...]', 'what to say; without it stdin is read')
     .option('--no-stream', 'wait for the whole answer')
     .option('--background', 'print the request id and let it run')
+    .addOption(onBudgetOption('with --background, when a budget has no room'))
     .option('--idempotency-key <key>', 'makes your own retries safe')
     .action(async (agent: string, words: string[], options: InvokeOptions) => {
-      const body = { ...bodyOf(options), message: await readMessage(world, words) }
+      const { onBudget: on_budget } = options
+      const body = { ...bodyOf(options), ...(on_budget && { on_budget }), message: await readMessage(world, words) }
       const request = { otp: options.otp, idempotencyKey: options.idempotencyKey }
       await withClient(world, options, async (client) => {
         if (options.background) {
@@ -61,6 +68,12 @@ export function takesTalk(command: Command): Command {
     .option('--session <session_id>', 'which conversation this belongs to')
     .option('-e, --environment <name>', 'which deployment answers (production)')
     .option('--context <json>', 'more context for the agent, as an object')
+}
+
+type OnBudget = NonNullable<Parameters<Client['agents']['invoke']>[1]['on_budget']>
+
+export function onBudgetOption(when: string): Option {
+  return new Option('--on-budget <what>', `${when}: fail or wait (fail)`).choices(['fail', 'wait'])
 }
 
 type InvokeBody = Omit<Parameters<Client['agents']['invoke']>[1], 'message'>

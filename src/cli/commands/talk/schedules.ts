@@ -8,7 +8,7 @@ import { readMessage, timeAhead } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
-import { bodyOf, type TalkOptions, takesTalk } from './invoke.ts'
+import { bodyOf, onBudgetOption, type TalkOptions, takesTalk } from './invoke.ts'
 
 const COLUMNS: Column<Schedule>[] = [
   { title: 'ID', of: (schedule) => schedule.id },
@@ -41,6 +41,7 @@ type FieldOptions = TalkOptions & {
   at?: string
   overlap?: Schedule['overlap']
   catchUp?: Schedule['catch_up']
+  onBudget?: Schedule['on_budget']
 }
 
 export function schedules(command: Command, world: World): void {
@@ -150,15 +151,17 @@ function takesFields(command: Command): Command {
     .option('--at <time>', 'once: 2027-01-01T09:00:00Z, or 30m from now', timeAhead)
     .option('--overlap <what>', 'while an earlier run goes on: skip or queue (skip)')
     .option('--catch-up <what>', 'one run for the ticks that were missed: none or one (none)')
+    .addOption(onBudgetOption('when a budget has no room'))
     .option('--name <text>', 'what it is for')
 }
 
 /** The fields that the options name. */
 function fieldsOf(options: FieldOptions): Body {
-  const { name, cron, timezone, every, at, overlap, catchUp: catch_up, environment, user, session, context } = options
+  const { name, cron, timezone, every, at, overlap, environment, user, session, context } = options
+  const { catchUp: catch_up, onBudget: on_budget } = options
   const isAbout = [user, session, context].some((given) => given !== undefined)
   const talk = isAbout ? bodyOf(options) : { environment }
-  const given = Object.entries({ name, cron, timezone, every, at, overlap, catch_up, ...talk })
+  const given = Object.entries({ name, cron, timezone, every, at, overlap, catch_up, on_budget, ...talk })
   return Object.fromEntries(given.filter(([, value]) => value !== undefined))
 }
 

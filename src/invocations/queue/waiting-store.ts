@@ -1,0 +1,120 @@
+import { type Expression, type SqlBool, sql } from 'kysely'
+import { budgetOfState, stateOf } from '../../budgets/budget.ts'
+import * as budgets from '../../budgets/store.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
+import { isGoingOn } from '../../storage/queries/paused-projects.ts'
+import { settlePending } from '../approvals/approval-store.ts'
+import { QUEUED_AGAIN } from './queue-store.ts'
+
+// A literal and not a parameter: only then the engines see that the indexes of waiting invocations serve the query.
+const WAITING = sql.lit('waiting')
+
+const WOKEN_AT_ONCE = 200
+
+/** The waiting runs of projects that go on. Those of paused projects wait until they are resumed. */
+function waitingRuns(db: Database) {
+  return db
+    .selectFrom('invocations')
+    .where('status', '=', WAITING)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom('agents').select('seq').whereRef('seq', '=', 'invocations.agent_seq').where(isGoingOn)),
+    )
+}
+
+/**
+ * Puts waiting runs into the queue whose time has come, a part of them at a time; what people were asked by then has
+ * expired. Returns how many.
+ */
+export async function wakeDue(db: Database, now: number): Promise<number> {
+  const due = waitingRuns(db)
+    .select('id')
+    .where('wake_at', '<=', now)
+    .orderBy('wake_at')
+    .limit(WOKEN_AT_ONCE)
+    .$if(engineOf(db) === 'postgres', (waiting) => waiting.forUpdate())
+  const ids = await queueThose(db, due)
+  await settlePending(db, ids, 'expired', now)
+  return ids.length
+}
+
+/**
+ * The budgets for which runs wait, of those that have changed since or are gone. It costs one look-up for each budget,
+ * however many runs wait.
+ */
+async function listChangedBudgets(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ state: string }>`
+    with recursive waited(state) as (
+      select min(waits_for) from invocations where status = 'waiting' and waits_for is not null
+      union all
+      select (select min(i.waits_for) from invocations i
+        where i.status = 'waiting' and i.waits_for is not null and i.waits_for > waited.state)
+      from waited where waited.state is not null
+    )
+    select state from waited where state is not null`.execute(db)
+  if (rows.length === 0) return []
+  const states = rows.map(({ state }) => state)
+  const known = await budgets.listByIds(db, new Set(states.map(budgetOfState)))
+  const current = new Set([...known.values()].map(stateOf))
+  return states.filter((state) => !current.has(state))
+}
+
+/** Puts runs into the queue that wait for budgets which have changed, a part of them at a time. Returns how many. */
+export async function wakeForBudgets(db: Database): Promise<number> {
+  const changed = await listChangedBudgets(db)
+  if (changed.length === 0) return 0
+  const waiting = waitingRuns(db)
+    .select('id')
+    .where('waits_for', 'in', changed)
+    .orderBy('id')
+    .limit(WOKEN_AT_ONCE)
+    .$if(engineOf(db) === 'postgres', (runs) => runs.forUpdate().skipLocked())
+  return (await queueThose(db, waiting)).length
+}
+
+/** Puts a waiting run into the queue, because people have decided what it asked. */
+export async function queueWaiting(db: Database, id: string): Promise<void> {
+  await db.updateTable('invocations').set(QUEUED_AGAIN).where('status', '=', WAITING).where('id', '=', id).execute()
+}
+
+/**
+ * Puts the waiting runs of paused agents into the queue, where they are cancelled. Without an id, those of every paused
+ * agent. Nobody is asked any more.
+ */
+export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined, now: number): Promise<number> {
+  const paused = db
+    .selectFrom('agents')
+    .select('seq')
+    .where('status', '=', 'paused')
+    .$if(agent_id !== undefined, (agents) => agents.where('id', '=', agent_id ?? ''))
+  const waiting = db.selectFrom('invocations').select('id').where('status', '=', WAITING)
+  const ids = await queueThose(db, waiting.where('agent_seq', 'in', paused))
+  await settlePending(db, ids, 'cancelled', now)
+  return ids.length
+}
+
+async function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<string[]> {
+  const rows = await db
+    .updateTable('invocations')
+    .set(QUEUED_AGAIN)
+    .where('status', '=', WAITING)
+    .where(sql<SqlBool>`id in ${ids}`)
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** When the next waiting run goes on. One that waits for a budget which has changed is due. */
+export async function findNextWake(db: Database): Promise<number | undefined> {
+  const changed = await listChangedBudgets(db)
+  if (changed.length > 0) {
+    const due = await waitingRuns(db).select('id').where('waits_for', 'in', changed).limit(1).executeTakeFirst()
+    if (due) return 0
+  }
+  const next = await waitingRuns(db)
+    .select('wake_at')
+    .where('wake_at', 'is not', null)
+    .orderBy('wake_at')
+    .limit(1)
+    .executeTakeFirst()
+  return next?.wake_at ?? undefined
+}

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { startChildService } from '../support/service/child-service.ts'
+import { betweenNodes, ENGINES, type Service } from '../support/service/service.ts'
+import { localProvider, startWithModel } from '../support/service/with-model.ts'
+
+const MODEL = 'local/test-model'
+const ASYNC = { Prefer: 'respond-async' }
+const HOUR_MS = 3_600_000
+
+for (const engine of ENGINES) {
+  describe(`runs that wait for room in a budget on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    let tool: LocalServer
+    let toolCalls = 0
+    before(async () => {
+      tool = await startLocalServer((_request, response) => {
+        toolCalls += 1
+        response.end('calm')
+      })
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
+    })
+    after(async () => {
+      await stop()
+      await tool.close()
+    })
+    beforeEach(() => {
+      model.reset()
+      toolCalls = 0
+    })
+
+    const budget = async (agent: string, limit: object, per = 'ever') => {
+      const body = { name: 'tight', per, scope: { type: 'agent', id: agent }, limit }
+      const reply = await service.call('POST', '/v1/budgets', { body })
+      assert.equal(reply.status, 201, reply.text)
+      return reply.body.data as { id: string; resets_at: string | null }
+    }
+    const raise = async (id: string, limit: object, at = service) => {
+      const reply = await at.call('PATCH', `/v1/budgets/${id}`, { body: { limit } })
+      assert.equal(reply.status, 200, reply.text)
+    }
+    const invoke = (agent: string, body: object = {}, headers: Record<string, string> = ASYNC) =>
+      service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?', ...body }, headers })
+    const begin = async (agent: string, on_budget = 'wait') => {
+      const reply = await invoke(agent, { on_budget })
+      assert.equal(reply.status, 202, reply.text)
+      return reply.body.data.request_id as string
+    }
+    const receiptOf = async (agent: string, request_id: string) =>
+      (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
+    const becomes = (agent: string, request_id: string, status: string) =>
+      until(`the run to be ${status}`, async () => {
+        const receipt = await receiptOf(agent, request_id)
+        if (receipt.finished_at !== null) assert.equal(receipt.status, status, JSON.stringify(receipt.error))
+        return receipt.status === status && receipt
+      })
+    /** An agent whose budget for one run is used up. */
+    const agentWithout = async (per = 'ever') => {
+      const agent = await newAgent(service, { model: MODEL })
+      const { id, resets_at } = await budget(agent, { runs: 1 }, per)
+      assert.equal((await invoke(agent, {}, {})).status, 200)
+      model.reset()
+      return { agent, id, resets_at }
+    }
+    const REFUSED = 'The budget "tight" has no room: 1 run of 1 run used, and this call may need 1 run'
+
+    test('a run waits, its receipt says why, and it goes on when the budget is raised', async () => {
+      const { agent, id } = await agentWithout()
+      const request_id = await begin(agent)
+      const waiting = await becomes(agent, request_id, 'waiting')
+      assert.deepEqual(
+        waiting.steps.map(({ kind, reason }: Record<string, unknown>) => ({ kind, reason })),
+        [{ kind: 'wait', reason: REFUSED }],
+      )
+      assert.deepEqual([waiting.error, waiting.tokens_used, model.requests.length], [null, 0, 0])
+      await raise(id, { runs: 2 })
+      const receipt = await becomes(agent, request_id, 'completed')
+      assert.deepEqual([receipt.response, receipt.attempts], ['How is the sea?', 2])
+      const [wait, answer] = receipt.steps
+      assert.deepEqual([wait.kind, answer.kind], ['wait', 'model'])
+      assert.ok(wait.finished_at <= answer.started_at, 'the wait ended before the answer began')
+      assert.equal(model.requests.length, 1)
+    })
+
+    test('without on_budget it fails', async () => {
+      const { agent } = await agentWithout()
+      const receipt = await becomes(agent, await begin(agent, 'fail'), 'failed')
+      assert.equal(receipt.error.code, 'budget_exceeded')
+    })
+
+    test('it goes on when the budget is deleted', async () => {
+      const { agent, id } = await agentWithout()
+      const request_id = await begin(agent)
+      await becomes(agent, request_id, 'waiting')
+      assert.equal((await service.call('DELETE', `/v1/budgets/${id}`)).status, 200)
+      await becomes(agent, request_id, 'completed')
+    })
+
+    test('a change that makes no room lets it wait on', async () => {
+      const { agent, id } = await agentWithout()
+      const request_id = await begin(agent)
+      await becomes(agent, request_id, 'waiting')
+      await service.call('PATCH', `/v1/budgets/${id}`, { body: { name: 'renamed' } })
+      await until('the run to have looked', async () => (await receiptOf(agent, request_id)).attempts === 2)
+      const { steps } = await becomes(agent, request_id, 'waiting')
+      assert.match(steps.at(-1).reason, /^The budget "renamed" has no room/)
+      await raise(id, { runs: 2 })
+      await becomes(agent, request_id, 'completed')
+    })
+
+    test('it goes on when the period ends', async () => {
+      const { agent, resets_at } = await agentWithout('hour')
+      const request_id = await begin(agent)
+      const { steps } = await becomes(agent, request_id, 'waiting')
+      assert.equal(steps[0].finished_at, resets_at)
+      service.advance(HOUR_MS)
+      await becomes(agent, request_id, 'completed')
+    })
+
+    test('in the middle of a run: it goes on after its stored steps, and no tool is called twice', async () => {
+      const input_schema = { type: 'object', properties: {} }
+      const agent = await newAgent(service, {
+        model: MODEL,
+        tools: [{ type: 'http', name: 'look', url: tool.url, input_schema }],
+        limits: { max_output_tokens: 100 },
+      })
+      // The first call fits and uses nearly all of it.
+      const { id } = await budget(agent, { tokens: 2_000 })
+      const usage = { prompt_tokens: 1_890, completion_tokens: 10 }
+      model.reply(
+        { text: ['Let me look.'], calls: [{ name: 'look', arguments: {} }], usage },
+        { text: ['It is calm.'] },
+      )
+      const request_id = await begin(agent)
+      const waiting = await becomes(agent, request_id, 'waiting')
+      assert.deepEqual(
+        waiting.steps.map(({ kind }: { kind: string }) => kind),
+        ['model', 'tool', 'wait'],
+      )
+      assert.match(waiting.steps[2].reason, /^The budget "tight" has no room: 1900 tokens of 2000 tokens used, and/)
+      await raise(id, { tokens: 10_000 })
+      const receipt = await becomes(agent, request_id, 'completed')
+      assert.equal(receipt.response, 'Let me look.\n\nIt is calm.')
+      assert.deepEqual([toolCalls, model.requests.length], [1, 2])
+    })
+
+    test('what a call under way holds is waited for', async () => {
+      const agent = await newAgent(service, { model: MODEL, limits: { max_output_tokens: 100 } })
+      await budget(agent, { tokens: 500 })
+      const answered = Promise.withResolvers<void>()
+      model.holdNext(answered.promise)
+      model.reply({ text: ['First.'], usage: { prompt_tokens: 10, completion_tokens: 1 } })
+      const seen = model.nextRequest()
+      const first = invoke(agent, { message: 'x'.repeat(200) }, {})
+      await seen
+      const request_id = await begin(agent)
+      await becomes(agent, request_id, 'waiting')
+      answered.resolve()
+      assert.equal((await first).status, 200)
+      await becomes(agent, request_id, 'completed')
+    })
+
+    test('a call that needs more than the whole budget fails: no time makes room for it', async () => {
+      const agent = await newAgent(service, { model: MODEL })
+      await budget(agent, { tokens: 1_000 }, 'day')
+      const { error } = await becomes(agent, await begin(agent), 'failed')
+      assert.match(error.message, /and this call may need \d+ tokens, more than the whole budget$/)
+      assert.equal(error.retry_after, undefined)
+    })
+
+    test('it is cancelled as any run that waits', async () => {
+      const { agent, id } = await agentWithout()
+      const request_id = await begin(agent)
+      await becomes(agent, request_id, 'waiting')
+      const cancelled = await service.call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
+      assert.equal(cancelled.status, 200, cancelled.text)
+      await raise(id, { runs: 5 })
+      assert.equal((await receiptOf(agent, request_id)).status, 'cancelled')
+      assert.equal(model.requests.length, 0)
+    })
+
+    test('400 when a client waits for the answer', async () => {
+      const agent = await newAgent(service, { model: MODEL })
+      for (const headers of [{}, { Accept: 'text/event-stream' }]) {
+        const reply = await invoke(agent, { on_budget: 'wait' }, headers)
+        assert.equal(reply.status, 400, reply.text)
+        assert.deepEqual(reply.body.error.details, [
+          { field: 'on_budget', error: 'only a run in the background can wait: send Prefer: respond-async' },
+        ])
+      }
+    })
+
+    test('a schedule says it for its runs', async () => {
+      const { agent, id } = await agentWithout()
+      const made = await service.call('POST', `/v1/agents/${agent}/schedules`, {
+        body: { every: '1h', message: 'tick', on_budget: 'wait' },
+      })
+      assert.equal(made.body.data.on_budget, 'wait', made.text)
+      const begun = await service.call('POST', `/v1/agents/${agent}/schedules/${made.body.data.id}/run`)
+      const { request_id } = begun.body.data
+      await becomes(agent, request_id, 'waiting')
+      await raise(id, { runs: 2 })
+      await becomes(agent, request_id, 'completed')
+    })
+
+    betweenNodes(engine)('a budget that is raised on one node wakes runs on all', async () => {
+      const { agent, id } = await agentWithout()
+      const request_id = await begin(agent)
+      await becomes(agent, request_id, 'waiting')
+      const other = await service.beside()
+      await raise(id, { runs: 2 }, other)
+      await becomes(agent, request_id, 'completed')
+      assert.equal(model.requests.length, 1)
+      await other.stop()
+    })
+  })
+
+  test(`kill -9 while runs wait for a budget loses none, on ${engine}`, async (t) => {
+    const model = await startModelServer()
+    t.after(() => model.close())
+    const service = await startChildService(t, engine, localProvider(model.url))
+    const agent = (await service.call('POST', '/v1/agents', { name: 'talker', model: 'local/m' })).data.id
+    const scope = { type: 'agent', id: agent }
+    const { data } = await service.call('POST', '/v1/budgets', { name: 'b', scope, limit: { runs: 1 }, per: 'ever' })
+    await service.call('POST', `/v1/agents/${agent}/invoke`, { message: 'first' })
+    const ids: string[] = []
+    for (const message of ['one', 'two']) {
+      const body = { message, on_budget: 'wait' }
+      ids.push((await service.call('POST', `/v1/agents/${agent}/invoke`, body, ASYNC)).data.request_id)
+    }
+    const receipts = () => Promise.all(ids.map((id) => service.call('GET', `/v1/agents/${agent}/invocations/${id}`)))
+    const are = (status: string) =>
+      until(`both to be ${status}`, async () => (await receipts()).every((one) => one.data.status === status))
+    await are('waiting')
+    await service.kill()
+    await service.start()
+    await are('waiting')
+    // The node that hears of the change dies at once: the next one finds by itself that the budget has changed.
+    await service.call('PATCH', `/v1/budgets/${data.id}`, { limit: { runs: 3 } })
+    await service.kill()
+    await service.start()
+    await are('completed')
+    assert.deepEqual(
+      (await receipts()).map((one) => one.data.response),
+      ['one', 'two'],
+    )
+  })
+}
