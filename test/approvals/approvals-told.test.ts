@@ -61,6 +61,7 @@ for (const engine of ANY_ENGINE) {
         environment: 'production',
         version: null,
         tokens_used: 10,
+        cost_usd: null,
         context: { user_id: 'ada', session_id: null },
       })
       const [{ expires_at, ...asked }] = approvals

@@ -5,6 +5,7 @@ import { logWrites, ownLogWrite } from '../../logs/store.ts'
 import * as memory from '../../memory/store.ts'
 import { metricWrites } from '../../metrics/store.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { usdOf } from '../../runtime/models/cost.ts'
 import type { LogEntry } from '../../runtime/outcome.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -45,14 +46,14 @@ export async function effects(
 export async function waitingEffects(
   invocation: WaitingInvocation,
   agent: Agent,
-  { asked, steps, logs, usage }: WaitingOutcome & { asked: readonly Approval[] },
+  { asked, steps, logs, usage, cost_nano }: WaitingOutcome & { asked: readonly Approval[] },
   { events, now }: Pick<Parts, 'events' | 'now'>,
 ): Promise<Write[]> {
   if (asked.length === 0) return []
   const logged = steps.reduce((sum, step) => sum + step.logs.length, 0)
   const source = { agent_seq: agent.seq, request_id: invocation.id }
   const data = () => ({
-    ...eventData({ ...invocation, tokens_used: usage.total_tokens }),
+    ...eventData({ ...invocation, tokens_used: usage.total_tokens, cost_nano }),
     approvals: asked.map(toldApproval),
   })
   const { id: agent_id, project_id } = agent
@@ -64,9 +65,9 @@ export async function waitingEffects(
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const
 
 function endEntry(invocation: EndedInvocation): LogEntry {
-  const { status, door, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
+  const { status, door, error, duration_ms, tokens_used, cost_nano, version, environment, finished_at } = invocation
   const message = error && status === 'failed' ? `Invocation failed: ${redact(error.message)}` : `Invocation ${status}`
   const labels = { environment: redact(environment), version: version && redact(version) }
-  const metadata = { duration_ms, tokens_used, ...labels, ...(door !== 'api' && { door }) }
+  const metadata = { duration_ms, tokens_used, cost_usd: usdOf(cost_nano), ...labels, ...(door !== 'api' && { door }) }
   return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
 }

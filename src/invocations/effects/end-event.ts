@@ -1,6 +1,7 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { NewEvent } from '../../events.ts'
 import { cutToBytes } from '../../lib/text/text.ts'
+import { usdOf } from '../../runtime/models/cost.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
 
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
@@ -18,6 +19,7 @@ export function eventData({
   environment,
   version,
   tokens_used,
+  cost_nano,
   duration_ms,
   response,
   error,
@@ -31,6 +33,7 @@ export function eventData({
     environment,
     version,
     tokens_used,
+    cost_usd: usdOf(cost_nano),
     duration_ms,
     ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
     ...(error && { error }),

@@ -19,9 +19,12 @@ export function priceText(price: Price, rates: Rates): string {
   return text
 }
 
-/** The most that a request may cost, whichever kinds of tokens it has. */
-export function mostCostOf(price: Price, input_tokens: number, output_tokens: number): number {
-  const { input, cached_input, output, reasoning, request } = ratesFor(price, input_tokens)
-  const most = { ...price.rates, input: Math.max(input, cached_input), output: Math.max(output, reasoning), request }
-  return costOf(most, { input_tokens, output_tokens }, 'completed')
+/** The most that a request may cost, whichever kinds of tokens it has. It may have less input than that, at other rates. */
+export function mostCostOf({ rates, tiers }: Price, input_tokens: number, output_tokens: number): number {
+  const reached = [rates, ...tiers.filter(({ above }) => input_tokens > above)]
+  const costs = reached.map(({ input, cached_input, output, reasoning, request }) => {
+    const most = { input: Math.max(input, cached_input), output: Math.max(output, reasoning) }
+    return costOf({ ...most, cached_input, reasoning, request }, { input_tokens, output_tokens }, 'completed')
+  })
+  return Math.max(...costs)
 }

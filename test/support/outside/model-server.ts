@@ -14,7 +14,12 @@ export type ModelReply = {
   /** Pieces of the answer's text, streamed one by one. */
   text?: readonly string[]
   calls?: readonly ReplyCall[]
-  usage?: { prompt_tokens: number; completion_tokens: number } | null
+  usage?: {
+    prompt_tokens: number
+    completion_tokens: number
+    prompt_tokens_details?: { cached_tokens: number }
+    completion_tokens_details?: { reasoning_tokens: number }
+  } | null
   finish_reason?: string
   /**
    * What happens after the text instead of a proper end: silence, a dead socket, an end without a finish reason. Usage
