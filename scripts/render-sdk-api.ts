@@ -50,11 +50,11 @@ function operationType({ operationId, summary, parameters, requestBody, response
   const reply = success?.content?.['application/json']?.schema.properties ?? {}
   const data = reply.data ?? {}
   const lines = success?.content?.['application/x-ndjson']?.schema
+  const body = requestBody?.content['application/json']
   const fields = [
     inPath.length > 0 && `params: ${object(inPath.map((parameter) => [parameter, parameter.schema]))}`,
     inQuery.length > 0 && `query: ${object(inQuery.map((parameter) => [parameter, parameter.schema]))}`,
-    requestBody &&
-      `body${requestBody.required ? '' : '?'}: ${typeOf(requestBody.content['application/json'].schema, '    ')}`,
+    body && `body${requestBody.required ? '' : '?'}: ${typeOf(body.schema, '    ')}`,
     lines
       ? `line: ${typeOf(lines, '    ')}`
       : reply.pagination

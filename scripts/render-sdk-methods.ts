@@ -5,6 +5,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Console/, 'console'],
   [/Person(alKeys?)?|People/, 'people'],
   [/Invitations?/, 'invitations'],
+  [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects/, 'invocations'],
   [/Approvals?/, 'approvals'],
@@ -44,8 +45,8 @@ const OWN: Record<string, RegExp> = {
   agents: /Agents?/,
 }
 
-/** Written by hand in sdk/client.ts: they answer with a stream as well. */
-const BY_HAND = new Set(['invokeAgent', 'streamInvocation'])
+/** Written by hand in sdk/client.ts: they answer with a stream as well, or send and answer bytes. */
+const BY_HAND = new Set(['invokeAgent', 'streamInvocation', 'createFile', 'getFileContent'])
 
 const RENAMED: Record<string, string> = { listAllInvocations: 'listAll', listInvocable: 'agents' }
 

@@ -5,7 +5,7 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 export type ErrorReply = {
   success: false
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
     /** Seconds */
     retry_after?: number | undefined
@@ -106,7 +106,7 @@ export type Invocation = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
     /** Seconds, where the provider of the model or a budget has said when to try again */
     retry_after?: number | undefined
@@ -413,6 +413,24 @@ export type Callback = {
   disabled_reason: 'requested' | 'gone' | 'failing' | null
   secret_hint: string
   created_at: string
+}
+
+export type StoredFile = {
+  id: string
+  name: string
+  /** As the client said, unless the bytes say otherwise */
+  media_type: string
+  /** In bytes */
+  size: number
+  sha256: string
+  /** The user that it belongs to: it is erased and exported with them */
+  user_id: string | null
+  created_by: string
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  created_by_name?: string | null | undefined
+  created_at: string
+  /** When it is removed; null if that is left to the retention of the service */
+  expires_at: string | null
 }
 
 export type Agent = {
@@ -1827,7 +1845,7 @@ export type UserLine = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
     /** Seconds, where the provider of the model or a budget has said when to try again */
     retry_after?: number | undefined
@@ -2334,9 +2352,11 @@ export type ProjectLimits = {
   requests_per_minute: number | null
   /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
   concurrent_runs: number | null
-  /** Bytes of receipts, logs and memories, measured about once a minute; a project that has more takes no further messages and memories (409), and its schedules skip their ticks */
+  /** Bytes of receipts, logs, memories and files, measured about once a minute; a project that has more takes no further messages, memories and files (409), and its schedules skip their ticks */
   stored_bytes: number | null
-  /** Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them */
+  /** Bytes of its files together; an upload that would exceed it gets 409 */
+  file_bytes: number | null
+  /** Receipts, approvals, logs, memories, deliveries and files are removed after this many days; null is as long as the service keeps them */
   retention_days: number | null
 }
 
@@ -2351,9 +2371,11 @@ export type SetProjectLimits = {
   requests_per_minute?: number | null | undefined
   /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
   concurrent_runs?: number | null | undefined
-  /** Bytes of receipts, logs and memories, measured about once a minute; a project that has more takes no further messages and memories (409), and its schedules skip their ticks */
+  /** Bytes of receipts, logs, memories and files, measured about once a minute; a project that has more takes no further messages, memories and files (409), and its schedules skip their ticks */
   stored_bytes?: number | null | undefined
-  /** Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them */
+  /** Bytes of its files together; an upload that would exceed it gets 409 */
+  file_bytes?: number | null | undefined
+  /** Receipts, approvals, logs, memories, deliveries and files are removed after this many days; null is as long as the service keeps them */
   retention_days?: number | null | undefined
 }
 
@@ -2640,7 +2662,7 @@ export type System = {
 
 export type ErrorCode = ErrorReply['error']['code']
 
-export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"idempotency_key_reused":422,"rate_limited":429,"budget_exceeded":429,"headers_too_large":431,"server_error":500,"unavailable":503,"timeout":504}
+export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"range_not_satisfiable":416,"idempotency_key_reused":422,"rate_limited":429,"budget_exceeded":429,"headers_too_large":431,"server_error":500,"unavailable":503,"timeout":504}
 
 export type Operations = {
   /** Invoke an agent */
@@ -2731,6 +2753,34 @@ export type Operations = {
       id: string
       deleted: true
     }
+  }
+  /** Upload a file */
+  createFile: {
+    query: { name?: string | undefined; user_id?: string | undefined; expires_in_seconds?: number | undefined }
+    data: StoredFile
+  }
+  /** List files */
+  listFiles: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'size' | '-size' | 'id' | '-id' | undefined; user_id?: string | undefined; media_type?: string | undefined }
+    item: StoredFile
+  }
+  /** Get a file */
+  getFile: {
+    params: { file_id: string }
+    data: StoredFile
+  }
+  /** Delete a file */
+  deleteFile: {
+    params: { file_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** Download a file */
+  getFileContent: {
+    params: { file_id: string }
+    data: unknown
   }
   /** Create an agent */
   createAgent: {
@@ -3377,6 +3427,11 @@ export const routes = {
   listCallbacks: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks' },
   getCallback: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}' },
   deleteCallback: { method: 'DELETE', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}' },
+  createFile: { method: 'POST', path: '/v1/files' },
+  listFiles: { method: 'GET', path: '/v1/files' },
+  getFile: { method: 'GET', path: '/v1/files/{file_id}' },
+  deleteFile: { method: 'DELETE', path: '/v1/files/{file_id}' },
+  getFileContent: { method: 'GET', path: '/v1/files/{file_id}/content' },
   createAgent: { method: 'POST', path: '/v1/agents' },
   listAgents: { method: 'GET', path: '/v1/agents' },
   listOverview: { method: 'GET', path: '/v1/overview' },

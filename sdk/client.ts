@@ -1,6 +1,7 @@
 import { type InvocationQueued, type InvocationResult, routes } from './api.ts'
 import { type Body, caller, fill, type ListQuery } from './call.ts'
 import { MoorageError } from './errors.ts'
+import { fileMethods } from './files.ts'
 import { followLogs } from './follow-logs.ts'
 import { methods } from './methods.ts'
 import { readData, readJson } from './reply.ts'
@@ -9,6 +10,7 @@ import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
 
 export type * from './api.ts'
 export { MoorageError } from './errors.ts'
+export type { DownloadOptions, FileSource, UploadOptions } from './files.ts'
 export type { Page, Pages } from './pages.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
 export type { InvocationEvent, StreamOptions } from './stream.ts'
@@ -58,6 +60,7 @@ export function createClient(options: ClientOptions) {
       follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
         followInvocation<InvocationResult>(connection, agent_id, request_id, { ...whileStreaming, ...o }),
     },
+    files: { ...api.files, ...fileMethods(connection) },
     logs: {
       ...api.logs,
       /** Gives each entry that is stored from now on, once, in that order. Leave the loop, or abort the signal, to end it. */

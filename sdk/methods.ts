@@ -38,6 +38,14 @@ export function methods({ call, list, lines }: Caller) {
       /** Delete a callback. By its id, or by the name that you gave it. Nothing more is sent to it. */
       delete: (agent_id: string, request_id: string, callback_id: string, o?: RequestOptions) => call('deleteCallback', { params: { agent_id, request_id, callback_id } }, o),
     },
+    files: {
+      /** List files. With the permission `invoke` alone, and with a key of one agent: what the key itself uploaded. A token that speaks for one user sees the files of that user. */
+      list: (query?: ListQuery<'listFiles'>, o?: RequestOptions) => list('listFiles', { query }, o),
+      /** Get a file. What is known of it. With the permission `invoke` alone: what the key itself uploaded. */
+      get: (file_id: string, o?: RequestOptions) => call('getFile', { params: { file_id } }, o),
+      /** Delete a file. Its bytes are removed in the background, unless another file of the project has the same. */
+      delete: (file_id: string, o?: RequestOptions) => call('deleteFile', { params: { file_id } }, o),
+    },
     agents: {
       /** Create an agent. Only `name` is required: a new agent answers at once with the built-in echo model. `security` and `auth` need the permission `manage`. */
       create: (body: Body<'createAgent'>, o?: RequestOptions) => call('createAgent', { body }, o),

@@ -40,6 +40,8 @@ export type Call = {
   path: string
   query?: Query | undefined
   body?: unknown
+  /** Bytes to send as they are, instead of a body in JSON. */
+  content?: Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined
   headers?: Record<string, string>
 }
 
@@ -72,6 +74,7 @@ export function sender(client: ClientOptions): Sender {
       headers: headersOf(call, client, options),
       redirect: 'error',
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+      ...(call.content !== undefined && { body: call.content, duplex: 'half' }),
     }
     for (let tries = 0; ; tries++) {
       const outcome = await attempt(fetch, url, request, { signal, timeoutMs, read })

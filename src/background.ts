@@ -2,6 +2,7 @@ import { removeOldEntries } from './audit/chain.ts'
 import * as counters from './budgets/desk/counter-store.ts'
 import { tendCounters } from './budgets/desk/tend-counters.ts'
 import * as consoleSessions from './console/store.ts'
+import { sweptFiles } from './files/sweep-files.ts'
 import {
   removeApprovals,
   removeApprovalsOfMissingAgents,
@@ -202,9 +203,11 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     'project sizes': measureProjects(parts),
     summaries: keepSummaries(parts),
     /** Queued with every deletion of an agent or a webhook. */
-    purge: sweep(parts, ofDeletedAgents),
+    purge: sweep(parts, [...ofDeletedAgents, ...sweptFiles(parts)]),
+    /** Queued when files are removed. */
+    'file bytes': sweep(parts, sweptFiles(parts)),
     /** It also removes what an invocation wrote after its agent was deleted. */
-    retention: { ...sweep(parts, [...old, ...ofDeletedAgents]), every_ms: HOUR_MS },
+    retention: { ...sweep(parts, [...old, ...ofDeletedAgents, ...sweptFiles(parts)]), every_ms: HOUR_MS },
   }
 }
 

@@ -24,6 +24,7 @@ import { type Keyring, keyring, loadMasterKey, masterKeyFingerprint } from './se
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { policiesOf } from './security/outgoing/policies.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
+import { openBytes } from './storage/bytes/open-bytes.ts'
 import { outageLog } from './storage/health/outage-log.ts'
 import { WriteProbe } from './storage/health/write-probe.ts'
 import { openJournal } from './storage/journal/journal.ts'
@@ -140,6 +141,7 @@ export async function buildParts(
     config,
     settings: () => overrides.settings ?? shownSettings(config),
     storage,
+    bytes: openBytes({ data: config.data, storage, newId, now, log }),
     journal,
     keyring: ring,
     runtime,

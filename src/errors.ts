@@ -13,6 +13,7 @@ export const STATUS_OF = {
   idempotency_key_in_use: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   idempotency_key_reused: 422,
   rate_limited: 429,
   budget_exceeded: 429,

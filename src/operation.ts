@@ -7,6 +7,7 @@ import type { Accepted, Mode } from './operation/reply-channel.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
 import type { Permission } from './security/permissions.ts'
 import type { ProtectedName } from './security/security-settings.ts'
+import type { Content } from './storage/bytes/content.ts'
 import type { Database } from './storage/database.ts'
 import type { Page } from './storage/queries/page.ts'
 
@@ -44,6 +45,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   body?: B
   /** The body may be absent. */
   bodyOptional?: boolean
+  /** The body may be of any type and size: it is an `Upload`. */
+  upload?: true
   success?: 200 | 201 | 202
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
@@ -106,11 +109,13 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
 }
 
 type Answer<D extends z.ZodType, I extends z.ZodType> =
-  | { data: D; list?: never; lines?: never }
+  | { data: D; list?: never; lines?: never; content?: never }
   /** The shape of one item; `run` returns a page of items. */
-  | { list: I; data?: never; lines?: never }
+  | { list: I; data?: never; lines?: never; content?: never }
   /** The shape of one line; `run` returns an iterable, and each line is sent when it comes. */
-  | { lines: I; data?: never; list?: never }
+  | { lines: I; data?: never; list?: never; content?: never }
+  /** `run` returns `Content`. */
+  | { content: true; data?: never; list?: never; lines?: never }
 
 /** A declared operation, as the pipeline, the OpenAPI document and the tests read it. */
 export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> &
@@ -156,6 +161,13 @@ export function operation<
       lines: L
       run(input: Input<P, Q, B>, context: Context): Promise<AsyncIterable<z.input<L>>>
     },
+): typeof declared
+export function operation<P extends z.ZodObject = Empty, Q extends z.ZodObject = Empty>(
+  declared: Declaration<P, Q, Empty> & {
+    method: 'GET'
+    content: true
+    run(input: Input<P, Q, Empty>, context: Context): Promise<Content>
+  },
 ): typeof declared
 export function operation(declared: unknown): unknown {
   return declared

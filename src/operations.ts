@@ -21,6 +21,11 @@ import { findDeployment } from './deployments/find-deployment.ts'
 import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
 import { rollbackDeployment } from './deployments/rollback-deployment.ts'
+import { createFile } from './files/create-file.ts'
+import { deleteFile } from './files/delete-file.ts'
+import { getFile } from './files/get-file.ts'
+import { getFileContent } from './files/get-file-content.ts'
+import { listFiles } from './files/list-files.ts'
 import { listAllInvocations } from './invocations/across/list-all-invocations.ts'
 import { decideApproval } from './invocations/approvals/decide-approval.ts'
 import { getApproval } from './invocations/approvals/get-approval.ts'
@@ -138,6 +143,12 @@ export const operations: readonly Operation[] = [
   listCallbacks,
   getCallback,
   deleteCallback,
+
+  createFile,
+  listFiles,
+  getFile,
+  getFileContent,
+  deleteFile,
 
   createAgent,
   listAgents,

@@ -84,6 +84,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Talk',
+    name: 'files',
+    summary: 'Upload, list, download and delete files',
+    load: async () => (await import('./commands/talk/files.ts')).files,
+  },
+  {
+    group: 'Talk',
     name: 'schedules',
     summary: 'What an agent is asked at certain times',
     load: async () => (await import('./commands/talk/schedules.ts')).schedules,

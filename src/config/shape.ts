@@ -7,9 +7,11 @@ import { defaultRoles, Permission, type Roles } from '../security/permissions.ts
 import { PROVIDER_NAME, ProviderType } from '../security/provider-name.ts'
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
+import { FileSettings } from './file-shape.ts'
 import { ModelPrices } from './price-shape.ts'
+import { RetentionSettings } from './retention-shape.ts'
 import { ServerSettings } from './server-shape.ts'
-import { duration, record, retention, Size } from './values.ts'
+import { duration, record, Size } from './values.ts'
 
 const DEFAULT_TIERS = {
   free: { requestsPerMinute: 60, burst: 100 },
@@ -188,15 +190,6 @@ const Budgets = z.strictObject({
     .describe('Longest answer under a budget in dollars or tokens, if the agent sets none'),
 })
 
-const Retention = z.strictObject({
-  logs: retention('30d').describe('How long log entries are kept'),
-  invocations: retention('90d').describe('How long invocations are kept'),
-  metrics: retention('400d').describe('How long metrics are kept'),
-  deliveries: retention('30d').describe('How long webhook deliveries are kept'),
-  audit: retention('400d').describe('How long the audit log is kept'),
-  usage: retention('400d').describe('How long it is known what models were used and what that cost'),
-})
-
 const Provider = z.strictObject({
   name: PROVIDER_NAME.describe('First part of a model name, as in `name/model`'),
   type: ProviderType.default('openai-compatible').describe('Protocol: openai-compatible, openai, anthropic'),
@@ -270,7 +263,8 @@ export const ConfigSettings = z.strictObject({
   webhooks: Webhooks.prefault({}),
   schedules: Schedules.prefault({}),
   budgets: Budgets.prefault({}),
-  retention: Retention.prefault({}),
+  files: FileSettings.prefault({}),
+  retention: RetentionSettings.prefault({}),
   providers: Providers.default([]).describe('Model providers'),
   prices: ModelPrices.default([]).describe('What models cost, over the list that comes with the program'),
   secrets: z

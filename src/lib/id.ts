@@ -21,6 +21,8 @@ export type IdPrefix =
   | 'inv'
   | 'led'
   | 'bud'
+  | 'file'
+  | 'blob'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10

@@ -8,6 +8,7 @@ import type { RemoteRuns } from '../runtime/following/remote-runs.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
+import type { Bytes } from '../storage/bytes/bytes.ts'
 import type { Journal } from '../storage/journal/journal.ts'
 import type { NodeList } from '../storage/leases/node-list.ts'
 import type { Memo } from '../storage/memo.ts'
@@ -27,6 +28,8 @@ export type Parts = {
   /** The configuration as an operator may see it. */
   settings(): readonly ShownSetting[]
   storage: Storage
+  /** The bytes of files. */
+  bytes: Bytes
   journal: Journal
   events: Events
   keyring: Keyring

@@ -18,10 +18,11 @@ const Limits = z
       'Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait',
     ),
     stored_bytes: limit(2 ** 50).describe(
-      'Bytes of receipts, logs and memories, measured about once a minute; a project that has more takes no further messages and memories (409), and its schedules skip their ticks',
+      'Bytes of receipts, logs, memories and files, measured about once a minute; a project that has more takes no further messages, memories and files (409), and its schedules skip their ticks',
     ),
+    file_bytes: limit(2 ** 50).describe('Bytes of its files together; an upload that would exceed it gets 409'),
     retention_days: limit(36_500).describe(
-      'Receipts, approvals, logs, memories and deliveries are removed after this many days; null is as long as the service keeps them',
+      'Receipts, approvals, logs, memories, deliveries and files are removed after this many days; null is as long as the service keeps them',
     ),
   })
   .meta({ id: 'ProjectLimits' })
@@ -33,6 +34,7 @@ const NO_LIMITS: z.output<typeof Limits> = {
   requests_per_minute: null,
   concurrent_runs: null,
   stored_bytes: null,
+  file_bytes: null,
   retention_days: null,
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import * as files from '../files/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import * as projects from '../projects/store.ts'
 import type { Database } from '../storage/database.ts'
@@ -45,5 +46,5 @@ async function bytesOfProject(db: Database, project_id: string): Promise<number>
       bytes += Number(rows[0]?.bytes ?? 0)
     }
   }
-  return bytes
+  return bytes + (await files.sumBytes(db, { project_id }))
 }

@@ -10,6 +10,7 @@ import type {
   StepsTable,
   VersionsTable,
 } from './tables/agent-tables.ts'
+import type { BlobChunksTable, BlobsTable, FilesTable } from './tables/file-tables.ts'
 import type {
   MemoriesTable,
   MemoryScopesTable,
@@ -87,4 +88,7 @@ export type Tables = {
   usage_hours: UsageHoursTable
   budgets: BudgetsTable
   budget_counters: BudgetCountersTable
+  files: FilesTable
+  blobs: BlobsTable
+  blob_chunks: BlobChunksTable
 }

@@ -23,7 +23,13 @@ onBothEngines(
   'limits of a project',
   (service, engine) => {
     test('are changed one by one, and null takes one away', async () => {
-      const none = { requests_per_minute: null, concurrent_runs: null, stored_bytes: null, retention_days: null }
+      const none = {
+        requests_per_minute: null,
+        concurrent_runs: null,
+        stored_bytes: null,
+        file_bytes: null,
+        retention_days: null,
+      }
       const change = async (limits: object) =>
         (await service().call('PATCH', '/v1/projects/default', { body: { limits } })).body
       assert.deepEqual((await service().call('GET', '/v1/projects/default')).body.data.limits, none)

@@ -4,7 +4,7 @@ import { operationsForKeys, pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest }
 import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-const ID = /\b(?:agt|prj|key|whk|dep|req|mem|evt|dlv|lsn|sch|apr|aud|cns|prs|rol|inv)_[0-9A-HJKMNP-TV-Z]{26}\b/g
+const ID = /\b(?:agt|prj|key|whk|dep|req|mem|evt|dlv|lsn|sch|apr|aud|cns|prs|rol|inv|file)_[0-9A-HJKMNP-TV-Z]{26}\b/g
 const NAME = /\b(?:sample-\d+|SAMPLE_\d+|wall-one)\b/g
 
 // Two projects, filled alike. Whatever the one has, no key of the other hears of it: a new operation is in this test by itself.

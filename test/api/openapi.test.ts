@@ -105,7 +105,7 @@ describe('the OpenAPI document', () => {
   test('bodies take no unknown field', () => {
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const { requestBody } of Object.values(methods)) {
-        const schema = requestBody?.content['application/json'].schema
+        const schema = requestBody?.content['application/json']?.schema
         if (!schema) continue
         const name = typeof schema.$ref === 'string' ? (schema.$ref.split('/').at(-1) as string) : ''
         const resolved = (document.components.schemas[name] ?? schema) as Schema

@@ -17,11 +17,13 @@ onAnyEngine('moorage projects', (service) => {
       requests_per_minute: null,
       concurrent_runs: null,
       stored_bytes: null,
+      file_bytes: null,
       retention_days: 30,
     })
     const update = ['projects', 'update', 'shop']
     await shell.moorage([...update, '--requests-per-minute', '600', '--concurrent-runs', '5', '--stored-bytes', '9000'])
-    const three = { requests_per_minute: 600, concurrent_runs: 5, stored_bytes: 9_000 }
+    await shell.moorage([...update, '--file-bytes', '8000'])
+    const three = { requests_per_minute: 600, concurrent_runs: 5, stored_bytes: 9_000, file_bytes: 8_000 }
     assert.deepEqual(await limits(), { ...three, retention_days: 30 })
     await shell.moorage([...update, '--retention-days', 'none'])
     assert.deepEqual(await limits(), { ...three, retention_days: null })

@@ -72,6 +72,7 @@ describe('configuration sources', () => {
         maxPerAgent: 50,
       },
       schedules: { maxPerAgent: 100 },
+      files: { maxBytes: 52_428_800 },
       budgets: { outputTokens: 4096 },
       retention: {
         logs: 2_592_000_000,

@@ -26,6 +26,7 @@ const VARIABLES: Record<string, string> = {
   DEPLOYMENT_ID: 'dep',
   MEMORY_ID: 'mem',
   REQUEST_ID: 'req',
+  FILE_ID: 'file',
   WEBHOOK_ID: 'whk',
   DELIVERY_ID: 'dlv',
   KEY_ID: 'key',

@@ -6,6 +6,7 @@ import type { Mode, ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
 import type { Given } from '../../runtime/given.ts'
+import type { Content } from '../../storage/bytes/content.ts'
 
 /** A reply as it goes to the client. */
 export type Rendered = {
@@ -14,6 +15,8 @@ export type Rendered = {
   body: string
   /** Lines that are sent as they come, instead of a body. */
   lines?: AsyncIterable<string | Uint8Array>
+  /** Bytes of which the client gets those that it asks for, instead of a body. */
+  content?: Content
   /** Stored items that do not fit their shape and were left out of a list, for the log. */
   leftOut?: { id: unknown; problem: string }[]
 }

@@ -5,6 +5,7 @@ import { formatTime } from '../../lib/time.ts'
 import { Accepted, type Mode } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
+import type { Content } from '../../storage/bytes/content.ts'
 import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import { readBody } from '../input/body.ts'
 import { readIdempotencyKey } from '../input/idempotency-key.ts'
@@ -37,7 +38,8 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
     method,
     path,
     read({ message, query, bytes }) {
-      const body = readBody(operation, bytes)
+      // An upload is received later, once this has been read.
+      const body = operation.upload ? {} : readBody(operation, bytes)
       const asked = readQuery(query)
       const isCsv = asCsv && wantsCsv(message.headers.accept ?? '', asked['format'])
       return {
@@ -92,6 +94,7 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
     const lines = jsonLines(operation.lines, result as AsyncIterable<unknown>)
     return { status, headers: { 'Content-Type': 'application/x-ndjson; charset=utf-8' }, body: '', lines }
   }
+  if (operation.content) return { status, headers: {}, body: '', content: result as Content }
   const data = operation.data.parse(result)
   const id = status === 201 && (data as { id?: string }).id
   return {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 
 export function hasBody(headers: IncomingHttpHeaders): boolean {
@@ -10,23 +11,31 @@ export function readsBody({ method }: IncomingMessage): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
 }
 
+/** How large a body may be, and how long it may take to arrive. */
+export type BodyLimits = { limits: Pick<Config['limits'], 'body'>; server: Pick<Config['server'], 'requestTimeout'> }
+
 /** The bytes of a request's body. Undefined when it has none, and for a GET. */
-export async function readBytes(message: IncomingMessage, limit: number): Promise<Buffer | undefined> {
+export async function readBytes(
+  message: IncomingMessage,
+  { limits: { body: limit }, server: { requestTimeout: timeoutMs } }: BodyLimits,
+): Promise<Buffer | undefined> {
   const { headers } = message
   if (!readsBody(message) || !hasBody(headers)) return undefined
   if (headers['content-type'] === undefined) {
     throw new ApiError('unsupported_media_type', 'Send the body as application/json')
   }
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge()
-  if (!message.complete) return gather(message, limit)
+  if (!message.complete) return gather(message, limit, timeoutMs)
   if (message.readableLength > limit) throw tooLarge()
   const chunks: Buffer[] = []
   while (message.readableLength > 0) chunks.push(message.read() as Buffer)
   return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
 }
 
-function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
+function gather(message: IncomingMessage, limit: number, timeoutMs: number): Promise<Buffer> {
+  let timer: NodeJS.Timeout | undefined
+  const gathered = new Promise<Buffer>((resolve, reject) => {
+    timer = setTimeout(() => reject(tooSlow()), timeoutMs)
     const chunks: Buffer[] = []
     let size = 0
     message.on('data', (chunk: Buffer) => {
@@ -39,6 +48,11 @@ function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
     // A client that left before we listened is not reported again.
     if (message.destroyed) reject(message.errored ?? new ApiError('request_timeout', 'The request was cut off'))
   })
+  return gathered.finally(() => clearTimeout(timer))
+}
+
+export function tooSlow(): ApiError {
+  return new ApiError('request_timeout', 'The request took too long to arrive')
 }
 
 function tooLarge(): ApiError {

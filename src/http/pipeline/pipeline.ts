@@ -73,7 +73,7 @@ export function pipeline(edge: Edge): Pipeline {
         failures,
         console: edge.console,
         tier: config.limits.defaultTier,
-        bodyLimit: config.limits.body,
+        bodyLimits: config,
         log,
       }),
     ),

@@ -1,5 +1,6 @@
 import { ApiError, invalid, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import { BytesUnavailableError, MissingBytesError } from '../../storage/bytes/byte-store.ts'
 import { DamagedRowError } from '../../storage/damaged-rows.ts'
 import { isOvertaken, isPassing } from '../../storage/failures.ts'
 import { BacklogFullError } from '../../storage/journal/journal.ts'
@@ -31,6 +32,14 @@ export function toApiError(error: unknown, log: Logger, request_id: string): Api
   if (isOvertaken(error)) {
     log.warn({ request_id, err: error }, 'a request was overtaken by another')
     return unavailable('Something this request needs was changed at the same moment, try again', 1000, error)
+  }
+  if (error instanceof BytesUnavailableError) {
+    log.error({ request_id, err: error }, 'files cannot be stored or read at the moment')
+    return unavailable('Files cannot be stored or read at the moment, try again shortly', 1000, error)
+  }
+  if (error instanceof MissingBytesError) {
+    log.error({ request_id, problem: error.message }, 'the bytes of a file are missing')
+    return new ApiError('server_error', 'The bytes of this file are missing')
   }
   if (error instanceof DamagedRowError) {
     log.error({ request_id, problem: error.message }, 'a request needs something that is damaged')

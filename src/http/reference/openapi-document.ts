@@ -16,7 +16,8 @@ export type OperationObject = {
   /** The permission that is enough for what the key itself started. */
   'x-own-permission'?: string
   parameters: Parameter[]
-  requestBody?: { required: boolean; content: { 'application/json': { schema: ShownSchema } } }
+  /** In JSON, or bytes of any type. */
+  requestBody?: { required: boolean; content: Partial<Record<'application/json' | '*/*', { schema: ShownSchema }>> }
   responses: Record<string, { description: string; content?: Record<string, { schema: ShownSchema }> }>
 }
 

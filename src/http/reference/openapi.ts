@@ -4,6 +4,9 @@ import { changes, type Operation, protectedNames } from '../../operation.ts'
 import type { OpenApi } from './openapi-document.ts'
 import { errorSchema, type JsonSchema, paginationSchema, successSchema, toSchema } from './openapi-schemas.ts'
 
+/** Bytes as they are. */
+const BYTES = { type: 'string', format: 'binary' }
+
 /** JSON lines: the schema describes one line. */
 const LINES = 'application/x-ndjson'
 
@@ -66,10 +69,12 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
     [success]: {
       description: 'Success',
       headers: replyHeaders(operation),
-      content: operation.lines
-        ? { [LINES]: { schema: toSchema(operation.lines, 'output', schemas) } }
-        : { 'application/json': { schema: envelope(operation, schemas) } },
+      content: contentOf(operation, schemas),
     },
+  }
+  if (operation.content) {
+    responses[206] = { description: 'The part that `Range` asks for', content: contentOf(operation, schemas) }
+    responses[304] = { description: 'The client has it already, by the `ETag` in `If-None-Match`' }
   }
   if (operation.csv !== undefined) {
     const { content } = responses[success] as { content: JsonSchema }
@@ -106,15 +111,28 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
     ...(operation.body && {
       requestBody: {
         required: !operation.bodyOptional,
-        content: { 'application/json': { schema: toSchema(operation.body, 'input', schemas) } },
+        content: bodyContent(operation.body, operation, schemas),
       },
     }),
     responses,
   }
 }
 
+function contentOf(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema {
+  if (operation.content) return { 'application/octet-stream': { schema: BYTES } }
+  return operation.lines
+    ? { [LINES]: { schema: toSchema(operation.lines, 'output', schemas) } }
+    : { 'application/json': { schema: envelope(operation, schemas) } }
+}
+
+function bodyContent(body: z.ZodType, { upload }: Operation, schemas: Record<string, JsonSchema>): JsonSchema {
+  if (!upload) return { 'application/json': { schema: toSchema(body, 'input', schemas) } }
+  const form = { type: 'object', required: ['file'], properties: { file: BYTES } }
+  return { '*/*': { schema: BYTES }, 'multipart/form-data': { schema: form } }
+}
+
 function envelope(
-  operation: Exclude<Operation, { lines: z.ZodType }>,
+  operation: Exclude<Operation, { lines: z.ZodType } | { content: true }>,
   schemas: Record<string, JsonSchema>,
 ): JsonSchema {
   if (operation.list) {
@@ -182,6 +200,7 @@ function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
     ...(mayNeedCode(operation) ? (['mfa_required'] as const) : []),
     ...(operation.path.includes('{') ? (['not_found'] as const) : []),
     ...(changes(operation) ? BODY_ERRORS : []),
+    ...(operation.content ? (['range_not_satisfiable'] as const) : []),
     ...(operation.idempotent ? IDEMPOTENCY_ERRORS : []),
     ...(operation.errors ?? []),
   ]

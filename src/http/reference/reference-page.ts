@@ -78,7 +78,7 @@ function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
   const [status, reply] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? ['200', undefined]
   const content = reply?.content ?? {}
   const replySchema = content['application/json'] ? dataOf(content['application/json'].schema) : lineOf(content)
-  const body = requestBody?.content['application/json'].schema
+  const body = requestBody?.content['application/json']?.schema
   const sent = sampleRequest(operation, document)
   return html`<article id="${operationId}" data-method="${method}" data-path="${sent.path}" data-body="${sent.body}">
 <div class="words">
@@ -88,6 +88,7 @@ function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
   <p class="permission">${permissionText(operation)}</p>
   ${parameters.length > 0 && html`<h4>Parameters</h4>${parameterList(parameters, document)}`}
   ${body && html`<h4>Body${requestBody?.required ? '' : ' (optional)'}</h4>${fieldList(body, document)}`}
+  ${requestBody && !body && html`<h4>Body</h4><p>The file itself, or a form with one file</p>`}
   <details class="reply"><summary>Reply ${status}</summary>${fieldList(replySchema, document)}</details>
   <p class="errors">${errorStatuses(operation)}</p>
 </div>

@@ -41,11 +41,13 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   request_id: 'req',
   listener_id: 'lsn',
   memory_id: 'mem',
+  file_id: 'file',
 }
 
 /** The prefix of ids, by the tag of the operations. */
 const TAG_PREFIX: Readonly<Record<string, string>> = {
   agents: 'agt',
+  files: 'file',
   deployments: 'dep',
   invocations: 'req',
   keys: 'key',
@@ -172,7 +174,8 @@ export function sampleRequest(operation: PlacedOperation, document: OpenApi): { 
   const query = parameters
     .filter((parameter) => parameter.in === 'query' && parameter.required)
     .map(({ name, schema }) => `${name}=${encodeURIComponent(String(sample(schema, document, 'input')))}`)
-  const body = requestBody && sample(requestBody.content['application/json'].schema, document, 'input')
+  const schema = requestBody?.content['application/json']?.schema
+  const body = schema && sample(schema, document, 'input')
   return {
     path: filled + (query.length > 0 ? `?${query.join('&')}` : ''),
     body: body ? JSON.stringify(body, null, 2) : '',
@@ -187,7 +190,8 @@ export function curl(operation: PlacedOperation, document: OpenApi): string {
     `curl ${method === 'GET' ? '' : `-X ${method} `}"$MOORAGE_URL${path}"`,
     '-H "Authorization: Bearer $MOORAGE_API_KEY"',
   ]
-  if (requestBody) {
+  if (requestBody?.content['*/*']) lines.push('-H "Content-Type: image/png"', '--data-binary @photo.png')
+  if (body) {
     const given = JSON.stringify(JSON.parse(body))
     lines.push('-H "Content-Type: application/json"', `-d '${given.replaceAll("'", "'\\''")}'`)
   }

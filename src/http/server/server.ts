@@ -18,7 +18,7 @@ import { addOpenRoutes } from './open-routes.ts'
 import { addProtectedResources } from './protected-resource.ts'
 
 import { answerFailure } from './replies/answer-failure.ts'
-import { answerRequest } from './replies/answer-request.ts'
+import { answerRequest, answerUpload } from './replies/answer-request.ts'
 import { send } from './replies/send.ts'
 import type { FoundPath, Router } from './router.ts'
 import { badTarget, lostId } from './transport.ts'
@@ -72,7 +72,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
 
 /** Takes a request from its first line to its reply. */
 function requestHandler(front: Front, endpoints: Router<Endpoint>) {
-  const { limits } = front.edge.parts.config
+  const { config } = front.edge.parts
   // On an unknown path or method, the steps before the body refuse the request.
   const nowhere: Endpoint = {}
   // Browsers send a preflight on any path. The same steps refuse one that is not granted.
@@ -86,7 +86,8 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     // The rest of a body that nobody reads may still arrive. Then it must not be taken for another request.
     if (!arrived.message.complete && !readsBody(arrived.message)) response.shouldKeepAlive = false
     if (!authorised) return endpoint.page?.(arrived, response)
-    const bytes = await (arrived.bytes ?? readBytes(arrived.message, limits.body))
+    if (authorised.operation.upload) return answerUpload(front, authorised, response)
+    const bytes = await (arrived.bytes ?? readBytes(arrived.message, config))
     await answerRequest(front, authorised, bytes, response)
   }
 

@@ -42,12 +42,13 @@ export function checkTransport({ message, path, query }: Arrived): void {
   }
 }
 
-/** Bodies must be JSON in UTF-8. We neither decompress nor convert them. */
-export function checkBodyHeaders({ message: { headers } }: Arrived): void {
+/** Bodies must be JSON in UTF-8, except for uploads. We neither decompress nor convert them. */
+export function checkBodyHeaders({ message: { headers }, route }: Arrived): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body without encoding')
   }
+  if (route?.operation.upload) return
   const type = headers['content-type']
   if (type !== undefined && hasBody(headers) && !JSON_TYPE.test(type)) {
     throw new ApiError('unsupported_media_type', 'Send the body as application/json in UTF-8')

@@ -1,6 +1,6 @@
 import type { ColumnTypes } from './engine-columns.ts'
 
-export function serviceSchema({ text, integer }: ColumnTypes): string[] {
+export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): string[] {
   return [
     `create table settings (
       name ${text} primary key,
@@ -47,5 +47,49 @@ export function serviceSchema({ text, integer }: ColumnTypes): string[] {
       busy_percent ${integer} not null,
       memory_bytes ${integer} not null
     )`,
+
+    `create table blobs (
+      id ${text} primary key,
+      project_id ${text} not null,
+      state ${text} not null,
+      kept_in ${text} not null,
+      sha256 ${text},
+      created_at ${integer} not null
+    )`,
+    `create unique index blobs_by_content on blobs (project_id, sha256) where state = 'kept'`,
+    `create index blobs_not_kept on blobs (state, created_at) where state <> 'kept'`,
+
+    // The files of a deleted project are swept up, because their bytes have to go too.
+    `create table files (
+      id ${text} primary key,
+      project_id ${text} not null,
+      blob_id ${text} not null references blobs (id),
+      name ${text} not null,
+      media_type ${text} not null,
+      size ${integer} not null,
+      sha256 ${text} not null,
+      user_id ${text},
+      created_by ${text} not null,
+      created_at ${integer} not null,
+      expires_at ${integer}
+    )`,
+    'create index files_by_project on files (project_id, id, size)',
+    'create index files_by_user on files (project_id, user_id, id, size)',
+    'create index files_by_maker on files (project_id, created_by, id)',
+    'create index files_by_blob on files (blob_id)',
+    'create index files_by_expiry on files (expires_at) where expires_at is not null',
+
+    ...(engine === 'postgres'
+      ? [
+          `create table blob_chunks (
+            blob_id ${text} not null,
+            part ${integer} not null,
+            bytes ${bytes} not null,
+            primary key (blob_id, part)
+          )`,
+          // Files are compressed already, if they can be.
+          'alter table blob_chunks alter column bytes set storage external',
+        ]
+      : []),
   ]
 }

@@ -57,6 +57,8 @@ export const STORIES: Record<string, Story> = {
     return { params: { project_id: id as string }, query: `?name=${name}` }
   },
 
+  createFile: async (_service, name) => ({ params: {}, body: { file: name } }),
+
   setProvider: provided,
   listProviderModels: provided,
   testProvider: provided,

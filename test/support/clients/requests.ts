@@ -5,6 +5,7 @@ import { operations } from '../../../src/operations.ts'
 import { ConsoleTab } from '../console/console-tab.ts'
 import { until } from '../running/until.ts'
 import type { Service, Settings } from '../service/service.ts'
+import { uploaded } from '../slices/files.ts'
 import { makePerson } from '../slices/people.ts'
 import { createAgent, createKey, idsOf } from '../slices/resources.ts'
 import { enrol } from './mfa.ts'
@@ -89,6 +90,7 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   listener_id: async (service) => (await create(service, '/v1/listeners', 'createListener')).id as string,
   person_id: (service) => makePerson(service, `sample-${++made}`),
   invitation_id: async (service) => (await create(service, '/v1/invitations', 'createInvitation')).id as string,
+  file_id: (service) => uploaded(service, 'sample', { type: 'text/plain' }),
   budget_id: async (service) => (await create(service, '/v1/budgets', 'createBudget')).id as string,
   async session_id(service) {
     const { body } = await new ConsoleTab(() => service).signIn(service.admin)
@@ -149,7 +151,8 @@ export function sampleBody({ id, method, path }: Operation): Record<string, unkn
 /** The JSON Schema of an operation's body, if it takes one. */
 export function bodySchema({ method, path }: Pick<Operation, 'method' | 'path'>): Schema | undefined {
   const { requestBody } = documented({ method, path })
-  return requestBody && resolve(requestBody.content['application/json'].schema)
+  const json = requestBody?.content['application/json']
+  return json && resolve(json.schema)
 }
 
 export function querySchemas({ method, path }: Pick<Operation, 'method' | 'path'>) {
@@ -164,7 +167,7 @@ export function resolve(schema: Schema): Schema {
 
 type Documented = {
   parameters: { name: string; in: string; required: boolean; schema: Schema }[]
-  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  requestBody?: { content: { 'application/json'?: { schema: Schema } } }
 }
 
 function documented({ method, path }: Pick<Operation, 'method' | 'path'>): Documented {

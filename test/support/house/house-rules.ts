@@ -75,6 +75,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 3, name: 'people', face: ['person.ts', 'recognise-person.ts', 'roles.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
   { level: 3, name: 'budgets', face: ['budget.ts', 'desk/counter-store.ts', 'store.ts'] },
+  { level: 3, name: 'files', face: ['file.ts', 'keep-file.ts', 'file-in-reach.ts', 'store.ts'] },
   {
     level: 2,
     name: 'memory',
@@ -153,6 +154,9 @@ const DOORS: Record<string, RegExp> = {
   undici: /^(security\/outgoing|runtime\/providers|cli\/connect)\//,
   'eventsource-parser': /^runtime\/providers\//,
   ajv: /^runtime\/schemas\//,
+  '@fastify/busboy': /^http\/input\//,
+  'file-type': /^storage\/bytes\/media-type\.ts$/,
+  aws4fetch: /^storage\/bytes\//,
   croner: /^schedules\/times\.ts$/,
   '@opentelemetry/': /^telemetry\/open-telemetry\.ts$/,
   commander: /^cli\//,

@@ -14,6 +14,7 @@ const TABLES = [
   'ledger',
   'usage_hours',
   'budgets',
+  'files',
 ].join('|')
 
 /** Functions that mean the rows of every project, and why. */
@@ -97,7 +98,7 @@ function parametersOf(written: string): string {
   return text
 }
 
-const LOOK_UP = /\b(?:budgets|keys|webhooks|listeners)\.(?:find|get|lock)\(/
+const LOOK_UP = /\b(?:budgets|files|keys|webhooks|listeners)\.(?:find|get|lock)\(/
 const CHECK = /-in-(?:scope|reach)\.ts'|requireFound\(|actor\.scope\.project_id|person_id/
 
 /** Operations that look up a row by the id in the request, and do not ask whether the actor may know of it. */

@@ -28,6 +28,7 @@ type Changes = Common & {
   requestsPerMinute?: LimitOption
   concurrentRuns?: LimitOption
   storedBytes?: LimitOption
+  fileBytes?: LimitOption
   retentionDays?: LimitOption
 }
 
@@ -108,18 +109,21 @@ function takesLimits(command: Command): Command {
   return command
     .option('--requests-per-minute <number>', 'for all its callers together, or none', limit)
     .option('--concurrent-runs <number>', 'of all its agents together, or none', limit)
-    .option('--stored-bytes <number>', 'of its receipts, logs and memories, or none', limit)
+    .option('--stored-bytes <number>', 'of its receipts, logs, memories and files, or none', limit)
+    .option('--file-bytes <number>', 'of its files, or none', limit)
     .option('--retention-days <number>', 'how long its receipts, logs and memories are kept, or none', limit)
 }
 
 const limit = (text: string): LimitOption => (text === 'none' ? text : count(text))
 
 /** Undefined if no limit is named. */
-function limitsOf({ requestsPerMinute, concurrentRuns, storedBytes, retentionDays }: Changes): UpdateProject['limits'] {
+function limitsOf(options: Changes): UpdateProject['limits'] {
+  const { requestsPerMinute, concurrentRuns, storedBytes, fileBytes, retentionDays } = options
   const named = Object.entries({
     requests_per_minute: requestsPerMinute,
     concurrent_runs: concurrentRuns,
     stored_bytes: storedBytes,
+    file_bytes: fileBytes,
     retention_days: retentionDays,
   }).filter(([, value]) => value !== undefined)
   if (named.length === 0) return undefined

@@ -19,7 +19,7 @@ import { ResponsesWriter } from './responses-writer.ts'
 
 /** The paths of OpenAI's API, also those that we do not have: their clients expect their own errors there. */
 const OWN_PATHS =
-  /^\/v1\/(?:chat|models|responses|completions|embeddings|conversations|audio|images|moderations|files|batches)(?:\/|$)/
+  /^\/v1\/(?:chat|models|responses|completions|embeddings|conversations|audio|images|moderations|batches)(?:\/|$)/
 
 /**
  * The dialect of OpenAI's clients: an agent is a model. Chat completions and responses are invocations, and a response

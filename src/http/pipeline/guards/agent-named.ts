@@ -1,5 +1,5 @@
 import { unavailable } from '../../../errors.ts'
-import { readBytes, readsBody } from '../../input/read-bytes.ts'
+import { type BodyLimits, readBytes, readsBody } from '../../input/read-bytes.ts'
 import type { Arrived } from '../request.ts'
 
 /** Nobody has shown a valid token for these bodies yet, so only a few are held at the same time. */
@@ -7,11 +7,11 @@ const MOST_AT_ONCE = 32
 
 /** Finds the agent that a request means although its path does not name it. */
 export class NamedAgents {
-  readonly #bodyLimit: number
+  readonly #bodyLimits: BodyLimits
   #reading = 0
 
-  constructor(bodyLimit: number) {
-    this.#bodyLimit = bodyLimit
+  constructor(bodyLimits: BodyLimits) {
+    this.#bodyLimits = bodyLimits
   }
 
   /**
@@ -25,7 +25,7 @@ export class NamedAgents {
     if (waits && this.#reading >= MOST_AT_ONCE) throw unavailable('Too many bodies of unknown clients are being read')
     if (waits) this.#reading++
     try {
-      arrived.bytes ??= Promise.resolve(readBytes(message, this.#bodyLimit))
+      arrived.bytes ??= Promise.resolve(readBytes(message, this.#bodyLimits))
       return route.agentIn({ params, bytes: await arrived.bytes })
     } catch {
       return undefined

@@ -10,6 +10,7 @@ import { covers, coversAll } from '../../../security/permissions.ts'
 import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
+import type { BodyLimits } from '../../input/read-bytes.ts'
 import type { Arrived, FoundAgent, Known } from '../request.ts'
 import { NamedAgents } from './agent-named.ts'
 import { type FindProject, projectMeant } from './choose-project.ts'
@@ -33,7 +34,7 @@ export type Credentials = {
   /** The rate-limit tier of actors that use a token. */
   tier: string
   /** The most bytes that a body has. */
-  bodyLimit: number
+  bodyLimits: BodyLimits
   log: Logger
 }
 
@@ -42,8 +43,8 @@ const KEY_PREFIX = 'mrg_'
 
 /** Finds the actor for a key or a token. The answer is the same whatever is wrong with the credentials. */
 export function authenticator(credentials: Credentials) {
-  const { verifyKey, failures, console, bodyLimit } = credentials
-  const named = new NamedAgents(bodyLimit)
+  const { verifyKey, failures, console, bodyLimits } = credentials
+  const named = new NamedAgents(bodyLimits)
 
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()

@@ -6,6 +6,8 @@ import { HEADER_BYTES } from './broken-request.ts'
 import { tlsOptions } from './tls.ts'
 
 const KEEP_ALIVE_MS = 72_000
+/** An upload may take this time. Other bodies have `server.requestTimeout`, which is checked where they are read. */
+const LONGEST_REQUEST_MS = 3_600_000
 
 // An import would read everything that these modules can do, and so load Node's web client, which takes long.
 const http = process.getBuiltinModule('node:http')
@@ -17,7 +19,7 @@ export function createHttpServer({ requestTimeout, tls }: Config['server'], hand
     maxHeaderSize: HEADER_BYTES,
     connectionsCheckingInterval: 1_000,
     headersTimeout: requestTimeout,
-    requestTimeout,
+    requestTimeout: LONGEST_REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Node would answer in its own format; checkTransport answers in ours.
     requireHostHeader: false,

@@ -85,7 +85,7 @@ class DevicePages {
   async #read<Shape extends z.ZodType>(arrived: Arrived, body: Shape): Promise<z.output<Shape>> {
     this.#console.door.checkSecrecy(arrived)
     checkBodyHeaders(arrived)
-    const bytes = await readBytes(arrived.message, this.#front.edge.parts.config.limits.body)
+    const bytes = await readBytes(arrived.message, this.#front.edge.parts.config)
     return validate(body, readBody({ body }, bytes))
   }
 

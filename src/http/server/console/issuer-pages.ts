@@ -52,7 +52,7 @@ class IssuerPages {
     const { parts } = this.#front.edge
     checkPage(arrived, this.#console)
     checkBodyHeaders(arrived)
-    const bytes = await readBytes(arrived.message, parts.config.limits.body)
+    const bytes = await readBytes(arrived.message, parts.config)
     const { to, invitation } = validate(Begin, readBody({ body: Begin }, bytes))
     const issuer = this.#issuerOf(arrived)
     const { url, checks } = await issuer.begin(this.#callback(arrived, issuer)).catch((error) => {
@@ -119,7 +119,7 @@ class IssuerPages {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signOutByIssuer'
     const issuer = this.#issuerOf(arrived)
-    const bytes = await readBytes(arrived.message, parts.config.limits.body)
+    const bytes = await readBytes(arrived.message, parts.config)
     const token = new URLSearchParams(bytes?.toString('utf8') ?? '').get('logout_token') ?? ''
     const whose = await issuer.readLogout(token)
     if (!whose) {

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
+import type { Content } from '../../../storage/bytes/content.ts'
 import type { CallRequest, NamedCall, Received, Rendered, Route } from '../../dialects/dialect.ts'
+import { receiveUpload } from '../../input/receive-upload.ts'
 import { isReplay, REPLAYED } from '../../pipeline/idempotency/replay.ts'
 import type { Authorised } from '../../pipeline/request.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
@@ -9,6 +11,7 @@ import { callRunner } from './call-runner.ts'
 import { EventStream } from './event-stream.ts'
 import { hangUpOf } from './hang-up.ts'
 import { send, sendLines } from './send.ts'
+import { sendContent } from './send-content.ts'
 
 /** Reads what the client wants, runs it and sends the answer as the client wants it. */
 export async function answerRequest(
@@ -62,8 +65,31 @@ async function answerOnce(
   const onHangUp = operation.streams && mode === 'reply' ? hangUpOf(response) : undefined
   const rendered = await run(front, authorised, wanted, { ...PLAIN_REPLY, mode, onHangUp })
   requests.count(arrived, rendered.status)
-  if (rendered.lines) await answerLines(front, authorised, rendered, response)
+  if (rendered.content) await answerContent(front, authorised, rendered.content, response)
+  else if (rendered.lines) await answerLines(front, authorised, rendered, response)
   else send(response, arrived.headers, rendered)
+}
+
+/** Stores the body first, as it comes. What the operation does not keep of it is removed again. */
+export async function answerUpload(front: Front, authorised: Authorised, response: ServerResponse): Promise<void> {
+  const { message, params, query, request_id, route } = authorised.arrived
+  const { parts } = front.edge
+  // What is wrong with the request itself is told before its body is received.
+  const wanted = (route as Extract<Route, { read: unknown }>).read({
+    message,
+    params,
+    query,
+    bytes: undefined,
+    request_id,
+  })
+  const body = await receiveUpload(message, authorised.actor.scope.project_id, parts)
+  const { taken, media_type, name } = body
+  const sent = { name, media_type, size: taken.size, sha256: taken.sha256 }
+  try {
+    await answerCall(front, authorised, { ...wanted, body, sent }, response)
+  } finally {
+    await parts.bytes.release(taken)
+  }
 }
 
 async function answerAsStream(
@@ -130,6 +156,16 @@ function streamChannel(stream: EventStream, response: ServerResponse, { last_eve
     openStream: () => stream.open(),
     last_event_id,
   }
+}
+
+function answerContent(
+  { streams }: Front,
+  authorised: Authorised,
+  content: Content,
+  response: ServerResponse,
+): Promise<void> {
+  streams.watch(authorised, response)
+  return sendContent(response, authorised.arrived.headers, content)
 }
 
 function answerLines(

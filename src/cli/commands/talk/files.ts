@@ -1,0 +1,103 @@
+import { createWriteStream, openAsBlob } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
+import type { Command } from 'commander'
+import type { StoredFile } from '../../../../sdk/client.ts'
+import { seconds, takesService, yesOption } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { EXIT, Failure } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { confirm } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+
+const COLUMNS: Column<StoredFile>[] = [
+  { title: 'ID', of: (file) => file.id },
+  { title: 'NAME', of: (file) => file.name },
+  { title: 'TYPE', of: (file) => file.media_type },
+  { title: 'BYTES', of: (file) => file.size },
+  { title: 'USER', of: (file) => file.user_id },
+  { title: 'CREATED', of: (file) => file.created_at },
+  { title: 'EXPIRES', of: (file) => file.expires_at },
+]
+
+type PutOptions = Common & { name?: string; type?: string; user?: string; expiresIn?: number }
+
+export function files(command: Command, world: World): void {
+  takesService(command.command('put'))
+    .description('Upload a file. Its id is all that goes to stdout')
+    .argument('<path>', 'the file; - reads stdin')
+    .option('--name <name>', 'another name than it has')
+    .option('--type <type>', 'what it is, such as image/png; without it the service looks at its bytes')
+    .option('--user <id>', 'the user that it belongs to')
+    .option('--expires-in <duration>', 'when it is removed, such as 7d', seconds)
+    .action(async (path: string, options: PutOptions) => {
+      const { type, user: user_id, expiresIn: expires_in_seconds } = options
+      const isStdin = path === '-'
+      const content = isStdin ? (Readable.toWeb(world.stdin) as globalThis.ReadableStream) : await open(world, path)
+      const query = { name: options.name ?? (isStdin ? undefined : basename(path)), user_id, expires_in_seconds }
+      const file = await withClient(world, options, (client) =>
+        client.files.create(content, query, { type, ...options }),
+      )
+      if (options.json) return printJson(world, file)
+      success(world, `Uploaded ${file.name} (${file.media_type}, ${file.size} bytes)`)
+      print(world, file.id)
+    })
+
+  takesService(command.command('list'))
+    .alias('ls')
+    .description('List files, the newest first')
+    .option('--user <id>', 'those of one user')
+    .option('--type <type>', 'those of one type, such as image/png')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit & { user?: string; type?: string }) => {
+      const { user: user_id, type: media_type } = options
+      await withClient(world, options, async (client) => {
+        const found = await gather(world, options, (limit) => client.files.list({ limit, user_id, media_type }))
+        printRows(world, found, COLUMNS, options)
+      })
+    })
+
+  takesService(command.command('show'))
+    .description('Show what is known of a file')
+    .argument('<file_id>')
+    .action(async (id: string, options: Common) => {
+      printRecord(world, await withClient(world, options, (client) => client.files.get(id)), options)
+    })
+
+  takesService(command.command('get'))
+    .description('Download a file to stdout, or into a file')
+    .argument('<file_id>')
+    .option('-o, --output <path>', 'a new file for it')
+    .action(async (id: string, options: Common & { output?: string }) => {
+      const { output } = options
+      const response = await withClient(world, options, (client) => client.files.content(id, options))
+      const bytes = Readable.fromWeb(response.body as ReadableStream)
+      if (output === undefined) return pipeline(bytes, world.stdout, { end: false })
+      await pipeline(bytes, createWriteStream(resolve(world.cwd, output), { flags: 'wx' }))
+      success(world, `Downloaded ${id} to ${output}`)
+    })
+
+  takesService(command.command('delete'))
+    .alias('rm')
+    .description('Delete a file')
+    .argument('<file_id>')
+    .addOption(yesOption())
+    .action(async (id: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Delete ${id}?`, options)
+      const deleted = await withClient(world, options, (client) => client.files.delete(id, options))
+      if (options.json) return printJson(world, deleted)
+      success(world, `Deleted ${id}`)
+    })
+}
+
+/** The file is read while it is sent. */
+async function open(world: World, path: string): Promise<Blob> {
+  try {
+    return await openAsBlob(resolve(world.cwd, path))
+  } catch {
+    throw new Failure(EXIT.notFound, `${path} cannot be read`)
+  }
+}

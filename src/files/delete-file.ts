@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { enqueue } from '../storage/jobs/jobs.ts'
+import { FileParams } from './file.ts'
+import { getInReach } from './file-in-reach.ts'
+import * as files from './store.ts'
+
+export const deleteFile = operation({
+  id: 'deleteFile',
+  method: 'DELETE',
+  path: '/v1/files/{file_id}',
+  summary: 'Delete a file',
+  description: 'Its bytes are removed in the background, unless another file of the project has the same.',
+  permission: 'delete',
+  userTokens: true,
+  audit: { target: 'file_id' },
+  params: FileParams,
+  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+
+  async run({ params }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+    const { id } = await getInReach(db, actor, 'delete', params.file_id, now())
+    await files.remove(db, [id])
+    await enqueue(db, { id: newId('job', now()), kind: 'file bytes', key: 'dropped', payload: null, run_at: now() })
+    return { id, deleted: true as const }
+  },
+})

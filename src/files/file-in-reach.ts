@@ -1,0 +1,32 @@
+import { notFound } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
+import { covers } from '../security/permissions.ts'
+import type { Database } from '../storage/database.ts'
+import type { StoredFile } from './file.ts'
+import * as files from './store.ts'
+
+type Needed = 'read' | 'delete'
+
+/**
+ * Who must have made the file: the actor itself, if it may only invoke, or if it is limited to one agent, because files
+ * belong to the project. Otherwise it is undefined.
+ */
+export function makerFor({ id, permissions, scope }: Actor, needed: Needed): string | undefined {
+  return covers(permissions, needed) && scope.agent_id === null ? undefined : id
+}
+
+/** The answer for a file that the actor may not see is the same as for one that does not exist. */
+export async function getInReach(
+  db: Database,
+  actor: Actor,
+  needed: Needed,
+  file_id: string,
+  now: number,
+): Promise<StoredFile> {
+  const { project_id, user_id } = actor.scope
+  const file = await files.get(db, { project_id, id: file_id }, now)
+  const isOfUser = user_id === null || user_id === file.user_id
+  const isOfMaker = (makerFor(actor, needed) ?? file.created_by) === file.created_by
+  if (!isOfUser || !isOfMaker) throw notFound('File', file_id)
+  return file
+}

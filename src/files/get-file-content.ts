@@ -1,0 +1,23 @@
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { FileParams } from './file.ts'
+import { getInReach } from './file-in-reach.ts'
+
+export const getFileContent = operation({
+  id: 'getFileContent',
+  method: 'GET',
+  path: '/v1/files/{file_id}/content',
+  summary: 'Download a file',
+  description:
+    'Its bytes, as an attachment that browsers do not show. A `Range` of bytes is answered with 206; the `ETag` is the SHA-256 of the whole.',
+  permission: 'read',
+  ownPermission: 'invoke',
+  userTokens: true,
+  params: FileParams,
+  content: true,
+
+  async run({ params }, { db, actor, bytes, now }: Needs<'db' | 'actor' | 'bytes' | 'now'>) {
+    const file = await getInReach(db, actor, 'read', params.file_id, now())
+    return { ...file, read: (range) => bytes.read(file.blob_id, range) }
+  },
+})

@@ -1,0 +1,22 @@
+import { withKeyName } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation.ts'
+import { FileParams, FileReply } from './file.ts'
+import { getInReach } from './file-in-reach.ts'
+
+export const getFile = operation({
+  id: 'getFile',
+  method: 'GET',
+  path: '/v1/files/{file_id}',
+  summary: 'Get a file',
+  description: 'What is known of it. With the permission `invoke` alone: what the key itself uploaded.',
+  permission: 'read',
+  ownPermission: 'invoke',
+  userTokens: true,
+  params: FileParams,
+  data: FileReply,
+
+  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    return withKeyName(db, actor, await getInReach(db, actor, 'read', params.file_id, now()), ['created_by'])
+  },
+})

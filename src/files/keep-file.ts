@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import type { Config } from '../config.ts'
+import { conflict, invalid, unavailable } from '../errors.ts'
+import type { NewId } from '../lib/id.ts'
+import { requireRoom } from '../projects/project.ts'
+import * as projects from '../projects/store.ts'
+import * as blobs from '../storage/bytes/blobs.ts'
+import type { TakenBytes } from '../storage/bytes/bytes.ts'
+import type { Database } from '../storage/database.ts'
+import { FileName, type StoredFile } from './file.ts'
+import * as files from './store.ts'
+
+export type NewFile = Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'expires_at'> & {
+  taken: TakenBytes
+  /** As the client gave it. */
+  name: string | undefined
+}
+
+type Using = { config: Config; newId: NewId; now(): number }
+
+/**
+ * Makes a file of bytes that have come. It needs a transaction. Whoever took the bytes calls `bytes.release` after it,
+ * whether it was committed or not.
+ */
+export async function keepFile(
+  db: Database,
+  { taken, name = 'file', ...file }: NewFile,
+  { config, newId, now }: Using,
+): Promise<StoredFile> {
+  const { id, project_id, size, sha256 } = taken
+  requireName(name)
+  await blobs.holdProject(db, project_id)
+  await requireRoomFor(db, { project_id, user_id: file.user_id, size }, config.files.maxBytesPerUser)
+  const blob_id = await blobs.keep(db, { id, project_id, sha256 })
+  if (blob_id === undefined) throw unavailable('The upload took too long and was removed, send it again')
+  const created_at = now()
+  const kept = { ...file, id: newId('file', created_at), project_id, blob_id, name, size, sha256, created_at }
+  await files.insert(db, kept)
+  return kept
+}
+
+function requireName(name: string): void {
+  const { error } = FileName.safeParse(name)
+  if (error) throw invalid({ field: 'name', error: z.flattenError(error).formErrors[0] ?? 'is not a name' })
+}
+
+type Owner = { project_id: string; user_id: string | null; size: number }
+
+/** The limits hold for what files say of their size. That two of them share their bytes is nobody's advantage or loss. */
+async function requireRoomFor(
+  db: Database,
+  { project_id, user_id, size }: Owner,
+  perUser: number | undefined,
+): Promise<void> {
+  const project = await projects.get(db, project_id)
+  requireRoom(project)
+  const most = project.limits.file_bytes
+  if (most !== null && (await files.sumBytes(db, { project_id })) + size > most) {
+    throw conflict(`The files of the project may have ${most} bytes (limits.file_bytes): delete some first`)
+  }
+  if (user_id === null || perUser === undefined) return
+  if ((await files.sumBytes(db, { project_id, user_id })) + size > perUser) {
+    throw conflict(`The files of one user may have ${perUser} bytes (files.maxBytesPerUser): delete some first`)
+  }
+}

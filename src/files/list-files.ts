@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { withKeyNames } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
+import { requireUser } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { FileReply } from './file.ts'
+import { makerFor } from './file-in-reach.ts'
+import * as files from './store.ts'
+
+export const listFiles = operation({
+  id: 'listFiles',
+  method: 'GET',
+  path: '/v1/files',
+  summary: 'List files',
+  description:
+    'With the permission `invoke` alone, and with a key of one agent: what the key itself uploaded. A token that speaks for one user sees the files of that user.',
+  permission: 'read',
+  ownPermission: 'invoke',
+  userTokens: true,
+  query: listQuery(['created_at', 'name', 'size', 'id'], {
+    user_id: z.string().max(256).optional(),
+    media_type: z.string().max(200).optional(),
+  }),
+  list: FileReply,
+
+  async run({ query: { user_id, media_type, ...page } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    const filter = { user_id: requireUser(actor, user_id), media_type, created_by: makerFor(actor, 'read') }
+    const { items, total } = await files.list(db, actor.scope.project_id, page, filter, now())
+    return { items: await withKeyNames(db, actor, items, ['created_by']), total }
+  },
+})

@@ -1,0 +1,132 @@
+import { type Expression, type SqlBool, sql } from 'kysely'
+import { notFound } from '../errors.ts'
+import { firstIdAt } from '../lib/id.ts'
+import * as blobs from '../storage/bytes/blobs.ts'
+import type { Database } from '../storage/database.ts'
+import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
+import { projectLimit } from '../storage/queries/project-limit.ts'
+import type { StoredFile } from './file.ts'
+
+const DAY_MS = 86_400_000
+
+export type FileFilter = {
+  user_id?: string | undefined
+  created_by?: string | undefined
+  media_type?: string | undefined
+}
+
+/** A file that has not expired. */
+export async function find(
+  db: Database,
+  { project_id, id }: { project_id: string; id: string },
+  now: number,
+): Promise<StoredFile | undefined> {
+  return db
+    .selectFrom('files')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', project_id)
+    .where(isCurrent(now))
+    .executeTakeFirst()
+}
+
+export async function get(db: Database, named: { project_id: string; id: string }, now: number): Promise<StoredFile> {
+  const file = await find(db, named, now)
+  if (!file) throw notFound('File', named.id)
+  return file
+}
+
+export async function list(
+  db: Database,
+  project_id: string,
+  query: PageQuery,
+  filter: FileFilter,
+  now: number,
+): Promise<Page<StoredFile>> {
+  let select = db.selectFrom('files').selectAll().where('project_id', '=', project_id).where(isCurrent(now))
+  for (const column of ['user_id', 'created_by', 'media_type'] as const) {
+    const value = filter[column]
+    if (value !== undefined) select = select.where(column, '=', value)
+  }
+  return longPage(db, select, query, { order: 'created_at' })
+}
+
+/** The files of a user after the one with the id `after`, in the order in which they came. */
+export async function listOfUser(
+  db: Database,
+  { project_id, user_id }: { project_id: string; user_id: string },
+  after = '',
+  limit = 500,
+): Promise<StoredFile[]> {
+  return db
+    .selectFrom('files')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('user_id', '=', user_id)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** How many bytes the files of a project have, or those of one of its users. */
+export async function sumBytes(db: Database, { project_id, user_id }: { project_id: string; user_id?: string }) {
+  const { bytes } = await db
+    .selectFrom('files')
+    .select(({ fn }) => fn.sum<number | null>('size').as('bytes'))
+    .where('project_id', '=', project_id)
+    .$if(user_id !== undefined, (all) => all.where('user_id', '=', user_id ?? ''))
+    .executeTakeFirstOrThrow()
+  return Number(bytes ?? 0)
+}
+
+export async function insert(db: Database, file: StoredFile): Promise<void> {
+  await db.insertInto('files').values(file).execute()
+}
+
+/** Removes files, and drops the bytes that no other file has. It needs a transaction. Returns how many files. */
+export async function remove(db: Database, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0
+  const removed = await db.deleteFrom('files').where('id', 'in', ids).returning('blob_id').execute()
+  await blobs.dropUnused(db, [...new Set(removed.map(({ blob_id }) => blob_id))])
+  return removed.length
+}
+
+/** Removes files whose time is over. */
+export function removeExpired(db: Database, now: number, limit: number): Promise<number> {
+  return removeSome(db, sql`expires_at <= ${now}`, limit)
+}
+
+/** Removes files that were made before this time. */
+export function removeOlder(db: Database, before: number, limit: number): Promise<number> {
+  return removeSome(db, sql`id < ${firstIdAt('file', before)}`, limit)
+}
+
+/** Removes files that their project keeps no longer. */
+export async function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
+  const days = projectLimit(db, 'retention_days')
+  const { rows } = await sql<{ id: string; days: number }>`
+    select id, ${days} as days from projects where ${days} is not null`.execute(db)
+  for (const project of rows) {
+    const before = firstIdAt('file', now - Number(project.days) * DAY_MS)
+    const removed = await removeSome(db, sql`project_id = ${project.id} and id < ${before}`, limit)
+    if (removed > 0) return removed
+  }
+  return 0
+}
+
+export function removeOfMissingProjects(db: Database, limit: number): Promise<number> {
+  return removeSome(db, sql`not exists (select 1 from projects where projects.id = files.project_id)`, limit)
+}
+
+async function removeSome(db: Database, which: Expression<SqlBool>, limit: number): Promise<number> {
+  const found = await db.selectFrom('files').select('id').where(which).limit(limit).execute()
+  return remove(
+    db,
+    found.map(({ id }) => id),
+  )
+}
+
+function isCurrent(now: number): Expression<SqlBool> {
+  return sql<SqlBool>`(expires_at is null or expires_at > ${now})`
+}

@@ -1,0 +1,29 @@
+import type { Parts } from '../operation/parts.ts'
+import { dropStale } from '../storage/bytes/blobs.ts'
+import type { Sweepable } from '../storage/jobs/sweep.ts'
+import * as files from './store.ts'
+
+/** Longer than an upload may take, from its first byte to its row. */
+const CUT_OFF_AFTER_MS = 7_200_000
+
+/** What is removed of files: first those whose time is over, then bytes that no file has. */
+export function sweptFiles({ storage, bytes, config }: Pick<Parts, 'storage' | 'bytes' | 'config'>): Sweepable[] {
+  const inTransaction = (remove: Sweepable['remove']): Sweepable['remove'] => {
+    return (_db, before, limit) => storage.transaction((db) => remove(db, before, limit))
+  }
+  const { files: keep_ms } = config.retention
+  const older: Sweepable[] =
+    keep_ms === undefined ? [] : [{ name: 'files', keep_ms, remove: inTransaction(files.removeOlder) }]
+  return [
+    ...older,
+    { name: 'expired files', keep_ms: 0, remove: inTransaction(files.removeExpired) },
+    { name: 'files of projects', keep_ms: 0, remove: inTransaction(files.removeOfProjects) },
+    {
+      name: 'files of deleted projects',
+      keep_ms: 0,
+      remove: inTransaction((db, _before, limit) => files.removeOfMissingProjects(db, limit)),
+    },
+    { name: 'uploads that were cut off', keep_ms: CUT_OFF_AFTER_MS, remove: dropStale },
+    { name: 'bytes of removed files', keep_ms: 0, remove: (db, _before, limit) => bytes.removeDropped(db, limit) },
+  ]
+}

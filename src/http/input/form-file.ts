@@ -1,0 +1,74 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type * as Form from '@fastify/busboy'
+import type { ApiError } from '../../errors.ts'
+import { lazily } from '../../lib/lazily.ts'
+import { badUpload } from './refused-upload.ts'
+
+const busboy = lazily<typeof Form>('@fastify/busboy')
+
+const ONE_FILE = 'The form must have one file and nothing else'
+
+/** A form has one part. With the second one, it is refused. */
+const LIMITS = { files: 1, fields: 1, parts: 2, headerPairs: 20, headerSize: 8_192, fieldSize: 1_024 }
+
+type FormFile = { name: string | undefined; type: string | undefined }
+
+/** The one file of a form. It is known once its first piece has come. */
+type OpenForm = { pieces(): AsyncGenerator<Uint8Array>; file(): FormFile }
+
+export function openForm(body: AsyncIterable<Uint8Array>, headers: IncomingHttpHeaders): OpenForm {
+  let file: FormFile = { name: undefined, type: undefined }
+  return {
+    file: () => file,
+    async *pieces() {
+      const parser = parserOf(headers)
+      const source = Readable.from(body, { objectMode: false })
+      const found = Promise.withResolvers<Readable>()
+      const ended = Promise.withResolvers<void>()
+      let content: Readable | undefined
+      const fail = (error: Error) => {
+        found.reject(error)
+        ended.reject(error)
+        content?.destroy(error)
+        source.unpipe(parser)
+      }
+      const refuse = () => fail(badUpload(ONE_FILE))
+      found.promise.catch(() => {})
+      ended.promise.catch(() => {})
+      parser.on('file', (_field, stream, name, _encoding, type) => {
+        if (content) return refuse()
+        content = stream
+        file = { name, type }
+        found.resolve(stream)
+      })
+      parser.on('field', refuse)
+      for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) parser.on(limit, refuse)
+      parser.on('error', () => fail(badForm()))
+      parser.on('finish', () => {
+        found.reject(badUpload(ONE_FILE))
+        ended.resolve()
+      })
+      source.on('error', fail)
+      source.pipe(parser)
+      try {
+        yield* await found.promise
+        await ended.promise
+      } finally {
+        source.destroy()
+      }
+    },
+  }
+}
+
+function parserOf(headers: IncomingHttpHeaders): Form.BusboyInstance {
+  try {
+    return new (busboy().Busboy)({ headers: headers as Form.BusboyHeaders, limits: LIMITS })
+  } catch {
+    throw badForm()
+  }
+}
+
+function badForm(): ApiError {
+  return badUpload('The form cannot be read: it must be multipart/form-data with a boundary, and end with it')
+}

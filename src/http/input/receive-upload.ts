@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../../errors.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
+import { Upload } from '../../storage/bytes/upload.ts'
+import { openForm } from './form-file.ts'
+import { tooSlow } from './read-bytes.ts'
+import { badUpload, tooLargeFile } from './refused-upload.ts'
+
+/** What a form has besides its file. */
+const FORM_BYTES = 65_536
+
+const FORM = /^multipart\/form-data\s*;/i
+
+/** Stores the body of a request as it comes: the file itself, or a form with one file. */
+export async function receiveUpload(
+  message: IncomingMessage,
+  project_id: string,
+  { bytes, config }: Pick<Parts, 'bytes' | 'config'>,
+): Promise<Upload> {
+  const { 'content-type': type, 'content-length': length } = message.headers
+  const { maxBytes } = config.files
+  const isForm = type !== undefined && FORM.test(type)
+  const limits = { maxBytes: maxBytes + (isForm ? FORM_BYTES : 0), idleMs: config.server.requestTimeout }
+  if (Number(length ?? 0) > limits.maxBytes) throw tooLargeFile(maxBytes)
+  const body = bodyOf(message, limits)
+  if (!isForm) {
+    const taken = await bytes.take(project_id, someOf(body, maxBytes))
+    return new Upload(taken, await mediaTypeOf(taken.head, type), undefined)
+  }
+  const form = openForm(body, message.headers)
+  const taken = await bytes.take(project_id, someOf(form.pieces(), maxBytes))
+  const { name, type: declared } = form.file()
+  return new Upload(taken, await mediaTypeOf(taken.head, declared), name)
+}
+
+/** Refuses a file that is empty or too large. */
+async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const piece of pieces) {
+    size += piece.length
+    if (size > maxBytes) throw tooLargeFile(maxBytes)
+    if (piece.length > 0) yield piece
+  }
+  if (size === 0) throw badUpload('The file is empty')
+}
+
+type Patience = { maxBytes: number; idleMs: number }
+
+/** The body piece by piece, no faster than it is asked for. A client that sends nothing for `idleMs` is given up. */
+async function* bodyOf(message: IncomingMessage, { maxBytes, idleMs }: Patience): AsyncGenerator<Uint8Array> {
+  // The connection is needed for the answer, also if the rest of the body is not wanted.
+  const pieces = message.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>
+  let size = 0
+  let isWaiting = false
+  try {
+    for (;;) {
+      isWaiting = true
+      const next = await within(idleMs, pieces.next())
+      isWaiting = false
+      if (next.done) return
+      size += next.value.length
+      if (size > maxBytes) throw tooLargeFile(maxBytes)
+      yield next.value
+    }
+  } catch (error) {
+    throw error === message.errored ? new ApiError('request_timeout', 'The request was cut off') : error
+  } finally {
+    const ended = pieces.return?.().catch(() => {})
+    // If the client says nothing more, this would take as long as its connection.
+    if (!isWaiting) await ended
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(tooSlow()), ms)
+  work.catch(() => {})
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
+}

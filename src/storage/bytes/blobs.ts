@@ -1,0 +1,107 @@
+import { sql } from 'kysely'
+import { type Database, engineOf } from '../database.ts'
+import type { BlobsTable } from '../tables/file-tables.ts'
+
+/** Call this before the first byte is written, so that bytes without a row never exist. */
+export async function insert(db: Database, blob: Pick<BlobsTable, 'id' | 'project_id' | 'kept_in' | 'created_at'>) {
+  await db
+    .insertInto('blobs')
+    .values({ ...blob, state: 'incoming', sha256: null })
+    .execute()
+}
+
+export async function findPlace(db: Database, id: string): Promise<BlobsTable['kept_in'] | undefined> {
+  const row = await db.selectFrom('blobs').select('kept_in').where('id', '=', id).executeTakeFirst()
+  return row?.kept_in
+}
+
+/**
+ * Keeps bytes that have come, in the transaction that refers to them. Returns the id of the blob: another one, if the
+ * project has the same bytes already. Undefined if the bytes were swept up, because they took too long.
+ */
+export async function keep(
+  db: Database,
+  { id, project_id, sha256 }: { id: string; project_id: string; sha256: string },
+): Promise<string | undefined> {
+  // Two uploads of the same bytes must not both find that there are none.
+  await holdProject(db, project_id)
+  const same = await db
+    .selectFrom('blobs')
+    .select('id')
+    .where('project_id', '=', project_id)
+    .where('sha256', '=', sha256)
+    .where('state', '=', 'kept')
+    // Waits for a transaction that is about to drop it, and then does not find it.
+    .$if(engineOf(db) === 'postgres', (found) => found.forUpdate())
+    .executeTakeFirst()
+  if (same) return same.id
+  const { numUpdatedRows } = await db
+    .updateTable('blobs')
+    .set({ state: 'kept', sha256 })
+    .where('id', '=', id)
+    .where('state', '=', 'incoming')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n ? id : undefined
+}
+
+/** No other transaction adds a file to the project until this one ends. */
+export async function holdProject(db: Database, project_id: string): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${project_id}`}, 0))`.execute(db)
+}
+
+/** Drops those of the blobs that no file has any more. Returns how many. It needs a transaction. */
+export async function dropUnused(db: Database, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0
+  // Another statement than the one that looks for files: that one sees what was committed before the rows were locked.
+  if (engineOf(db) === 'postgres') {
+    await db.selectFrom('blobs').select('id').where('id', 'in', ids).orderBy('id').forUpdate().execute()
+  }
+  const { numUpdatedRows } = await db
+    .updateTable('blobs')
+    .set({ state: 'dropped' })
+    .where('id', 'in', ids)
+    .where('state', '=', 'kept')
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('files').select('files.id').whereRef('files.blob_id', '=', 'blobs.id'))),
+    )
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+/** Drops bytes that no transaction has kept. Returns false if one has. */
+export async function dropIncoming(db: Database, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('blobs')
+    .set({ state: 'dropped' })
+    .where('id', '=', id)
+    .where('state', '=', 'incoming')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Drops bytes that came in before this time and were not kept since: their process has died. */
+export async function dropStale(db: Database, before: number, limit: number): Promise<number> {
+  const stale = db
+    .selectFrom('blobs')
+    .select('id')
+    .where('state', '=', 'incoming')
+    .where('created_at', '<', before)
+    .limit(limit)
+  const { numUpdatedRows } = await db
+    .updateTable('blobs')
+    .set({ state: 'dropped' })
+    .where('id', 'in', stale)
+    .where('state', '=', 'incoming')
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+export async function listDropped(db: Database, limit: number): Promise<Pick<BlobsTable, 'id' | 'kept_in'>[]> {
+  return db.selectFrom('blobs').select(['id', 'kept_in']).where('state', '=', 'dropped').limit(limit).execute()
+}
+
+/** Call this when the bytes are gone. */
+export async function remove(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('blobs').where('id', '=', id).where('state', '=', 'dropped').execute()
+}

@@ -1,0 +1,21 @@
+/** The first and the last byte. */
+export type ByteRange = { start: number; end: number }
+
+/** A place where bytes are kept. What is written under an id never changes. */
+export type ByteStore = {
+  /** Resolves when all of it would survive a crash. After a failure `remove` takes away what came. */
+  write(id: string, pieces: AsyncIterable<Uint8Array>): Promise<void>
+  read(id: string, range: ByteRange): AsyncIterable<Uint8Array>
+  /** Resolves when nothing of it is left, also if nothing was there. */
+  remove(id: string): Promise<void>
+}
+
+/** The place where bytes are kept does not answer, or has no room. */
+export class BytesUnavailableError extends Error {}
+
+/** Bytes that should be there are not, or not all of them. */
+export class MissingBytesError extends Error {
+  constructor(id: string) {
+    super(`the bytes of ${id} are missing: put them back from a backup`)
+  }
+}

@@ -1,0 +1,45 @@
+import type * as FileType from 'file-type'
+import { lazily } from '../../lib/lazily.ts'
+
+const fileType = lazily<typeof FileType>('file-type')
+
+const UNKNOWN = 'application/octet-stream'
+/** Formats in which others are packed. The bytes tell the packing, and the client knows what is in it. */
+const PACKINGS = new Set(['application/zip', 'application/xml', 'application/x-cfb', 'application/gzip'])
+const PACKED = /^application\/|\+(?:xml|zip|gzip)$|^text\/(?:xml|html)$/
+const TEXT = /^text\/|^application\/(?:json|xml|javascript|x-ndjson|yaml|x-yaml|toml|sql)$|\+(?:json|xml|yaml)$/
+const TYPE = /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,100}$/
+
+/** The type of a file: as the client says, unless its first bytes say otherwise. Text stays what it is called. */
+export async function mediaTypeOf(head: Uint8Array, contentType: string | undefined): Promise<string> {
+  const declared = typeNamed(contentType)
+  const looksLikeText = isText(head)
+  if (declared !== undefined && looksLikeText && TEXT.test(declared)) return declared
+  const { fileTypeFromBuffer, supportedMimeTypes } = fileType()
+  const found = (await fileTypeFromBuffer(head))?.mime.split(';')[0]?.trim()
+  if (found !== undefined) {
+    return declared !== undefined && declared !== UNKNOWN && PACKINGS.has(found) && PACKED.test(declared)
+      ? declared
+      : found
+  }
+  const unrecognised = looksLikeText ? 'text/plain' : UNKNOWN
+  if (declared === undefined || declared === UNKNOWN) return unrecognised
+  // A file of this type would have been recognised, and one that claims to be text would have to be text.
+  return supportedMimeTypes.has(declared) || TEXT.test(declared) ? unrecognised : declared
+}
+
+function typeNamed(contentType: string | undefined): string | undefined {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? ''
+  return TYPE.test(type) ? type : undefined
+}
+
+/** UTF-8 without control characters. The last character may be cut off. */
+function isText(head: Uint8Array): boolean {
+  if (head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return false
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true })
+    return true
+  } catch {
+    return false
+  }
+}

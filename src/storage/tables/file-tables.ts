@@ -1,0 +1,29 @@
+/** What clients have uploaded. Several files of a project may have the same blob. */
+export type FilesTable = {
+  id: string
+  project_id: string
+  blob_id: string
+  name: string
+  media_type: string
+  size: number
+  sha256: string
+  user_id: string | null
+  created_by: string
+  created_at: number
+  expires_at: number | null
+}
+
+/** Bytes that are stored, or on their way in or out. The row is there before their first byte, and until their last. */
+export type BlobsTable = {
+  id: string
+  project_id: string
+  state: 'incoming' | 'kept' | 'dropped'
+  /** Where the bytes are. */
+  kept_in: 'folder' | 's3' | 'postgres'
+  /** Null until all bytes have come. */
+  sha256: string | null
+  created_at: number
+}
+
+/** The bytes of blobs that PostgreSQL itself keeps. */
+export type BlobChunksTable = { blob_id: string; part: number; bytes: Uint8Array }

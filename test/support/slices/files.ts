@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fetchSoon } from '../running/patience.ts'
+import { until } from '../running/until.ts'
+import type { Reply, Service } from '../service/service.ts'
+
+type UploadBody = NonNullable<RequestInit['body']>
+
+type Sent = { key?: string; type?: string | null; query?: string; headers?: Record<string, string>; project?: string }
+
+/** Uploads bytes as a client does. */
+export async function upload(service: Service, body: UploadBody, options: Sent = {}): Promise<Reply> {
+  const { key = service.admin, type = 'application/octet-stream', query = '', headers = {} } = options
+  const { project = service.project } = options
+  const { response, text } = await fetchSoon(`${service.url}/v1/files${query}`, {
+    method: 'POST',
+    body,
+    headers: {
+      Authorization: `Bearer ${key}`,
+      ...(type !== null && { 'Content-Type': type }),
+      ...(project !== undefined && { 'Moorage-Project': project }),
+      ...headers,
+    },
+  })
+  return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
+}
+
+/** Uploads bytes and returns the id of the file. */
+export async function uploaded(service: Service, body: UploadBody, options: Sent = {}): Promise<string> {
+  const reply = await upload(service, body, options)
+  assert.equal(reply.status, 201, reply.text)
+  return reply.body.data.id
+}
+
+export async function download(
+  service: Service,
+  id: string,
+  { key = service.admin, headers = {}, method = 'GET' } = {} as {
+    key?: string
+    headers?: Record<string, string>
+    method?: string
+  },
+): Promise<{ status: number; headers: Headers; bytes: Buffer }> {
+  const response = await fetch(`${service.url}/v1/files/${id}/content`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, ...headers },
+  })
+  return {
+    status: response.status,
+    headers: response.headers,
+    bytes: Buffer.from(await response.arrayBuffer()),
+  }
+}
+
+/** The ids of all bytes that are really there, wherever the service keeps them. */
+export async function storedBytes({ engine, data, app }: Service): Promise<string[]> {
+  if (engine === 'sqlite') return (await readdir(join(data, 'files')).catch(() => [])).toSorted()
+  const { db } = app.parts.storage
+  const rows = await db.selectFrom('blob_chunks').select('blob_id').distinct().orderBy('blob_id').execute()
+  return rows.map(({ blob_id }) => blob_id)
+}
+
+/** Waits until this number of different bytes is there: what is not needed is removed in the background. */
+export async function untilStored(service: Service, count: number): Promise<void> {
+  await until(`${count} blobs are stored`, async () => (await storedBytes(service)).length === count)
+}
