@@ -1598,6 +1598,8 @@ export type Usage = {
     priced_cost_usd: number
     /** Calls whose price is not known */
     unpriced_calls: number
+    /** Calls under a budget whose node died. They count with the most that they may have used */
+    lost_calls: number
   }
   /** By time, then by what they are grouped by */
   rows: UsageRow[]
@@ -1636,6 +1638,8 @@ export type UsageRow = {
   priced_cost_usd: number
   /** Calls whose price is not known */
   unpriced_calls: number
+  /** Calls under a budget whose node died. They count with the most that they may have used */
+  lost_calls: number
 }
 
 export type RepricedUsage = {

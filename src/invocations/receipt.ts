@@ -113,7 +113,18 @@ export function getResult(ended: Invocation, agent_id: string): Result {
 export function failureOf({ error }: Invocation): ApiError {
   const { code, message, retry_after, details } = error ?? { ...FAILED, retry_after: undefined, details: undefined }
   if (code === 'unavailable') return unavailable(message, (retry_after ?? 1) * 1000)
-  return new ApiError(code, message, { ...(retry_after !== undefined && { retry_after }), ...(details && { details }) })
+  const isSoon = retry_after !== undefined && retry_after <= SOON_SECONDS
+  const told = { ...(retry_after !== undefined && { retry_after }), ...(details && { details }) }
+  return new ApiError(code, message, { ...told, headers: isSoon ? {} : NOT_AGAIN })
 }
+
+/** Most clients wait so long before they try again. */
+const SOON_SECONDS = 60
+
+/**
+ * Another try would be paid again and would most likely end as this one. The clients of OpenAI and Anthropic try again by
+ * themselves unless they are told.
+ */
+const NOT_AGAIN = { 'X-Should-Retry': 'false' }
 
 const FAILED = { code: 'server_error' as const, message: 'The agent failed' }

@@ -8,7 +8,7 @@ import { usdOf } from '../runtime/models/cost.ts'
 import { Label, TimeInput } from '../shapes.ts'
 import type { LedgerLine } from '../usage/ledger-line.ts'
 import { costOf } from '../usage/prices/cost-of.ts'
-import { priceText, ratesFor } from '../usage/prices/rates.ts'
+import { mostCostOf, priceText, ratesFor } from '../usage/prices/rates.ts'
 import * as usage from '../usage/store.ts'
 
 /** One request looks at this number of calls, so that others can write meanwhile. */
@@ -72,6 +72,9 @@ async function mend(line: LedgerLine, prices: Prices): Promise<usage.MendedLine 
   const price = await prices.find(line.project_id, line.model, line.created_at)
   if (!price) return undefined
   const rates = ratesFor(price, line.input_tokens)
-  const cost_nano = costOf(rates, line, line.status === 'completed' ? 'completed' : 'failed')
+  const cost_nano =
+    line.status === 'lost'
+      ? mostCostOf(price, line.input_tokens, line.output_tokens)
+      : costOf(rates, line, line.status === 'completed' ? 'completed' : 'failed')
   return cost_nano === line.cost_nano ? undefined : { line, cost_nano, price: priceText(price, rates) }
 }

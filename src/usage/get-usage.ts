@@ -91,6 +91,7 @@ const NOTHING: UsageSums = {
   reasoning_tokens: 0,
   cost_nano: 0,
   unpriced: 0,
+  lost: 0,
 }
 
 function added(sums: UsageSums, more: UsageSums): UsageSums {
@@ -102,11 +103,12 @@ function added(sums: UsageSums, more: UsageSums): UsageSums {
     reasoning_tokens: sums.reasoning_tokens + more.reasoning_tokens,
     cost_nano: sums.cost_nano + more.cost_nano,
     unpriced: sums.unpriced + more.unpriced,
+    lost: sums.lost + more.lost,
   }
 }
 
 function present(sums: UsageSums) {
-  const { calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced } = sums
+  const { calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced, lost } = sums
   return {
     calls,
     input_tokens,
@@ -117,5 +119,6 @@ function present(sums: UsageSums) {
     cost_usd: unpriced > 0 ? null : usdOf(cost_nano),
     priced_cost_usd: usdOf(cost_nano) ?? 0,
     unpriced_calls: unpriced,
+    lost_calls: lost,
   }
 }

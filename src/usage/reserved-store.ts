@@ -82,11 +82,12 @@ export async function takeLapsed(
   const lapsed = (await select.execute()).filter(({ id }) => !except.has(id))
   if (lapsed.length === 0) return []
   const ids = lapsed.map(({ id }) => id)
-  const given_up = { status: 'lost', owner: null, lease_until: null }
+  const given_up = { status: 'lost' as const, owner: null, lease_until: null }
   await db.updateTable('ledger').set(given_up).where('id', 'in', ids).execute()
+  const lost = lapsed.map((row) => ({ line: { ...(row as LedgerLine), ...given_up }, charges: row.charges }))
   await writeRows(
     db,
-    lapsed.map((row) => hourWrite(row as LedgerLine)),
+    lost.map(({ line }) => hourWrite(line)),
   )
-  return lapsed.map((row) => ({ line: row as LedgerLine, charges: row.charges }))
+  return lost
 }

@@ -42,7 +42,7 @@ const HOUR_KEY = [
   'model',
   'purpose',
 ]
-export const HOUR_SUMS = ['calls', ...USED, 'cost_nano', 'unpriced']
+export const HOUR_SUMS = ['calls', ...USED, 'cost_nano', 'unpriced', 'lost']
 
 const HOURS: BulkTable = {
   table: 'usage_hours',
@@ -94,7 +94,7 @@ export function hourWrite(line: LedgerLine): Write {
   const { input_tokens, cached_tokens, output_tokens, reasoning_tokens } = line
   const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
   const sums = { calls: 1, ...used, cost_nano: cost_nano ?? 0, unpriced: cost_nano === null ? 1 : 0 }
-  return { into: HOURS, row: { ...key, ...sums } }
+  return { into: HOURS, row: { ...key, ...sums, lost: line.status === 'lost' ? 1 : 0 } }
 }
 
 /** The models that were called since then, each once. */
@@ -179,7 +179,7 @@ export async function updateCosts(db: Database, mended: readonly MendedLine[]): 
   return changed
 }
 
-/** What the calls of runs cost, by the run and by the position of the step that they were for. */
+/** What the calls of runs cost, by the run and by the position of the step that they were for. Receipts have no lost ones. */
 export async function listCostsOf(
   db: Database,
   request_ids: readonly string[],
@@ -190,6 +190,7 @@ export async function listCostsOf(
     .select(['request_id', 'step', 'cost_nano'])
     .where('request_id', 'in', request_ids)
     .where('purpose', '=', 'run')
+    .where('status', '<>', 'lost')
     .execute()
   return rows.map(({ request_id, step, cost_nano }) => ({ request_id: request_id ?? '', step: step ?? 0, cost_nano }))
 }

@@ -7,7 +7,7 @@ import { HOUR_MS, type Period } from './periods.ts'
 
 export type UsageSums = Pick<
   UsageHoursTable,
-  'calls' | 'input_tokens' | 'cached_tokens' | 'output_tokens' | 'reasoning_tokens' | 'cost_nano' | 'unpriced'
+  'calls' | 'input_tokens' | 'cached_tokens' | 'output_tokens' | 'reasoning_tokens' | 'cost_nano' | 'unpriced' | 'lost'
 >
 
 type UsageColumn =
@@ -73,7 +73,9 @@ const HOURS = {
   type: 'bigint',
   bound: (time: number): number | string => time / HOUR_MS,
   condition: sql<SqlBool>`true`,
-  sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced'].map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
+  sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced', 'lost'].map(
+    (name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`,
+  ),
 }
 
 /** Ids begin with the time. */
@@ -88,6 +90,7 @@ const LINES: typeof HOURS = {
     ...TOKENS.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
     sql`coalesce(sum(cost_nano), 0) as cost_nano`,
     sql`count(*) - count(cost_nano) as unpriced`,
+    sql`sum(case when status = 'lost' then 1 else 0 end) as lost`,
   ],
 }
 

@@ -66,6 +66,9 @@ const Sums = {
   cost_usd: CostUsd.describe('In US dollars; null if one of the calls has no known price'),
   priced_cost_usd: z.number().describe('Of the calls whose price is known'),
   unpriced_calls: z.int().describe('Calls whose price is not known'),
+  lost_calls: z
+    .int()
+    .describe('Calls under a budget whose node died. They count with the most that they may have used'),
 }
 
 const named = (what: string) => z.string().nullable().optional().describe(what)

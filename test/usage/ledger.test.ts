@@ -81,7 +81,7 @@ for (const engine of ENGINES) {
         lease_until: null,
       })
       const hour = { hour: Math.floor(created_at / 3_600_000), key_id, person_id: '', model: MODEL, purpose: 'run' }
-      const sums = { calls: 1, ...used, cost_nano: 0, unpriced: 1 }
+      const sums = { calls: 1, ...used, cost_nano: 0, unpriced: 1, lost: 0 }
       assert.deepEqual(await hoursOf(agent), [{ ...known, version: '', ...hour, ...sums }])
     })
 

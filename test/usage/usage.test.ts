@@ -97,7 +97,15 @@ for (const engine of ENGINES) {
         const tokens = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
         const total_tokens = Number(input_tokens) + Number(output_tokens)
         const exact = Number(Number(cost_usd).toFixed(9))
-        const sums = { calls: 1, ...tokens, total_tokens, cost_usd: exact, priced_cost_usd: exact, unpriced_calls: 0 }
+        const sums = {
+          calls: 1,
+          ...tokens,
+          total_tokens,
+          cost_usd: exact,
+          priced_cost_usd: exact,
+          unpriced_calls: 0,
+          lost_calls: 0,
+        }
         assert.deepEqual(totals, sums)
         assert.deepEqual(rows, [{ model: 'local/priced', ...sums }])
         assert.equal(receipt.cost_usd, exact)
@@ -160,6 +168,7 @@ for (const engine of ENGINES) {
         cost_usd: 0.000000376,
         priced_cost_usd: 0.000000376,
         unpriced_calls: 0,
+        lost_calls: 0,
       })
       assert.equal(second.user_id, 'bo')
       const filtered = await usageOf(`user_id=bo&agent_id=${agent}`)
@@ -182,7 +191,7 @@ for (const engine of ENGINES) {
       const path = `/v1/usage?group_by=model,user&agent_id=${agent}`
       const asked = { Authorization: `Bearer ${service.admin}` }
       const wanted =
-        'user_id,model,calls,input_tokens,cached_tokens,output_tokens,reasoning_tokens,total_tokens,cost_usd,priced_cost_usd,unpriced_calls\r\n,builtin/echo,1,4,0,4,0,8,0,0,0\r\n'
+        'user_id,model,calls,input_tokens,cached_tokens,output_tokens,reasoning_tokens,total_tokens,cost_usd,priced_cost_usd,unpriced_calls,lost_calls\r\n,builtin/echo,1,4,0,4,0,8,0,0,0,0\r\n'
       for (const [url, headers] of [
         [path, { ...asked, Accept: 'text/csv' }],
         [`${path}&format=csv`, asked],

@@ -89,9 +89,9 @@ async function fill({ db, engine }: Storage): Promise<void> {
       from numbers`.execute(db)
   }
   await sql`insert into usage_hours (project_id, hour, agent_id, version, environment, key_id, person_id, door, model,
-      purpose, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced)
+      purpose, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced, lost)
     select project_id, created_at / ${sql.lit(HOUR_MS)}, agent_id, '', environment, key_id, '', door, model,
-      purpose, count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_nano), 0
+      purpose, count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_nano), 0, 0
     from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`.execute(db)
   // As PostgreSQL does by itself a minute later. SQLite has its statistics from the schema.
   if (engine === 'postgres') await sql`analyze ledger, usage_hours`.execute(db)

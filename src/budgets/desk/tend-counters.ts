@@ -1,5 +1,9 @@
+import { ownLogWrite } from '../../logs/store.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { usdOf } from '../../runtime/models/cost.ts'
+import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
+import type { LedgerLine } from '../../usage/ledger-line.ts'
 import { takeLapsed } from '../../usage/reserved-store.ts'
 import type { Budget } from '../budget.ts'
 import * as budgets from '../store.ts'
@@ -26,7 +30,7 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
       const found = await takeLapsed(db, { now: now(), limit: MOST_LAPSED, except: held() })
       await writeRows(
         db,
-        found.flatMap(({ charges }) => lapseWrites(charges)),
+        found.flatMap(({ line, charges }) => [...lapseWrites(charges), ...toldLost(line, now())]),
       )
       return found.length
     })
@@ -34,6 +38,15 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
   }
   const untold = await listUntold(storage.db, now() - LONGEST_PERIOD_MS, MOST_TOLD)
   if (untold.length > 0) await tellAll(parts, untold)
+}
+
+/** The log of the agent tells of the call. */
+function toldLost(line: LedgerLine, timestamp: number): Write[] {
+  const { agent_seq, id, request_id, model, input_tokens, output_tokens, cost_nano } = line
+  if (agent_seq === null) return []
+  const message = `A call of ${model} was under way when its node died: it counts with the most that it may have used`
+  const metadata = { model, input_tokens, output_tokens, cost_usd: usdOf(cost_nano) }
+  return [ownLogWrite({ agent_seq, request_id: request_id ?? id }, { timestamp, level: 'warn', message, metadata })]
 }
 
 /** Tells within a second of thresholds that what this node has spent has reached. Returns a function that stops it. */

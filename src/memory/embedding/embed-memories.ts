@@ -34,13 +34,15 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
   let fullPassAt = now()
   /** Memories that the embedder refused. They are not tried again before the next full pass. */
   let refused = new Set<number>()
-  /** Of each project that is paused, or has spent what it may, the first memory that was passed over. */
-  const held = new Map<string, number>()
+  /** Of each agent that is paused, or has spent what it may, the first memory that was passed over. */
+  const held = new Map<string, { project_id: string; first: number }>()
 
-  const embedOfProject = async (project_id: string, memories: Embeddable[], signal: AbortSignal) => {
+  /** The memories of one agent. Those of several users share a request, so the ledger names no user. */
+  const embedOfAgent = async (memories: [Embeddable, ...Embeddable[]], signal: AbortSignal) => {
+    const [{ project_id, agent_id, agent_seq }] = memories
     const { paused, release } = await pauses.watch(project_id)
     const either = AbortSignal.any([signal, paused.signal])
-    const meter = spending.meter(spenderOf({ project_id, purpose: 'memory' }))
+    const meter = spending.meter(spenderOf({ project_id, agent_id, agent_seq, purpose: 'memory' }))
     let isRefused = false
     try {
       for (let i = 0; i < memories.length && !paused.cancelled; i += MEMORIES_PER_EMBEDDING)
@@ -53,15 +55,15 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
       await meter.flush()
     }
     if (!paused.cancelled && !isRefused) return
-    const first = Math.min(held.get(project_id) ?? Infinity, ...memories.map(({ seq }) => seq))
-    held.set(project_id, first)
+    const first = Math.min(held.get(agent_id)?.first ?? Infinity, ...memories.map(({ seq }) => seq))
+    held.set(agent_id, { project_id, first })
   }
 
-  /** Goes back to what was passed over of projects that go on now. */
+  /** Goes back to what was passed over of agents that go on now. */
   const takeUpHeld = async () => {
-    for (const [project_id, first] of held) {
+    for (const [agent_id, { project_id, first }] of held) {
       if (await pauses.find(project_id)) continue
-      held.delete(project_id)
+      held.delete(agent_id)
       reached = Math.min(reached, first)
     }
   }
@@ -81,8 +83,8 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
 
   const embedAll = async (missing: Embeddable[], signal: AbortSignal) => {
     const wanted = missing.filter(({ seq }) => !refused.has(seq))
-    for (const [project_id, memories] of Map.groupBy(wanted, (memory) => memory.project_id ?? ''))
-      await embedOfProject(project_id, memories, signal)
+    for (const memories of Map.groupBy(wanted, ({ agent_id }) => agent_id).values())
+      await embedOfAgent(memories as [Embeddable, ...Embeddable[]], signal)
   }
 
   const tell = async (message: string) => {

@@ -54,8 +54,8 @@ export async function findSimilar(
 const READ_CHARACTERS = 10_000
 const embeddedText = sql<string>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`
 
-/** `project_id` is null if the agent is deleted: then the memory is removed soon. */
-export type Embeddable = { seq: number; content: string; project_id: string | null }
+/** A memory whose text an embedder is to read. */
+export type Embeddable = { seq: number; content: string; project_id: string; agent_id: string; agent_seq: number }
 
 /** Looks at the next memories after `after`. Returns the last seq, and those that have no vector of the model yet. */
 export async function listUnembedded(
@@ -77,10 +77,12 @@ export async function listUnembedded(
         .on('memories.superseded_by', 'is', null),
     )
     .leftJoin('agents', 'agents.seq', 'memories.agent_seq')
-    .select(['next.seq', sql<string | null>`${embeddedText}`.as('content'), 'agents.project_id'])
+    .select(['next.seq', sql<string | null>`${embeddedText}`.as('content')])
+    .select(['agents.project_id', 'agents.id as agent_id', 'agents.seq as agent_seq'])
     .orderBy('next.seq')
     .execute()
-  const missing = rows.flatMap(({ seq, content, project_id }) => (content === null ? [] : { seq, content, project_id }))
+  // The memories of a deleted agent are removed soon.
+  const missing = rows.filter((row): row is Embeddable => row.content !== null && row.agent_id !== null)
   return { last: rows.at(-1)?.seq, missing }
 }
 
@@ -89,8 +91,9 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
   return db
     .selectFrom('memory_vectors')
     .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
-    .leftJoin('agents', 'agents.seq', 'memories.agent_seq')
+    .innerJoin('agents', 'agents.seq', 'memories.agent_seq')
     .select(['memories.seq', embeddedText.as('content'), 'agents.project_id'])
+    .select(['agents.id as agent_id', 'agents.seq as agent_seq'])
     .where('memory_vectors.model', '=', '')
     .where(isGoingOn)
     .where('memories.superseded_by', 'is', null)
@@ -127,7 +130,7 @@ export async function countEmbedded(db: Database, model: string): Promise<{ embe
 export async function insertVectors(
   db: Database,
   model: string,
-  vectors: (Omit<Embeddable, 'project_id'> & { vector: Float32Array })[],
+  vectors: (Pick<Embeddable, 'seq' | 'content'> & { vector: Float32Array })[],
 ): Promise<void> {
   for (const { seq, content, vector: floats } of vectors) {
     const vector = bytesOf(floats)

@@ -55,6 +55,7 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
       reasoning_tokens ${integer} not null,
       cost_nano ${integer} not null,
       unpriced ${integer} not null,
+      lost ${integer} not null,
       primary key (project_id, hour, agent_id, version, environment, key_id, person_id, door, model, purpose)
     ) ${keyed}`,
     'create index usage_hours_by_hour on usage_hours (hour)',

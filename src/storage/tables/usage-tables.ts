@@ -56,6 +56,8 @@ export type UsageHoursTable = {
   cost_nano: number
   /** How many of the calls have no price. */
   unpriced: number
+  /** How many of them were under way when their node died. */
+  lost: number
 }
 
 /** How much may be spent in a period. Without a project it is of the whole service. */

@@ -86,7 +86,7 @@ export function usage(command: Command, world: World): void {
       const { looked_at, changed, priced, change_usd } = sums
       success(
         world,
-        `${changed} of ${looked_at} calls cost something else now, ${priced} had no price: USD ${usd(change_usd)} more`,
+        `${changed} of ${looked_at} calls cost something else now, ${priced} had no price: USD ${usd(Math.abs(change_usd))} ${change_usd < 0 ? 'less' : 'more'}`,
       )
     })
 
@@ -137,6 +137,9 @@ function show(world: World, { rows, totals }: Usage): void {
   )
   if (rows.length > 1)
     note(world, `${totals.total_tokens} tokens in ${totals.calls} calls, USD ${usd(totals.cost_usd)}`)
+  if (totals.lost_calls > 0) {
+    note(world, `${totals.lost_calls} calls were under way when their node died: they count with the most they may use`)
+  }
   if (totals.unpriced_calls === 0) return
   const known = `${totals.unpriced_calls} calls have no known price; the others cost USD ${usd(totals.priced_cost_usd)}`
   note(world, `${known}. Set \`prices\` in moorage.yaml; \`moorage usage prices\` shows which are missing`)
