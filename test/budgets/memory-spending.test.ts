@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type EmbeddingServer, startEmbeddingServer } from '../support/outside/embedding-server.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { writeMemory } from '../support/slices/memory.ts'
+
+/** As often as missing vectors are looked for. */
+const LATER_MS = 10_000
+
+for (const engine of ENGINES) {
+  describe(`what memories cost on ${engine}`, () => {
+    let endpoint: EmbeddingServer
+    let service: Service
+    before(async () => {
+      endpoint = await startEmbeddingServer()
+      service = await startService(engine, {
+        MOORAGE_MEMORY__EMBEDDER__TYPE: 'openai-compatible',
+        MOORAGE_MEMORY__EMBEDDER__BASE_URL: endpoint.url,
+        MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-1',
+        ...LOCAL_TOOLS,
+      })
+    })
+    after(async () => {
+      await service.stop()
+      await endpoint.close()
+    })
+
+    const read = () => endpoint.requests.flatMap(({ body }) => body.input)
+    /** Moves the clock on until the embedder has read the text. */
+    const isRead = (text: string) =>
+      until(`the embedder reads ${text}`, () => {
+        if (read().includes(text)) return true
+        service.advance(LATER_MS)
+        service.app.jobs.wake()
+        return false
+      })
+
+    test('a budget of their agent holds them up, and those of no other; each line names the agent', async () => {
+      const [limited, free] = [await newAgent(service), await newAgent(service)]
+      const scope = { type: 'agent', id: limited }
+      const body = { name: 'tiny', scope, limit: { tokens: 1 }, per: 'ever' }
+      const { id } = (await service.call('POST', '/v1/budgets', { body })).body.data
+      await writeMemory(service, limited, [{ content: 'a dog that is not to be read' }])
+      await writeMemory(service, free, [{ content: 'a car' }])
+      await isRead('a car')
+      assert.ok(!read().includes('a dog that is not to be read'))
+
+      await service.call('PATCH', `/v1/budgets/${id}`, { body: { limit: { tokens: 100_000 } } })
+      await isRead('a dog that is not to be read')
+      const usage = await until('the lines', async () => {
+        const { body: found } = await service.call('GET', '/v1/usage?purpose=memory&group_by=agent')
+        return found.data.rows.length === 2 && found.data
+      })
+      assert.deepEqual(
+        usage.rows.map((row: { agent_id: string; calls: number }) => [row.agent_id, row.calls]).toSorted(),
+        [
+          [limited, 1],
+          [free, 1],
+        ].toSorted(),
+      )
+      const { used } = (await service.call('GET', `/v1/budgets/${id}`)).body.data
+      assert.ok(used > 0)
+    })
+  })
+}
