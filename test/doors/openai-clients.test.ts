@@ -104,10 +104,10 @@ for (const engine of ANY_ENGINE) {
       const budget = { name: 'b', scope: { type: 'agent', id }, limit: { runs: 1 }, per: 'month' }
       await service.call('POST', '/v1/budgets', { body: budget })
       await ask()
-      const before = (await service.call('GET', '/v1/agents/hasty/invocations')).body.pagination.total
+      const began = (await service.call('GET', '/v1/agents/hasty/invocations')).body.pagination.total
       await assert.rejects(ask(), { status: 429 })
-      const after = (await service.call('GET', '/v1/agents/hasty/invocations')).body.pagination.total
-      assert.equal(after - before, 1, 'a budget has no room for a month')
+      const begun = (await service.call('GET', '/v1/agents/hasty/invocations')).body.pagination.total
+      assert.equal(begun - began, 1, 'a budget has no room for a month')
     })
 
     test('@langchain/openai: invokes, streams and calls a tool', async () => {
