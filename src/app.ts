@@ -134,18 +134,25 @@ async function openMetrics({ config, telemetry, log }: Parts) {
   return metrics
 }
 
-/** Returns a function that ends it. */
+/** Returns a function that ends it. What is under way is awaited: a provider's answer that is not stored would be lost. */
 function keepHouse(
   { audit, log }: Parts & { audit: OpenTrail },
   keys: KeyVerifier,
   console: OpenConsole | undefined,
-): () => void {
-  const tidy = () => {
-    Promise.all([keys.flush(), audit.tidy(), console?.confirmDue()]).catch((err) =>
-      log.warn({ err }, 'housekeeping failed'),
-    )
+): () => Promise<void> {
+  const tidy = async () => {
+    try {
+      await Promise.all([keys.flush(), audit.tidy(), console?.confirmDue()])
+    } catch (err) {
+      log.warn({ err }, 'housekeeping failed')
+    }
   }
-  tidy()
-  const timer = setInterval(tidy, HOUSEKEEPING_MS)
-  return () => clearInterval(timer)
+  let underWay = tidy()
+  const timer = setInterval(() => {
+    underWay = underWay.then(tidy)
+  }, HOUSEKEEPING_MS)
+  return () => {
+    clearInterval(timer)
+    return underWay
+  }
 }

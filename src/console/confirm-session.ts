@@ -1,6 +1,6 @@
 import type { AuditTrail } from '../operation/audit-trail.ts'
 import type { Parts } from '../operation/parts.ts'
-import { actorOfPerson } from '../people/person.ts'
+import { actorOfPerson, VOUCHED_MS } from '../people/person.ts'
 import { refreshPerson } from '../people/recognise-person.ts'
 import { listRoles } from '../people/roles.ts'
 import type { Keyring } from '../security/keyring.ts'
@@ -17,8 +17,6 @@ import type { ConsoleSession } from './console-session.ts'
 import type { Issuers } from './issuers.ts'
 import * as sessions from './store.ts'
 
-/** What a person may do follows the provider within this time. */
-export const CONFIRM_WITHIN_MS = 10 * 60_000
 /** The provider is asked before that, so that a slow answer makes nobody wait. */
 export const CONFIRM_EARLY_MS = 5 * 60_000
 /** A node that asks and dies leaves the session to others after this time. */
@@ -46,13 +44,8 @@ export function openTokens(sealed: string, keyring: Keyring): IssuerTokens | und
 }
 
 /** Whether the session waits for the word of a provider that can be asked: it has not ended, and does not count now. */
-export function isUnconfirmed(
-  { confirm_before, issuer_tokens }: ConsoleSession,
-  keyring: Keyring,
-  now: number,
-): boolean {
-  if (confirm_before === null || confirm_before > now || issuer_tokens === null) return false
-  return openTokens(issuer_tokens, keyring)?.refresh_token !== undefined
+export function isUnconfirmed({ confirm_before, can_confirm }: ConsoleSession, now: number): boolean {
+  return can_confirm === 1 && confirm_before !== null && confirm_before <= now
 }
 
 export function isToConfirm({ confirm_before, confirming_until }: ConsoleSession, now: number): boolean {
@@ -61,21 +54,22 @@ export function isToConfirm({ confirm_before, confirming_until }: ConsoleSession
 
 /**
  * Asks the identity provider whether the person is still signed in there, and which groups they have now. A session that
- * the provider has ended is removed. If the provider does not answer, the session stays as it is and ends in time.
+ * the provider has ended is removed: it cannot be asked any more. If the provider does not answer, the session stays as it
+ * is and ends in time.
  */
 export async function confirmSession(session: ConsoleSession, parts: ConfirmParts): Promise<void> {
   const { storage, keyring, issuers, log, now } = parts
-  const { id, person_id, issuer_subject, issuer_tokens } = session
+  const { id, person_id, issuer_subject, issuer_tokens, can_confirm } = session
   const issuer = issuers.find(session.issuer ?? '')
   if (person_id === null || issuer_subject === null || issuer_tokens === null) return
-  if (!issuer) return end(session, 'signOutByIssuer', parts)
+  if (!issuer) return remove(session, 'signOutByIssuer', parts)
   const tokens = openTokens(issuer_tokens, keyring)
   if (!tokens) {
     log.error({ session: id }, 'a stored console session is damaged: its issuer_tokens cannot be read, and it ends')
-    return end(session, 'endDamagedSession', parts)
+    return remove(session, 'endDamagedSession', parts)
   }
-  // Without such a token nothing can be asked: the session ends in time, and the browser goes to the provider again.
-  if (tokens.refresh_token === undefined) return
+  // Nothing can be asked: the session ends in time, and the browser goes to the provider again.
+  if (can_confirm === 0) return
   // A refresh token counts once at many providers, so one node asks.
   if (!(await sessions.lease(storage.db, session, now(), now() + ASKING_MS))) return
   const vouched = await issuer.confirm(tokens, issuer_subject).catch((error) => {
@@ -83,7 +77,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
     log.warn({ issuer: issuer.settings.name, reason: error.message }, 'an identity provider did not confirm a session')
     return 'unanswered' as const
   })
-  if (vouched === undefined) return end(session, 'signOutByIssuer', parts)
+  if (vouched === undefined) return remove(session, 'signOutByIssuer', parts)
   if (vouched === 'unanswered') {
     await storage.transaction((db) => sessions.updateIssuer(db, id, { confirming_until: now() + PAUSE_MS }))
     return
@@ -104,27 +98,31 @@ async function keep(
     await refreshPerson(db, person_id, identity, settings, { ...occasion, config, newId, log })
     await sessions.updateIssuer(db, id, {
       issuer_tokens: sealTokens(tokens, keyring),
-      confirm_before: time + CONFIRM_WITHIN_MS,
+      confirm_before: time + VOUCHED_MS,
       confirming_until: 0,
     })
   })
 }
 
-async function end(session: ConsoleSession, action: Ending, parts: ConfirmParts): Promise<void> {
+async function remove(session: ConsoleSession, action: Ending, parts: ConfirmParts): Promise<void> {
   const { storage, audit, newId, now } = parts
-  const from = { request_id: newId('req', now()), address: null }
-  await storage.transaction((db) => endUnasked(db, session, { audit, action, ...from }))
+  const event = { audit, action, request_id: newId('req', now()), address: null }
+  const wasInForce = session.expires_at > now()
+  await storage.transaction(async (db) => {
+    const isRemoved = await sessions.remove(db, session.id)
+    if (isRemoved && wasInForce) await recordEnd(db, session, event)
+  })
 }
 
 type Ending = 'signOutByIssuer' | 'endDamagedSession'
 
-/** Ends a session without a request of its person, and tells the audit log. */
-export async function endUnasked(
+/** Tells the audit log that a session has ended without a request of its person. */
+export async function recordEnd(
   db: Database,
   { id, person_id }: ConsoleSession,
   { audit, ...event }: { audit: AuditTrail; action: Ending; request_id: string; address: string | null },
 ): Promise<void> {
-  if (!(await sessions.remove(db, id)) || person_id === null) return
+  if (person_id === null) return
   const actor = actorOfPerson(await listRoles(db, [person_id]))
   await audit.record(db, {
     ...event,

@@ -25,14 +25,15 @@ export const endConsoleSession = operation({
   concerns: async ({ params }, db) => (await keyOf(db, await sessions.find(db, params.session_id)))?.agent_id ?? null,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params: { session_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
-    const session = await sessions.find(db, id)
+  async run({ params: { session_id: id } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    const found = await sessions.find(db, id)
+    const session = found && found.expires_at > now() ? found : undefined
     const isOwn = session?.person_id ? session.person_id === actor.person_id : session?.key_id === actor.id
     if (!isOwn) {
       if (!covers(actor.permissions, 'manage')) throw notFound('Session', id)
       requireFound(actor, (await roleHere(db, session, actor)) ?? (await keyOf(db, session)), { kind: 'Session', id })
     }
-    await sessions.remove(db, id)
+    await sessions.end(db, id, now())
     return { id, deleted: true as const }
   },
 })

@@ -4,7 +4,7 @@ import type { Key } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
-import { actorOfPerson } from '../people/person.ts'
+import { actorOfPerson, endOfRole, type Role } from '../people/person.ts'
 import { listRoles } from '../people/roles.ts'
 import * as people from '../people/store.ts'
 import * as projects from '../projects/store.ts'
@@ -14,10 +14,10 @@ import { covers, coversAll } from '../security/permissions.ts'
 import {
   CONFIRM_EARLY_MS,
   confirmSession,
-  endUnasked,
   isToConfirm,
   isUnconfirmed,
   openTokens,
+  recordEnd,
 } from './confirm-session.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { Issuers } from './issuers.ts'
@@ -32,12 +32,19 @@ type PersonSignIn = [vouched: Vouched, issuer: OidcIssuer, from: SignInFrom, inv
 /** The request that a session came with. */
 type Origin = { request_id: string; address: string }
 
-/** A session, and the key with which it was opened if it is not a person's. */
-type KnownSession = { session: ConsoleSession; key: Key | undefined; actor: Actor }
+/** A session with the key that it was opened with, or with the roles of its person. */
+type KnownSession = { session: ConsoleSession; key: Key | undefined; roles: readonly Role[] }
 
 /** A session is forgotten when it changes, when its key or its person does, and when the key's agent does. */
-function subjectsOf({ session, actor: { id, person_id, scope } }: KnownSession): string[] {
-  return [session.id, id, person_id, scope.agent_id].filter((subject) => typeof subject === 'string')
+function subjectsOf({ session: { id, key_id, person_id }, key }: KnownSession): string[] {
+  return [id, key_id, person_id, key?.agent_id].filter((subject) => typeof subject === 'string')
+}
+
+/** Undefined if the person has no role any more. */
+function actorOfSession({ session, key, roles }: KnownSession, now: number): Actor | undefined {
+  if (key) return actorOfKey(key, session)
+  const actor = actorOfPerson(roles.filter((role) => endOfRole(role, session.issuer ?? undefined) > now))
+  return actor && withSession(actor, session)
 }
 
 /** `noteUse` counts a request of the console as a use of its key. */
@@ -66,9 +73,10 @@ export class OpenConsole {
     const hash = sha256(secret)
     const found = await this.#findConfirmed(hash)
     if (!found) return undefined
-    const { session, key, actor } = found
+    const { session, key } = found
     const time = now()
-    if (endOf(session, key, this.#idleTimeout) <= time) return undefined
+    const actor = actorOfSession(found, time)
+    if (!actor || endOf(session, key, this.#idleTimeout) <= time) return undefined
     // What was sent over TLS once may have been read on its way if it comes in plain text.
     if (session.secure === 1 && !from.secure) return undefined
     if (!isSecretInForce(session, hash, time)) {
@@ -128,15 +136,15 @@ export class OpenConsole {
     return signInDevice(this.#parts, vouched, issuer, from)
   }
 
-  /** Takes back what the identity provider gave, and says where the browser signs out there too. */
+  /** Takes back what the identity provider gave, if keys do not need it, and says where the browser signs out there too. */
   async #leaveIssuer(session: ConsoleSession | undefined, back: string): Promise<string | undefined> {
-    const { keyring, log, issuers } = this.#parts
+    const { keyring, log, issuers, storage } = this.#parts
     const issuer = issuers.find(session?.issuer ?? '')
     if (!issuer || !session || session.issuer_tokens === null) return undefined
     try {
       const tokens = openTokens(session.issuer_tokens, keyring)
       if (!tokens) return undefined
-      await issuer.revoke(tokens)
+      if (!(await sessions.find(storage.db, session.id))) await issuer.revoke(tokens)
       return await issuer.signOutUrl(tokens, back)
     } catch (err) {
       log.warn({ err, issuer: session.issuer }, 'a person could not be signed out at their identity provider')
@@ -150,35 +158,44 @@ export class OpenConsole {
     whose: { subject?: string | undefined; session?: string | undefined },
     { request_id, address }: Origin,
   ): Promise<void> {
-    const { storage, audit } = this.#parts
+    const { storage, audit, now } = this.#parts
+    const event = { audit, action: 'signOutByIssuer', request_id, address } as const
     await storage.transaction(async (db) => {
-      const ended = await sessions.listOfIssuer(db, issuer, whose)
-      const event = { audit, action: 'signOutByIssuer', request_id, address } as const
-      for (const session of ended) await endUnasked(db, session, event)
+      for (const session of await sessions.listOfIssuer(db, issuer, whose, now())) {
+        if (await sessions.end(db, session.id, now())) await recordEnd(db, session, event)
+      }
     })
   }
 
-  /** Asks the identity providers about sessions that are in use, so that streams end too when a right ends there. */
+  /**
+   * Asks the identity providers about sessions that are in use and about people with keys, so that streams and keys end too
+   * when a right ends there. What was asked is not due any more, and neither is what was not answered.
+   */
   async confirmDue(): Promise<void> {
     const { storage, now } = this.#parts
-    const time = now()
-    const before = time + CONFIRM_EARLY_MS
-    const due = await sessions.listToConfirm(storage.db, { before, used_since: time - this.#idleTimeout, now: time })
-    await Promise.all(due.map((session) => confirmSession(session, this.#parts)))
+    for (let due = sessions.MOST_TO_CONFIRM; due === sessions.MOST_TO_CONFIRM; ) {
+      const time = now()
+      const limits = { before: time + CONFIRM_EARLY_MS, used_since: time - this.#idleTimeout, now: time }
+      const listed = await sessions.listToConfirm(storage.db, limits)
+      await Promise.all(listed.map((session) => confirmSession(session, this.#parts)))
+      due = listed.length
+    }
   }
 
   /** When the actor's session ends if it is not used again. 0 if it has been ended. */
-  async validUntil({ id, permissions, console_session = '' }: Actor): Promise<number> {
+  async validUntil({ id, person_id = id, permissions, console_session = '' }: Actor): Promise<number> {
     const { memo, storage } = this.#parts
     const load = async () => {
       const [held, session] = await Promise.all([keys.find(storage.db, id), sessions.find(storage.db, console_session)])
       return held && session && { held, session }
     }
-    const found = await memo('keys', `console session ${console_session} ${id}`, load, () => [console_session, id])
+    const subjects = [console_session, id, person_id]
+    const found = await memo('keys', `console session ${console_session} ${id}`, load, () => subjects)
     // A role has no secret that could have changed. It must not have ended, nor allow less than before.
     if (!found || found.held.revoked_at !== null || !coversAll(found.held.permissions, permissions)) return 0
     const { held, session } = found
-    return endOf(session, session.person_id === null ? held : undefined, this.#idleTimeout)
+    if (session.person_id === null) return endOf(session, held, this.#idleTimeout)
+    return Math.min(endOf(session, undefined, this.#idleTimeout), endOfRole(held, session.issuer ?? undefined))
   }
 
   /** Returns where the browser signs out at the identity provider too. `back` is where it comes back to. */
@@ -193,16 +210,15 @@ export class OpenConsole {
     const session = await sessions.findByHash(db, hash)
     if (!session) return undefined
     if (session.person_id !== null) {
-      const actor = actorOfPerson(await listRoles(db, [session.person_id]))
-      return actor && { session, key: undefined, actor: withSession(actor, session) }
+      return { session, key: undefined, roles: await listRoles(db, [session.person_id]) }
     }
     const key = await keys.find(db, session.key_id ?? '')
-    return key && { session, key, actor: actorOfKey(key, session) }
+    return key && { session, key, roles: [] }
   }
 
   /** The session of a secret. What its identity provider has to confirm by now is asked for first. */
   async #findConfirmed(hash: string): Promise<KnownSession | undefined> {
-    const { memo, now, log, keyring } = this.#parts
+    const { memo, now, log } = this.#parts
     const find = () => memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
     const found = await find()
     if (!found || found.session.confirm_before === null) return found
@@ -215,7 +231,7 @@ export class OpenConsole {
     if (!isLate) return found
     const present = await find()
     // The session goes on when the provider answers again, so the browser must keep its cookie.
-    if (present && isUnconfirmed(present.session, keyring, now())) {
+    if (present && isUnconfirmed(present.session, now())) {
       throw unavailable('Your identity provider does not answer, and has to confirm that you are signed in', 5_000)
     }
     return present
@@ -230,10 +246,10 @@ export class OpenConsole {
 
   /** Ends a session at once, on every node. */
   async #end(actor: Actor, { request_id, address }: Origin, action: 'signOut' | 'endStolenSession'): Promise<void> {
-    const { storage, audit } = this.#parts
+    const { storage, audit, now } = this.#parts
     const { console_session = '' } = actor
     await storage.transaction(async (db) => {
-      if (!(await sessions.remove(db, console_session))) return
+      if (!(await sessions.end(db, console_session, now()))) return
       await audit.record(db, {
         request_id,
         address,

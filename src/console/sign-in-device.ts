@@ -9,13 +9,16 @@ import { recognisePerson, type Unwelcome } from '../people/recognise-person.ts'
 import * as projects from '../projects/store.ts'
 import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
 import type { Database } from '../storage/database.ts'
+import { newSession, type SignInParts } from './sign-in.ts'
+import { toldBy } from './sign-in-person.ts'
+import * as sessions from './store.ts'
 
 /** A command line asks its person to sign in again after this time. */
 const KEY_LIFETIME_MS = 90 * 24 * 3_600_000
 
 export type DeviceFrom = { request_id: string; address: string; name: string; project: string | undefined }
 
-type DeviceParts = Pick<Parts, 'audit' | 'config' | 'log' | 'newId' | 'now' | 'storage'>
+type DeviceParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
 
 /**
  * Makes a personal key for a device whose person has signed in elsewhere. The key that the same device had before ends.
@@ -23,14 +26,14 @@ type DeviceParts = Pick<Parts, 'audit' | 'config' | 'log' | 'newId' | 'now' | 's
  */
 export async function signInDevice(
   parts: DeviceParts,
-  { identity }: Vouched,
-  { settings }: OidcIssuer,
+  vouched: Vouched,
+  issuer: OidcIssuer,
   { request_id, address, name, project }: DeviceFrom,
 ): Promise<{ actor: Actor; id: string; secret: string } | Unwelcome> {
   const { storage, audit, config, newId } = parts
   return storage.transaction(async (db) => {
     const now = parts.now()
-    const known = await recognisePerson(db, identity, settings, { ...parts, request_id, address, now })
+    const known = await recognisePerson(db, vouched.identity, issuer.settings, { ...parts, request_id, address, now })
     if (typeof known === 'string') return known
     const { person, roles } = known
     const actor = await inProject(db, actorOfPerson(roles) as Actor, project)
@@ -45,6 +48,15 @@ export async function signInDevice(
     const { id, secret } = await makeKey(wanted, () => owner, { db, actor, config, newId, now: parts.now })
     const fields = project === undefined ? ['name'] : ['name', 'project']
     await audit.record(db, { ...event, action: 'signInDevice', target: id, fields, outcome: 'success' })
+    if (vouched.tokens.refresh_token !== undefined) {
+      // No browser is signed in by it, so it has ended from the start. It tells whether the key still counts.
+      const { session } = newSession(parts, { request_id, address, browser: name, secure: true }, now)
+      await sessions.insert(db, {
+        ...session,
+        ...toldBy(issuer, vouched, { keyring: parts.keyring, now }),
+        person_id: person.id,
+      })
+    }
     return { actor, id, secret }
   })
 }

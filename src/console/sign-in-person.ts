@@ -1,9 +1,11 @@
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
-import { actorOfPerson } from '../people/person.ts'
+import { actorOfPerson, VOUCHED_MS } from '../people/person.ts'
 import { recognisePerson, type Unwelcome } from '../people/recognise-person.ts'
+import type { Keyring } from '../security/keyring.ts'
 import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
-import { CONFIRM_WITHIN_MS, sealTokens } from './confirm-session.ts'
+import { sealTokens } from './confirm-session.ts'
+import type { ConsoleSession } from './console-session.ts'
 import { keepSession, newSession, type OpenedSession, type SignInFrom, type SignInParts } from './sign-in.ts'
 
 type PersonParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
@@ -11,33 +13,46 @@ type PersonParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
 /** Opens a session for the person for whom an identity provider vouches. Says why not, if they may do nothing here. */
 export async function signInPerson(
   parts: PersonParts,
-  { identity, tokens }: Vouched,
-  { settings }: OidcIssuer,
+  vouched: Vouched,
+  issuer: OidcIssuer,
   from: SignInFrom,
   invitation?: string,
 ): Promise<OpenedSession | Unwelcome> {
   const { storage, keyring } = parts
+  const { identity } = vouched
   return storage.transaction(async (db) => {
     const now = parts.now()
-    const known = await recognisePerson(db, identity, settings, { ...parts, ...from, now }, invitation)
+    const known = await recognisePerson(db, identity, issuer.settings, { ...parts, ...from, now }, invitation)
     if (typeof known === 'string') return known
     const { person, roles } = known
-    const isAskedAgain = tokens.refresh_token !== undefined || settings.roles.length > 0
     const { session, secret } = newSession(parts, from)
     const opened = {
       ...session,
+      ...toldBy(issuer, vouched, { keyring, now }),
       person_id: person.id,
-      issuer: settings.name,
-      issuer_subject: identity.subject,
-      issuer_session: identity.session,
-      issuer_tokens: sealTokens(tokens, keyring),
-      confirm_before: isAskedAgain ? now + CONFIRM_WITHIN_MS : null,
       is_strong: identity.is_strong ? 1 : 0,
     }
     const actor = withSession(actorOfPerson(roles) as Actor, opened)
     await keepSession(db, parts, opened, { actor, from, fields: ['issuer', ...(invitation ? ['invitation'] : [])] })
     return { actor, secret }
   })
+}
+
+/** What a session keeps of its identity provider, to ask it again. */
+export function toldBy(
+  { settings }: OidcIssuer,
+  { identity, tokens }: Vouched,
+  { keyring, now }: { keyring: Keyring; now: number },
+): Partial<ConsoleSession> {
+  const canConfirm = tokens.refresh_token !== undefined
+  return {
+    issuer: settings.name,
+    issuer_subject: identity.subject,
+    issuer_session: identity.session,
+    issuer_tokens: sealTokens(tokens, keyring),
+    can_confirm: canConfirm ? 1 : 0,
+    confirm_before: canConfirm || settings.roles.length > 0 ? now + VOUCHED_MS : null,
+  }
 }
 
 export function withSession(actor: Actor, { id, is_strong }: { id: string; is_strong: number }): Actor {

@@ -44,6 +44,7 @@ export function newSession(
     issuer_subject: null,
     issuer_session: null,
     issuer_tokens: null,
+    can_confirm: 0,
     confirm_before: null,
     confirming_until: 0,
     is_strong: 0,
@@ -69,7 +70,7 @@ export async function keepSession(
   { actor, from, fields }: { actor: Actor; from: SignInFrom; fields: string[] },
 ): Promise<void> {
   await sessions.insert(db, session)
-  await sessions.removeOlder(db, session, MOST_PER_HOLDER)
+  await sessions.endOlder(db, session, MOST_PER_HOLDER)
   await audit.record(db, {
     actor,
     action: 'signIn',

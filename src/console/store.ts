@@ -4,7 +4,8 @@ import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { ConsoleSession } from './console-session.ts'
 
-const MOST_TO_CONFIRM = 100
+/** How many sign-ins are confirmed at the same time. */
+export const MOST_TO_CONFIRM = 100
 
 /** Finds a session by the hash of its present or previous secret. */
 export async function findByHash(db: Database, hash: string): Promise<ConsoleSession | undefined> {
@@ -97,6 +98,42 @@ export async function update(db: Database, read: ConsoleSession, changes: Partia
   return numUpdatedRows > 0n
 }
 
+/**
+ * Ends a session. The row stays, without a secret, while keys of its person need it. Returns false if the session had
+ * ended before.
+ */
+export async function end(db: Database, id: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('console_sessions')
+    // No secret has this hash.
+    .set({ hash: id, previous_hash: null, expires_at: now })
+    .where('id', '=', id)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  await db
+    .deleteFrom('console_sessions as s')
+    .where('s.id', '=', id)
+    .where(({ not }) => not(isNeededByKeys(now)))
+    .execute()
+  await announce(db, 'keys', id)
+  return numUpdatedRows > 0n
+}
+
+/**
+ * Whether keys count because a provider vouches for their person, and this is the last sign-in by which it can be asked.
+ * Keys with a role that was given by hand need no provider.
+ */
+function isNeededByKeys(now: number) {
+  return sql<SqlBool>`(s.can_confirm = 1
+    and exists (
+      select 1 from keys join keys role on role.id = keys.role_id
+      where keys.person_id = s.person_id and role.role_source = 'group:' || s.issuer
+        and keys.revoked_at is null and (keys.expires_at is null or keys.expires_at > ${now}))
+    and s.id = (
+      select max(last.id) from console_sessions last
+      where last.person_id = s.person_id and last.issuer = s.issuer and last.can_confirm = 1))`
+}
+
 export async function remove(db: Database, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('console_sessions').where('id', '=', id).executeTakeFirst()
   await announce(db, 'keys', id)
@@ -125,62 +162,65 @@ export async function updateIssuer(
   await announce(db, 'keys', id)
 }
 
-/** Sessions in use that an identity provider has to confirm before `before`. */
+/** What an identity provider has to confirm before `before`: sessions in use, and sign-ins that keys need. */
 export async function listToConfirm(
   db: Database,
   { before, used_since, now }: { before: number; used_since: number; now: number },
 ): Promise<ConsoleSession[]> {
   return db
-    .selectFrom('console_sessions')
+    .selectFrom('console_sessions as s')
     .selectAll()
-    .where('confirm_before', '<', before)
-    .where('confirm_before', '>', now)
-    .where('confirming_until', '<=', now)
-    .where('last_used_at', '>', used_since)
-    .where('expires_at', '>', now)
-    .orderBy('confirm_before')
+    .where('s.can_confirm', '=', 1)
+    .where('s.confirm_before', '<', before)
+    .where('s.confirming_until', '<=', now)
+    .where(({ and, or, eb }) => {
+      const isInForce = and([eb('s.confirm_before', '>', now), eb('s.expires_at', '>', now)])
+      return or([and([isInForce, eb('s.last_used_at', '>', used_since)]), isNeededByKeys(now)])
+    })
+    .orderBy('s.confirm_before')
     .limit(MOST_TO_CONFIRM)
     .execute()
 }
 
-/** The sessions that a person has by an identity provider: one of theirs there, or all. */
+/** The sessions in force that a person has by an identity provider: one of theirs there, or all. */
 export async function listOfIssuer(
   db: Database,
   issuer: string,
   { subject, session }: { subject?: string | undefined; session?: string | undefined },
+  now: number,
 ): Promise<ConsoleSession[]> {
-  let select = db.selectFrom('console_sessions').selectAll().where('issuer', '=', issuer)
+  const inForce = db.selectFrom('console_sessions').selectAll().where('expires_at', '>', now)
+  let select = inForce.where('issuer', '=', issuer)
   if (subject !== undefined) select = select.where('issuer_subject', '=', subject)
   if (session !== undefined) select = select.where('issuer_session', '=', session)
   return select.execute()
 }
 
 /** Ends all sessions of a key or a person except for the newest. */
-export async function removeOlder(
+export async function endOlder(
   db: Database,
-  { key_id, person_id }: Pick<ConsoleSession, 'key_id' | 'person_id'>,
+  { key_id, person_id, created_at: now }: Pick<ConsoleSession, 'key_id' | 'person_id' | 'created_at'>,
   keep: number,
 ): Promise<void> {
   const older = await db
     .selectFrom('console_sessions')
     .select('id')
     .where(key_id === null ? 'person_id' : 'key_id', '=', key_id ?? person_id)
+    .where('expires_at', '>', now)
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .offset(keep)
     .limit(100)
     .execute()
-  for (const { id } of older) await remove(db, id)
+  for (const { id } of older) await end(db, id, now)
 }
 
 /** Removes sessions and links that ended before `before`. */
 export async function removeExpired(db: Database, before: number): Promise<number> {
-  let removed = 0n
-  for (const table of ['console_sessions', 'console_links'] as const) {
-    const { numDeletedRows } = await db.deleteFrom(table).where('expires_at', '<', before).executeTakeFirst()
-    removed += numDeletedRows
-  }
-  return Number(removed)
+  const ended = db.deleteFrom('console_sessions as s').where('s.expires_at', '<', before)
+  const sessions = await ended.where(({ not }) => not(isNeededByKeys(before))).executeTakeFirst()
+  const links = await db.deleteFrom('console_links').where('expires_at', '<', before).executeTakeFirst()
+  return Number(sessions.numDeletedRows + links.numDeletedRows)
 }
 
 export async function insertLink(

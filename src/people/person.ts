@@ -15,6 +15,9 @@ export type Role = Key & { person_id: string; role: string; role_source: string 
 /** A role that an administrator or an invitation gave. Every other one comes from the groups of an identity provider. */
 export const GRANTED = 'granted'
 
+/** What the groups of a person give follows their provider within this time, if it can be asked. */
+export const VOUCHED_MS = 10 * 60_000
+
 export const PersonParams = z.strictObject({ person_id: z.string() })
 
 export const PersonReply = z
@@ -56,6 +59,18 @@ export function presentPerson(
     identities: identities.map(({ issuer, subject }) => ({ issuer, subject })),
     roles: roles.map(({ role_source: source, ...role }) => ({ ...role, source })),
   }
+}
+
+/**
+ * How long a role counts for whom a provider has signed in. What the groups of another provider give counts while that one
+ * is asked too: otherwise a session would keep a right that has ended there.
+ */
+export function endOfRole(
+  { role_source, vouched_at }: Pick<Key, 'role_source' | 'vouched_at'>,
+  issuer?: string,
+): number {
+  const isLasting = role_source === GRANTED || role_source === `group:${issuer}`
+  return isLasting ? Number.POSITIVE_INFINITY : (vouched_at ?? 0) + VOUCHED_MS
 }
 
 /**

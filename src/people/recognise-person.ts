@@ -12,7 +12,7 @@ import type { Database } from '../storage/database.ts'
 import { findMaker } from './invitations/find-maker.ts'
 import type { Invitation } from './invitations/invitation.ts'
 import * as invitations from './invitations/invitation-store.ts'
-import { GRANTED, type Person, type Role } from './person.ts'
+import { endOfRole, GRANTED, type Person, type Role } from './person.ts'
 import { endRole, type Grant, giveRole, listRoles, type Occasion, recordRole } from './roles.ts'
 import * as people from './store.ts'
 
@@ -46,7 +46,8 @@ export async function recognisePerson(
   const person = await keepPerson(db, identity, known, parts)
   await followGroups(db, person, identity, issuer, parts)
   await acceptInvitations(db, person, invited, parts)
-  const roles = await listRoles(db, [person.id])
+  const present = await listRoles(db, [person.id])
+  const roles = present.filter((role) => endOfRole(role, issuer.name) > now)
   return roles.length === 0 ? 'no_role' : { person, roles }
 }
 
@@ -120,8 +121,8 @@ async function followGroups(
   }
   for (const grant of wanted.values()) {
     const held = present.find(({ project_id }) => project_id === grant.project_id)
-    // What an administrator or another provider gave stands over groups.
-    if (held && held.role_source !== source) continue
+    // What an administrator gave stands over groups, and so does what another provider gives that is asked too.
+    if (held && held.role_source !== source && endOfRole(held) > parts.now) continue
     if (held && isSame(held, grant, person)) continue
     await giveRole(db, person, { ...grant, source, by: source }, parts)
     const isNameAlone = held && isSame({ ...held, name: person.name }, grant, person)

@@ -34,9 +34,11 @@ for (const engine of ENGINES) {
         const { body } = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'viewer' } })
         const whether = async () => (await service.call('GET', '/v1/agents', { key: body.data.secret })).status
         await tab.ask('DELETE', '/console/session')
+        corp.isDown = true
         for (const days of [3, 3]) {
           service.advance(days * DAY)
-          assert.equal(await new PersonTab(() => service).signInAs(partner, '1', {}, 'partner'), '/')
+          const end = await new PersonTab(() => service).signInAs(partner, '1', {}, 'partner')
+          assert.equal(end, '/#sign-in-failed=no_role', 'the role counts for the key only')
           service.app.jobs.wake()
           assert.equal(await whether(), 200)
         }

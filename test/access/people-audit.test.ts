@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { PersonTab } from '../support/console/person-tab.ts'
+import { PersonTab, signInDevice } from '../support/console/person-tab.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
 import { ENGINES, type Service } from '../support/service/service.ts'
@@ -121,20 +121,9 @@ for (const engine of ENGINES) {
       issuer.accounts.set('ada', ada)
       issuer.next = 'ada'
       await withIssuers(engine, [{ issuer, entry: { roles } }], async (service) => {
-        const signInDevice = async () => {
-          const begun = await service.call('POST', '/console/devices', { key: null, body: {} })
-          const { device, verification_uri_complete } = begun.body.data
-          await new PersonTab(() => service).approveDevice(verification_uri_complete)
-          const made = await service.call('POST', '/console/devices/key', {
-            key: null,
-            body: { device, name: 'laptop' },
-          })
-          assert.equal(made.status, 201, made.text)
-          return made.body.data as { id: string; secret: string }
-        }
-        const first = await signInDevice()
+        const first = await signInDevice(service, 'laptop')
         assert.deepEqual(await toldOf(service, 'revokeKey'), [])
-        const second = await signInDevice()
+        const second = await signInDevice(service, 'laptop')
         const { person_id: actor } = (await service.call('GET', '/v1/keys/self', { key: second.secret })).body.data
         assert.equal((await service.call('GET', '/v1/keys/self', { key: first.secret })).status, 401)
         assert.deepEqual(await toldOf(service, 'revokeKey'), [

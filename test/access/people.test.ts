@@ -147,12 +147,14 @@ for (const engine of ENGINES) {
       const made = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'viewer' } })
       const whether = async () => (await service.call('GET', '/v1/agents', { key: made.body.data.secret })).status
       await tab.ask('DELETE', '/console/session')
+      issuer.isDown = true
       service.advance(6 * DAY)
       service.app.jobs.wake()
       assert.equal(await whether(), 200)
       service.advance(2 * DAY)
       service.app.jobs.wake()
       await until('the role has ended, and the key with it', async () => (await whether()) === 401)
+      issuer.isDown = false
     })
 
     test('a role that becomes smaller ends what needs the larger one: streams and schedules', async () => {

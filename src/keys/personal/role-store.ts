@@ -1,5 +1,5 @@
 import { readable } from '../../storage/damaged-rows.ts'
-import type { Database } from '../../storage/database.ts'
+import { announce, type Database } from '../../storage/database.ts'
 import type { Key } from '../key.ts'
 import { fromRow } from '../store.ts'
 
@@ -56,7 +56,7 @@ export async function listStaleRoles(db: Database, source: string, before: numbe
   return readable(db, rows, fromRow)
 }
 
-/** Notes that a provider has just said which roles its groups give. Not announced, because no decision in memory needs it. */
+/** Notes that a provider has just said which roles its groups give. */
 export async function vouchForRoles(
   db: Database,
   person_id: string,
@@ -70,6 +70,7 @@ export async function vouchForRoles(
     .where('role_source', '=', source)
     .where('revoked_at', 'is', null)
     .execute()
+  await announce(db, 'keys', person_id)
 }
 
 /** Names all roles of a person anew, those that have ended too. */

@@ -44,7 +44,7 @@ export const OidcSettings = z.strictObject({
     .default('7d')
     .transform(parseDuration)
     .describe(
-      'How long a group gives its role when nobody of theirs is signed in, so that the provider cannot be asked',
+      'How long a group gives its role when the provider cannot be asked: it gave no refresh token, or has ended the sign-in',
     ),
   emailDomains: z
     .array(z.string().regex(/^[a-z0-9.-]+$/, 'must be a domain in lower case'))

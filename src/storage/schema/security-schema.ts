@@ -165,6 +165,7 @@ function consoleSignIn({ text, integer }: ColumnTypes): string[] {
       issuer_subject ${text},
       issuer_session ${text},
       issuer_tokens ${text},
+      can_confirm ${integer} not null,
       confirm_before ${integer},
       confirming_until ${integer} not null,
       is_strong ${integer} not null,

@@ -124,7 +124,10 @@ export type ProvidersTable = {
   updated_at: number
 }
 
-/** Who is signed in to the console. A browser has the secret in a cookie; only its hash is here. */
+/**
+ * Who is signed in to the console. A browser has the secret in a cookie; only its hash is here. What has ended stays while
+ * keys of the person need it: by it the identity provider is asked whether they still count.
+ */
 export type ConsoleSessionsTable = {
   id: string
   /** Null if a person has signed in. */
@@ -141,6 +144,8 @@ export type ConsoleSessionsTable = {
   issuer_session: string | null
   /** Sealed: what the provider gave, to ask it again and to sign out there. */
   issuer_tokens: string | null
+  /** Whether the provider can be asked again: it gave a refresh token. */
+  can_confirm: number
   /** When the session ends unless the provider has confirmed it again. Null: it need not. */
   confirm_before: number | null
   /** A node is asking the provider until then. */

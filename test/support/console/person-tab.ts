@@ -4,6 +4,22 @@ import { fetchSoon } from '../running/patience.ts'
 import type { Reply, Service } from '../service/service.ts'
 import { ConsoleTab } from './console-tab.ts'
 
+/** Signs a command line in, whose person says yes with a browser. */
+export async function signInDevice(
+  service: Service,
+  name: string,
+  more: { issuer?: string; project?: string } = {},
+): Promise<{ id: string; secret: string }> {
+  const { issuer, project } = more
+  const begun = await service.call('POST', '/console/devices', { key: null, body: { issuer } })
+  assert.equal(begun.status, 200, begun.text)
+  const { device, verification_uri_complete } = begun.body.data
+  await new PersonTab(() => service).approveDevice(verification_uri_complete)
+  const made = await service.call('POST', '/console/devices/key', { key: null, body: { device, name, project } })
+  assert.equal(made.status, 201, made.text)
+  return made.body.data
+}
+
 /** A browser in which people sign in with an identity provider: it goes there and comes back, with all its cookies. */
 export class PersonTab extends ConsoleTab {
   readonly #atIssuer = new Map<string, string>()
