@@ -1,11 +1,13 @@
 import { z } from 'zod'
-import { conflict } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
 import { KeyParams } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
+import { requireOtherAdmin } from './personal/last-admin.ts'
 import * as keys from './store.ts'
+
+const LAST = 'This is the last key that may manage all projects: create another first'
 
 export const revokeKey = operation({
   id: 'revokeKey',
@@ -13,7 +15,7 @@ export const revokeKey = operation({
   path: '/v1/keys/{key_id}',
   summary: 'Revoke an API key',
   description:
-    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key of a service that may manage all projects cannot be revoked while no person may: 409.',
+    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked unless a person has that role by hand, not by a group: 409.',
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',
@@ -27,10 +29,7 @@ export const revokeKey = operation({
     const revoked_at = key.revoked_at ?? now()
     if (key.revoked_at === null) {
       // A person who administers the service still does without a key of theirs.
-      const isAdmin = key.person_id === null && key.project_id === null && key.permissions.includes('manage')
-      if (isAdmin && (await keys.countOtherAdmins(db, key, now())) === 0) {
-        throw conflict('This is the last key that may manage all projects: create another first')
-      }
+      if (key.person_id === null) await requireOtherAdmin(db, key, now(), LAST)
       await keys.update(db, key.id, { revoked_at })
     }
     return { id: key.id, revoked: true as const, revoked_at }

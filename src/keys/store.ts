@@ -94,20 +94,27 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
 }
 
 /**
- * Counts the other active keys, and roles of people, that may manage all projects. It locks them, so that two cannot
- * revoke each other at the same time. What belongs to the same person is not counted.
+ * The other active keys of services, and roles of people, that may manage all projects. A person's key ends with the role
+ * and is not listed, nor is another role of the same person. Locks them, so that two cannot revoke each other at the same
+ * time.
  */
-export async function countOtherAdmins(db: Database, { id, person_id }: Key, now: number): Promise<number> {
+export async function listOtherAdmins(
+  db: Database,
+  { id, person_id }: Key,
+  now: number,
+): Promise<Pick<Key, 'permissions' | 'role_source'>[]> {
   const admins = await db
     .selectFrom('keys')
-    .select(['id', 'permissions', 'person_id'])
+    .select(['id', 'permissions', 'person_id', 'role_source'])
     .where('project_id', 'is', null)
+    .where('role_id', 'is', null)
     .where('revoked_at', 'is', null)
     .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
     .$if(engineOf(db) === 'postgres', (select) => select.orderBy('id').forUpdate())
     .execute()
   const others = admins.filter((key) => key.id !== id && (person_id === null || key.person_id !== person_id))
-  return readable(db, others, permissionsOf).filter((permissions) => permissions.includes('manage')).length
+  const read = readable(db, others, ({ role_source, ...row }) => ({ role_source, permissions: permissionsOf(row) }))
+  return read.filter(({ permissions }) => permissions.includes('manage'))
 }
 
 /** The oldest key of a service that may do everything. A person who may open the store may act for it. */

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts'
-import { conflict, forbidden } from '../errors.ts'
+import { forbidden } from '../errors.ts'
 import type { Key } from '../keys/key.ts'
 import { rolePermissions } from '../keys/make-key.ts'
+import { requireOtherAdmin } from '../keys/personal/last-admin.ts'
 import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
@@ -138,11 +139,8 @@ async function endAll(db: Database, roles: readonly Role[], action: string, occa
   return roles.length
 }
 
-/** Somebody must be able to manage the service. The host always can, but not everybody who runs the service has it. */
 export async function requireOtherAdministrator(db: Database, role: Key, now: number): Promise<void> {
-  const isAdministrator = role.project_id === null && covers(role.permissions, 'manage')
-  if (!isAdministrator || (await keys.countOtherAdmins(db, role, now)) > 0) return
-  throw conflict('This is the last administrator of the service: name another first')
+  await requireOtherAdmin(db, role, now, 'This is the last administrator of the service: name another first')
 }
 
 async function narrowKeys(db: Database, role_id: string, allowed: readonly Permission[], now: number): Promise<void> {

@@ -86,7 +86,7 @@ for (const engine of ENGINES) {
     test('a key of the last administrator can be revoked: the administrator stays', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
-      await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
+      const story = async (service: Service) => {
         const tab = new PersonTab(() => service)
         await tab.signInAs(issuer, 'ada')
         const leaked = (await tab.ask('POST', '/v1/personal-keys', { body: { name: 'leaked', role: 'admin' } })).body
@@ -97,6 +97,27 @@ for (const engine of ENGINES) {
         assert.equal(revoked.status, 200, revoked.text)
         assert.equal((await service.call('GET', '/v1/keys/self', { key: leaked.secret })).status, 401)
         assert.deepEqual((await tab.session()).reach, 'service')
+      }
+      await withIssuers(engine, [{ issuer, entry: {} }], story, { MOORAGE_INIT_PERSON: 'ada@example.com' })
+    })
+
+    test('409 for the last key of an administrator while other administrators are such by a group', async (t) => {
+      const issuer = await issuerOf(t)
+      issuer.accounts.set('ada', ada)
+      await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
+        const tab = new PersonTab(() => service)
+        await tab.signInAs(issuer, 'ada')
+        const { person } = await tab.session()
+        await tab.ask('POST', '/v1/personal-keys', { body: { name: 'mine', role: 'admin' } })
+        const { id } = (await service.call('GET', '/v1/keys/self')).body.data
+        const revoke = () => tab.ask('DELETE', `/v1/keys/${id}`)
+        const refused = await revoke()
+        assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict'])
+        assert.match(refused.body.error.message, /last key .* create another first\. One by a group does not count/)
+        const byHand = { body: { role: 'admin', all_projects: true } }
+        assert.equal((await service.call('PUT', `/v1/people/${person.id}/role`, byHand)).status, 200)
+        assert.equal((await revoke()).status, 200)
+        assert.equal((await tab.ask('DELETE', `/v1/people/${person.id}`)).status, 409)
       })
     })
 

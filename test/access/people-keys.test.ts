@@ -78,8 +78,8 @@ for (const engine of ENGINES) {
         await until('what no key needs is swept', async () => {
           service.advance(60 * MINUTE)
           service.app.jobs.wake()
-          const left = await service.app.parts.storage.db.selectFrom('console_sessions').select('id').execute()
-          return left.length === 0
+          const rows = await service.app.parts.storage.db.selectFrom('console_sessions').select('id').execute()
+          return rows.length === 0
         })
       })
     })
