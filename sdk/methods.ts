@@ -75,7 +75,7 @@ export function methods({ call, list, lines }: Caller) {
       self: (o?: RequestOptions) => call('getSelf', {}, o),
       /** Get an API key */
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
-      /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key of a service that may manage all projects cannot be revoked while no person may: 409. */
+      /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked unless a person has that role by hand, not by a group: 409. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
       /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again; 0 ends it now. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
