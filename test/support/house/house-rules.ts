@@ -103,6 +103,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'key-names.ts',
       'key-tiers.ts',
       'make-key.ts',
+      'personal/last-admin.ts',
       'personal/role-store.ts',
       'store.ts',
       'factors/factor-store.ts',
