@@ -3,6 +3,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { BudgetParams, BudgetReply, limitOf, UpdateBudgetBody } from './budget.ts'
 import { concernedAgent, getInReach, presentNow } from './budget-in-reach.ts'
+import { forgetTold } from './desk/counter-store.ts'
 import * as budgets from './store.ts'
 
 export const updateBudget = operation({
@@ -39,6 +40,7 @@ export const updateBudget = operation({
       updated_at: Math.max(now(), budget.updated_at + 1),
     }
     await budgets.update(db, budget_id, changes)
+    if (amount !== budget.amount) await forgetTold(db, budget_id)
     return presentNow(db, { ...budget, ...changes }, now())
   },
 })

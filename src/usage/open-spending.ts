@@ -49,7 +49,12 @@ class LedgerMeter implements RunMeter {
     const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
     const price = await prices.find(this.#spender.project_id, model, created_at)
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
-    const held = await desk.reserve({ line, call, mostCost, isFirst: this.#isFirst })
+    const ended = [...this.#ended]
+    const settled = () => {
+      this.#ended = this.#ended.filter((one) => !ended.includes(one))
+      this.#release(ended)
+    }
+    const held = await desk.reserve({ line, call, mostCost, isFirst: this.#isFirst, ended, settled })
     if (purpose === 'run') this.#isFirst = false
     return {
       max_output_tokens: held?.max_output_tokens,

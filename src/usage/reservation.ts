@@ -15,6 +15,10 @@ export type Wanted = {
   mostCost(input_tokens: number, output_tokens: number): Cost
   /** The run has made no call before on this node. */
   isFirst: boolean
+  /** Calls of the same run that have ended and are not in the ledger. What they held comes back before this one asks. */
+  ended: readonly EndedLine[]
+  /** They are in the ledger now. */
+  settled(): void
 }
 
 /** What an ended call has used. */

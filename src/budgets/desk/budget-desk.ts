@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Parts } from '../../operation/parts.ts'
+import { Stopped } from '../../runtime/run-in-progress.ts'
 import { StepNotKept } from '../../runtime/steps.ts'
 import type { Database } from '../../storage/database.ts'
 import { isPassing } from '../../storage/failures.ts'
@@ -7,13 +8,13 @@ import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Desk, Reservation, Wanted } from '../../usage/reservation.ts'
-import { hasCalled, removeReserved, reservedWrite } from '../../usage/reserved-store.ts'
+import { hasCalled, removeReserved, reservedWrite, writeLate } from '../../usage/reserved-store.ts'
 import { LEASED_LINES } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
 import { type Applied, KnownBudget } from './applies.ts'
 import { chargesText, reservationOf, undoWrites } from './charges.ts'
-import { type BudgetCounter, counterName, counterWrite, lockCounters } from './counter-store.ts'
-import { type Estimate, grant } from './grant.ts'
+import { type BudgetCounter, counterName, counterWrite, findCounters, lockCounters } from './counter-store.ts'
+import { type Estimate, grant, isHeldByOthers } from './grant.ts'
 import { noPrice, noRoom } from './refusal.ts'
 import { tellNews } from './thresholds.ts'
 
@@ -29,11 +30,14 @@ type Waiting = Wanted & {
 }
 
 /** What a transaction has decided: what it writes, and what is told when that is committed. */
-type Decided = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[] }
+type Decided = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[]; heldUp: Waiting[] }
 
 /** One transaction gives room to this number of calls at most. */
 const MOST_AT_ONCE = 200
 const AGAIN_MS = 500
+/** A call waits for this long for what other calls hold and may not use. */
+const PATIENCE_MS = 30_000
+const LOOK_AGAIN_MS = 150
 
 /**
  * Reserves room in budgets before calls are made. What waits while one transaction is under way shares the next one, so
@@ -45,6 +49,8 @@ export class BudgetDesk implements Desk {
   readonly #held = new Map<string, Lease>()
   readonly #stopRenewing: () => void
   #waiting: Waiting[] = []
+  /** There will be room for these, unless the calls that hold it use it up. */
+  #heldUp: Waiting[] = []
   #isServing = false
 
   constructor(parts: DeskParts) {
@@ -71,11 +77,30 @@ export class BudgetDesk implements Desk {
     const estimate = { input_tokens: call.mostInputTokens(), output_tokens, may_cut: call.may_cut === true, mostCost }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...wanted, applied, estimate, since: this.#parts.now(), resolve, reject })
-      if (this.#isServing) return
-      this.#isServing = true
-      // What else asks in this pass of the event loop joins the transaction.
-      setImmediate(() => this.#serve())
+      this.#start()
     })
+  }
+
+  #start(): void {
+    if (this.#isServing) return
+    this.#isServing = true
+    // What else asks in this pass of the event loop joins the transaction.
+    setImmediate(() => this.#serve())
+  }
+
+  /** What is held comes back when calls end, here or on another node, so the store is asked now and then. */
+  #lookAgain(): void {
+    const gone = this.#heldUp.filter(({ call }) => call.signal?.aborted)
+    for (const { reject } of gone) reject(new Stopped())
+    this.#waiting.unshift(...this.#heldUp.filter((one) => !gone.includes(one)))
+    this.#heldUp = []
+    if (this.#waiting.length > 0) this.#start()
+  }
+
+  #hold(heldUp: readonly Waiting[]): void {
+    if (heldUp.length === 0) return
+    if (this.#heldUp.length === 0) setTimeout(() => this.#lookAgain(), LOOK_AGAIN_MS).unref()
+    this.#heldUp.push(...heldUp)
   }
 
   release(ids: readonly string[]): void {
@@ -107,9 +132,11 @@ export class BudgetDesk implements Desk {
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, MOST_AT_ONCE)
       try {
-        const { answers } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, group, failed))
+        const { answers, heldUp } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, group, failed))
         failed = []
+        for (const { settled } of group) settled()
         for (const answer of answers) answer()
+        this.#hold(heldUp.map((one) => ({ ...one, ended: [] })))
       } catch (error) {
         failed = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
         for (const { reject } of group.filter((one) => !failed.includes(one))) {
@@ -136,11 +163,14 @@ export class BudgetDesk implements Desk {
       )
     }
     const over = new Map(group.flatMap(({ applied }) => applied.map((one) => [counterName(one.counter), one])))
-    const counters = await lockCounters(
-      db,
-      Array.from(over.values(), ({ counter }) => counter),
-    )
-    const decided: Decided = { writes: [], met: new Set(), answers: [] }
+    const keys = Array.from(over.values(), ({ counter }) => counter)
+    let counters = await lockCounters(db, keys)
+    const ended = group.flatMap((waiting) => waiting.ended)
+    if (ended.length > 0) {
+      await writeLate(db, ended)
+      counters = await findCounters(db, keys)
+    }
+    const decided: Decided = { writes: [], met: new Set(), answers: [], heldUp: [] }
     for (const waiting of group) this.#decide(waiting, await countedOnce(db, waiting), counters, decided)
     await writeRows(db, decided.writes)
     for (const [name, { budget }] of over) {
@@ -152,7 +182,7 @@ export class BudgetDesk implements Desk {
 
   /** Gives the call room in all budgets over it, or none. Calls are asked in the order of arrival. */
   #decide(waiting: Waiting, applied: readonly Applied[], counters: Map<string, BudgetCounter>, decided: Decided): void {
-    const { line, estimate, resolve, reject } = waiting
+    const { line, estimate, since, resolve, reject } = waiting
     const { now, node } = this.#parts
     const counterOf = ({ counter }: Applied) => counters.get(counterName(counter)) as BudgetCounter
     const granted = grant(
@@ -164,7 +194,12 @@ export class BudgetDesk implements Desk {
       return
     }
     if ('refused' in granted) {
-      decided.met.add(counterOf(granted.refused))
+      const isHeld = isHeldByOthers(granted.refused, granted.wanted)
+      if (isHeld && now() < since + PATIENCE_MS) {
+        decided.heldUp.push(waiting)
+        return
+      }
+      if (!isHeld) decided.met.add(counterOf(granted.refused))
       const refusal = noRoom(granted.refused, granted.wanted, now())
       decided.answers.push(() => reject(refusal))
       return

@@ -73,6 +73,11 @@ export async function listUntold(db: Database, since: number, limit: number): Pr
     .execute()
 }
 
+/** What was told is of another limit now, so events tell it again. */
+export async function forgetTold(db: Database, budget_id: string): Promise<void> {
+  await db.updateTable('budget_counters').set({ told: 0, exceeded: 0 }).where('budget_id', '=', budget_id).execute()
+}
+
 /** Removes counters of budgets that are gone, and of periods that are long over. */
 export async function removeOld(db: Database, before: number, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`

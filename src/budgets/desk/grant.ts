@@ -59,6 +59,11 @@ function longest(estimate: Estimate, fits: (output_tokens: number) => boolean): 
   return low
 }
 
+/** Only calls that are under way stand in the way, and they may use less than they hold. A run that holds one uses one. */
+export function isHeldByOthers({ budget, used }: Room, wanted: number): boolean {
+  return budget.limit_kind !== 'runs' && used + wanted <= budget.amount
+}
+
 function hasRoom({ budget, used, reserved }: Room, estimate: Estimate, output_tokens: number): boolean {
   return used + reserved + wantedOf(budget, estimate, output_tokens) <= budget.amount
 }

@@ -137,6 +137,7 @@ async function askMetered(
     mostInputTokens: () => mostInputTokens(request),
     max_output_tokens: planned,
     may_cut: run.input.agent.limits.cut_to_budget === true,
+    signal: deadline.signal,
   })
   const span = beginChat(run, model.name)
   const before = left.usage

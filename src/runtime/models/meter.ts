@@ -16,6 +16,8 @@ export type PlannedCall = {
   max_output_tokens: number | null
   /** The agent lets its answer be cut to what is left of a budget. */
   may_cut?: boolean
+  /** Until then the call may wait for what others hold. */
+  signal?: AbortSignal
 }
 
 /** How a call ended. */

@@ -13,6 +13,9 @@ type Connected = {
   now: () => number
 }
 
+/** As fast as a fast model writes. */
+const TOKENS_PER_MS = 0.2
+
 /** A model of a provider. Every call of `answer` is one request. */
 export function providerModel(connected: Connected, model: string): Model {
   return { answer: (request) => askProvider(connected, model, request) }
@@ -29,6 +32,7 @@ async function askProvider(connected: Connected, model: string, request: ModelRe
     ...protocol.headers(apiKey),
     ...request.headers,
   }
+  const asked_at = connected.now()
   let refusal: BadStatus | undefined
   try {
     await sockets.send(
@@ -57,7 +61,10 @@ async function askProvider(connected: Connected, model: string, request: ModelRe
     return { calls: answer.toolCalls(), native: reader.native(), finish, ...(answered && { model: answered }) }
   } catch (error) {
     // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated.
-    if (answer.hasUsage || answer.hasSpoken || request.deadline.stopped) request.spend(answer.usage(body.length))
+    if (answer.hasUsage || answer.hasSpoken || request.deadline.stopped) {
+      const written = Math.floor((connected.now() - asked_at) * TOKENS_PER_MS)
+      request.spend(answer.usage(body.length, Math.min(written, request.max_output_tokens ?? Infinity)))
+    }
     throw asModelFailure(error, connected, answer.hasSpoken)
   }
 }

@@ -9,7 +9,7 @@ const PICO_PER_NANO = 1_000
 
 /**
  * In billionths of a dollar. Rates become whole numbers first and the sum is rounded once, so that nothing is lost or
- * gained however many lines are added up. A request that failed is not charged as one.
+ * gained however many lines are added up. A request that was not answered at all is not charged as one.
  */
 export function costOf(rates: Rates, tokens: TokenCount, status: CallStatus): number {
   const { input_tokens, output_tokens } = tokens
@@ -20,7 +20,7 @@ export function costOf(rates: Rates, tokens: TokenCount, status: CallStatus): nu
     cached * perToken(rates.cached_input) +
     (output_tokens - reasoning) * perToken(rates.output) +
     reasoning * perToken(rates.reasoning) +
-    (status === 'completed' ? Math.round(rates.request * PICO) : 0)
+    (status === 'completed' || input_tokens + output_tokens > 0 ? Math.round(rates.request * PICO) : 0)
   return Math.min(Math.round(pico / PICO_PER_NANO), Number.MAX_SAFE_INTEGER)
 }
 

@@ -73,12 +73,15 @@ export class AnswerSoFar {
     return this.#tokens.input !== undefined
   }
 
-  /** The reported tokens, or an estimate. Some endpoints report fractions. */
-  usage(promptCharacters: number) {
+  /**
+   * The reported tokens, or an estimate. An answer that broke off has at least `written` tokens: the provider charges what
+   * the model wrote and thought, and not only what has arrived. Some endpoints report fractions.
+   */
+  usage(promptCharacters: number, written = 0) {
     const { input, output, cached, reasoning } = this.#tokens
     return {
       input_tokens: Math.round(input ?? estimateTokens(promptCharacters)),
-      output_tokens: Math.round(output ?? estimateTokens(this.#characters)),
+      output_tokens: Math.round(output ?? Math.max(estimateTokens(this.#characters), written)),
       ...(cached !== undefined && { cached_tokens: Math.round(cached) }),
       ...(reasoning !== undefined && { reasoning_tokens: Math.round(reasoning) }),
     }
