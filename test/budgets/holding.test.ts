@@ -59,7 +59,10 @@ for (const engine of ENGINES) {
       const tools = [{ type: 'http', name: 'look', url: tool.url, input_schema: { type: 'object' } }]
       const agent = await agentWith(1000, { tools })
       const id = await budget(agent, { tokens: 5000 })
-      const looks = Array.from({ length: 5 }, (_, at) => ({ calls: [{ name: 'look', arguments: { at } }], usage: USAGE }))
+      const looks = Array.from({ length: 5 }, (_, at) => ({
+        calls: [{ name: 'look', arguments: { at } }],
+        usage: USAGE,
+      }))
       model.reply(...looks, ANSWER)
       const reply = await invoke(agent)
       assert.equal(reply.status, 200, reply.text)
