@@ -68,7 +68,7 @@ export const invokeAgent = operation({
     if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
     if (mode === 'background') return enqueue(params.agent_id, body, context)
 
-    // From here on a pause finds the run and stops it. An earlier pause is read below.
+    // From here on a pause of the agent finds the run and stops it. An earlier one, of whatever, is read below.
     const run = live.start(request_id, params.agent_id)
     context.onHangUp?.(() => run.cancel())
     const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)

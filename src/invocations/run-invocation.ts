@@ -213,7 +213,7 @@ function endedBy(
 
 function errorOf(outcome: RunOutcome, { cancellation }: LiveRun, now: number): Invocation['error'] {
   if (outcome.status === 'completed' || outcome.status === 'waiting') return null
-  // If no client cancelled the run, the stop of the service did.
+  // A client or its hang-up cancelled the run, or a pause of its agent did; else the service stops.
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome
   if (reason === 'over budget') {

@@ -42,7 +42,7 @@ export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'te
   const { storage, now, log, telemetry } = parts
   const tell = (request_id: string, fate: string) => {
     telemetry.takeovers.add(1, 'run')
-    log.warn({ request_id }, `a node died during a run, which this node took over: ${fate}`)
+    log.warn({ request_id }, `the lease of a run has ended, so this node took it over: ${fate}`)
   }
   const lapsed = await invocations.listLapsed(storage.db, now(), LAPSED_PER_SEARCH)
   const requeued = lapsed.some(goesOn) ? await requeueLapsed(storage.db, now()) : []

@@ -56,9 +56,10 @@ export async function converse(run: RunInProgress): Promise<void> {
       }
     } else {
       tellCalls(run, next.handed ? [...next.calls, ...next.handed] : next.calls)
+      // A call of an earlier attempt without a result is in doubt. It is made again only if its tool allows that.
       await callTools(run, next.calls)
     }
-    // An answer that was finished while a pause began is kept.
+    // A pause is no end: it breaks off the model's answer, lets tools finish, and stops the run above.
     if (deadline.isOver) throw new Stopped()
   }
 }

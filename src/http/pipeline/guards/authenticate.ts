@@ -41,7 +41,7 @@ export type Credentials = {
 const BEARER = /^Bearer ([\x21-\x7e]{1,8192})$/i
 const KEY_PREFIX = 'mrg_'
 
-/** Finds the actor for a key or a token. The answer is the same whatever is wrong with the credentials. */
+/** Finds the actor for a key, a token or a cookie. Whatever is wrong with a key, the answer is the same. */
 export function authenticator(credentials: Credentials) {
   const { verifyKey, failures, console, bodyLimits } = credentials
   const named = new NamedAgents(bodyLimits)
