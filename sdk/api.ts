@@ -1802,6 +1802,21 @@ export type ReplaceSummary = {
 }
 
 export type UserLine = {
+  type: 'file'
+  id: string
+  name: string
+  /** As the client said, unless the bytes say otherwise */
+  media_type: string
+  /** In bytes */
+  size: number
+  sha256: string
+  /** The user that it belongs to: it is erased and exported with them */
+  user_id: string | null
+  created_by: string
+  created_at: string
+  /** When it is removed; null if that is left to the retention of the service */
+  expires_at: string | null
+} | {
   type: 'memory'
   agent_id: string
   id: string
@@ -1981,6 +1996,8 @@ export type ErasedUser = {
   logs: number
   /** Events without words now */
   events: number
+  /** Removed, with their bytes */
+  files: number
   /** Schedules that asked for this user, deleted */
   schedules: number
   /** Replies kept for an Idempotency-Key, gone now: a retry gets 404 */

@@ -46,7 +46,7 @@ export const createFile = operation({
         name: name ?? body.name,
         user_id: requireUser(actor, user_id) ?? null,
         created_by: actor.id,
-        expires_at: expires_in_seconds === undefined ? null : now() + expires_in_seconds * 1000,
+        expires_in_seconds,
       },
       { config, newId, now },
     )

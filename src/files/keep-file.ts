@@ -10,21 +10,22 @@ import type { Database } from '../storage/database.ts'
 import { FileName, type StoredFile } from './file.ts'
 import * as files from './store.ts'
 
-export type NewFile = Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'expires_at'> & {
+export type NewFile = Pick<StoredFile, 'media_type' | 'user_id' | 'created_by'> & {
   taken: TakenBytes
   /** As the client gave it. */
   name: string | undefined
+  expires_in_seconds: number | undefined
 }
 
 type Using = { config: Config; newId: NewId; now(): number }
 
 /**
- * Makes a file of bytes that have come. It needs a transaction. Whoever took the bytes calls `bytes.release` after it,
+ * Makes a file of bytes that have come. It needs a transaction. The caller that took the bytes calls `bytes.release` after it,
  * whether it was committed or not.
  */
 export async function keepFile(
   db: Database,
-  { taken, name = 'file', ...file }: NewFile,
+  { taken, name = 'file', expires_in_seconds: seconds, ...file }: NewFile,
   { config, newId, now }: Using,
 ): Promise<StoredFile> {
   const { id, project_id, size, sha256 } = taken
@@ -34,7 +35,9 @@ export async function keepFile(
   const blob_id = await blobs.keep(db, { id, project_id, sha256 })
   if (blob_id === undefined) throw unavailable('The upload took too long and was removed, send it again')
   const created_at = now()
-  const kept = { ...file, id: newId('file', created_at), project_id, blob_id, name, size, sha256, created_at }
+  const expires_at = seconds === undefined ? null : created_at + seconds * 1000
+  const stored = { project_id, blob_id, name, size, sha256, created_at, expires_at }
+  const kept = { ...file, ...stored, id: newId('file', created_at) }
   await files.insert(db, kept)
   return kept
 }

@@ -69,6 +69,17 @@ export async function listOfUser(
     .execute()
 }
 
+/** Those of the ids that are files of the user. */
+export async function listIdsOfUser(
+  db: Database,
+  { project_id, user_id }: { project_id: string; user_id: string },
+  ids: readonly string[],
+): Promise<string[]> {
+  if (ids.length === 0) return []
+  const select = db.selectFrom('files').select('id').where('project_id', '=', project_id).where('id', 'in', ids)
+  return (await select.where('user_id', '=', user_id).execute()).map(({ id }) => id)
+}
+
 /** How many bytes the files of a project have, or those of one of its users. */
 export async function sumBytes(db: Database, { project_id, user_id }: { project_id: string; user_id?: string }) {
   const { bytes } = await db

@@ -2,11 +2,13 @@ import { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import * as budgets from '../budgets/store.ts'
 import { unavailable } from '../errors.ts'
+import * as files from '../files/store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import type { Needs } from '../operation/context.ts'
+import type { Parts } from '../operation/parts.ts'
 import { operation } from '../operation.ts'
 import * as projects from '../projects/store.ts'
 import * as schedules from '../schedules/store.ts'
@@ -30,7 +32,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, the texts of receipts, log entries, events and stored replies. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`.',
+    'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, files, the texts of receipts, log entries, events and stored replies. A key of one agent leaves the files, which belong to the project. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`.',
   permission: 'delete',
   audit: { target: 'user_id' },
   mfa: 'clear_memory',
@@ -43,6 +45,7 @@ export const eraseUser = operation({
       invocations: count('Receipts without words now'),
       logs: count('Entries removed'),
       events: count('Events without words now'),
+      files: count('Removed, with their bytes'),
       schedules: count('Schedules that asked for this user, deleted'),
       replies: count('Replies kept for an Idempotency-Key, gone now: a retry gets 404'),
       unfinished: count('Runs that have not ended: cancel them or wait, then send the request again'),
@@ -54,7 +57,7 @@ export const eraseUser = operation({
 
   async run(
     { params: { user_id } },
-    { db, now, storage, shownAgents }: Needs<'db' | 'now' | 'storage' | 'shownAgents'>,
+    { db, bytes, now, storage, shownAgents }: Needs<'db' | 'bytes' | 'now' | 'storage' | 'shownAgents'>,
   ) {
     const reach = await shownAgents()
     const shown = await agents.listShown(db, reach)
@@ -63,9 +66,10 @@ export const eraseUser = operation({
     // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
     const agent_seqs = new Set(shown.map(({ seq }) => seq))
     const agent_ids = new Set(shown.map(({ id }) => id))
-    const whose = { user_id, isEverything, agent_seqs, agent_ids }
+    const project_id = reach.only === null ? reach.project_id : null
+    const whose = { user_id, isEverything, agent_seqs, agent_ids, project_id }
     const replies = await eraseReplies(db, whose)
-    const erased = { memories: 0, invocations: 0, logs: 0, events: 0, schedules: 0, replies, unfinished: 0 }
+    const erased = { memories: 0, invocations: 0, logs: 0, events: 0, files: 0, schedules: 0, replies, unfinished: 0 }
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
@@ -80,6 +84,7 @@ export const eraseUser = operation({
         unfinished_runs.push({ agent_id, request_id, status })
       }
     }
+    if (project_id !== null) erased.files = await removeFiles({ storage, bytes }, { project_id, user_id })
     if (isWholeProject) {
       await storage.transaction((held) => budgets.forgetUser(held, reach.project_id, user_id))
     }
@@ -106,6 +111,22 @@ async function forget(
     if (seqs.length === 0) return forgotten
     forgotten += await transaction((held) => memories.remove(held, seqs))
   }
+}
+
+/** The bytes go now, and not in the background. If that fails, the same request removes the rest. */
+async function removeFiles(
+  { storage, bytes }: Pick<Parts, 'storage' | 'bytes'>,
+  whose: { project_id: string; user_id: string },
+): Promise<number> {
+  let removed = 0
+  for (;;) {
+    const found = await files.listOfUser(storage.db, whose)
+    const ids = found.map(({ id }) => id)
+    removed += await storage.transaction((held) => files.remove(held, ids))
+    if (ids.length === 0) break
+  }
+  while ((await bytes.removeDropped(storage.db, BATCH_SIZE)) > 0);
+  return removed
 }
 
 async function eraseInvocations({ db, transaction }: Transactions, agent_seq: number, whose: Whose, now: () => number) {

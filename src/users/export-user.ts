@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import * as files from '../files/store.ts'
 import { listOfRuns } from '../invocations/approvals/approval-store.ts'
 import { findGiven, listOfUser } from '../invocations/find-invocations.ts'
 import { presentInvocation } from '../invocations/receipt.ts'
@@ -20,15 +21,18 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, summaries of sessions, schedules, receipts with what people decided, and their log entries.',
+    'Everything that the agents in reach of the key know of a user, as JSON lines: files (their bytes are downloaded with their ids), memories, summaries of sessions, schedules, receipts with what people decided, and their log entries.',
   permission: 'read',
   audit: { target: 'user_id' },
   params: UserParams,
   lines: UserLine,
 
   async run({ params: { user_id } }, { db, keyring, shownAgents }: Needs<'db' | 'keyring' | 'shownAgents'>) {
-    const shown = await agents.listShown(db, await shownAgents())
-    return linesOf({ db, keyring }, shown, user_id)
+    const reach = await shownAgents()
+    const shown = await agents.listShown(db, reach)
+    // Files belong to the project, and to none of its agents.
+    const project_id = reach.only === null ? reach.project_id : null
+    return linesOf({ db, keyring }, shown, { user_id, project_id })
   },
 })
 
@@ -40,8 +44,9 @@ const PAGE_SIZE = 500
 async function* linesOf(
   { db, keyring }: Pick<Parts, 'keyring'> & { db: Database },
   shown: agents.ShownAgent[],
-  user_id: string,
+  { user_id, project_id }: { user_id: string; project_id: string | null },
 ): AsyncGenerator<Line> {
+  if (project_id !== null) yield* fileLines(db, { project_id, user_id })
   for (const agent of shown) {
     const { id: agent_id, seq: agent_seq } = agent
     yield* memoryLines(db, agent, user_id)
@@ -52,6 +57,16 @@ async function* linesOf(
     for await (const line of invocationLines(db, agent, user_id)) {
       yield line.type === 'log' ? withOwnId(line, keyring) : line
     }
+  }
+}
+
+async function* fileLines(db: Database, whose: { project_id: string; user_id: string }): AsyncGenerator<Line> {
+  for (let after = ''; ; ) {
+    const page = await files.listOfUser(db, whose, after, PAGE_SIZE)
+    for (const file of page) yield { type: 'file', ...file }
+    const last = page.at(-1)
+    if (!last) return
+    after = last.id
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FileReply } from '../files/file.ts'
 import { ApprovalReply } from '../invocations/approvals/approval.ts'
 import { Receipt } from '../invocations/receipt.ts'
 import { LogEntryReply } from '../logs/log-entry.ts'
@@ -9,6 +10,7 @@ import { ScheduleReply } from '../schedules/schedule.ts'
 /** What is known about a user, one line for each thing. */
 export const UserLine = z
   .discriminatedUnion('type', [
+    z.object({ type: z.literal('file'), ...FileReply.omit({ created_by_name: true }).shape }),
     z.object({ type: z.literal('memory'), agent_id: z.string(), ...MemoryReply.shape }),
     z.object({ type: z.literal('summary'), agent_id: z.string(), ...SessionSummary.shape }),
     z.object({

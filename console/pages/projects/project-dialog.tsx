@@ -23,12 +23,17 @@ const LIMITS = [
   {
     name: 'stored_bytes',
     label: 'Stored bytes',
-    hint: 'Of its receipts, logs and memories. A project that has more takes no further messages.',
+    hint: 'Of its receipts, logs, memories and files. A project that has more takes no further messages.',
+  },
+  {
+    name: 'file_bytes',
+    label: 'Bytes of files',
+    hint: 'Of all that is uploaded. An upload that would exceed it is refused.',
   },
   {
     name: 'retention_days',
     label: 'Days kept',
-    hint: 'Receipts, logs, memories and deliveries. Without a number, as long as the service keeps them.',
+    hint: 'Receipts, logs, memories, deliveries and files. Without a number, as long as the service keeps them.',
   },
 ] as const
 

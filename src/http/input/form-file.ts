@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type * as Form from '@fastify/busboy'
-import type { ApiError } from '../../errors.ts'
+import { ApiError } from '../../errors.ts'
 import { lazily } from '../../lib/lazily.ts'
 import { badUpload } from './refused-upload.ts'
 
@@ -54,6 +54,9 @@ export function openForm(body: AsyncIterable<Uint8Array>, headers: IncomingHttpH
       try {
         yield* await found.promise
         await ended.promise
+      } catch (error) {
+        // The parser has errors of its own for a part that does not end.
+        throw error instanceof ApiError ? error : badForm()
       } finally {
         source.destroy()
       }

@@ -56,7 +56,7 @@ export function users(command: Command, world: World): void {
     })
 
   takesService(command.command('erase'))
-    .description('Erase what is known of a user: memory, texts of receipts, logs, events')
+    .description('Erase what is known of a user: memory, files, texts of receipts, logs, events')
     .argument('<user_id>')
     .option('--cancel', 'cancel the runs of the user that have not ended')
     .addOption(yesOption())

@@ -5,7 +5,7 @@ import type { Arrived } from '../../pipeline/request.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { withChallenge } from '../protected-resource.ts'
-import { send } from './send.ts'
+import { send, sendEarly } from './send.ts'
 
 /** Answers every request that fails, wherever it failed. */
 export function answerFailure(front: Front, error: unknown, arrived: Arrived, response: ServerResponse): void {
@@ -23,5 +23,7 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   // The rest of the body may still arrive, and will not be read.
   if (!message.complete) headers['Connection'] = 'close'
   const refusal = dialect.error(apiError, request_id)
-  send(response, headers, apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal)
+  const answer = apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal
+  const reply = arrived.route?.operation.upload && !message.complete && !message.destroyed ? sendEarly : send
+  reply(response, headers, answer)
 }

@@ -15,6 +15,30 @@ export function send(
   response.end(body)
 }
 
+/** How long a client that still sends may take to notice its answer. */
+const NOTICE_MS = 2_000
+
+/**
+ * Answers a client that still sends a large body. Its answer would be lost if the connection were closed at once, so what
+ * it sends is read and dropped until it has noticed.
+ */
+export function sendEarly(
+  response: ServerResponse,
+  headers: Record<string, string>,
+  { status, headers: own, body }: Rendered,
+): void {
+  const { req: message } = response
+  response.writeHead(status, Object.assign(headers, own, { 'Content-Length': String(Buffer.byteLength(body)) }))
+  response.write(body)
+  const end = () => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(end, NOTICE_MS)
+  message.once('end', end).once('close', end)
+  message.resume()
+}
+
 /**
  * Sends lines as they come, no faster than the client reads. An error before the first line is an ordinary reply. After
  * that the connection is cut, so that no client takes a part for the whole.

@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFile, rm, stat, truncate } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { describe, test } from 'node:test'
+import { until } from '../support/running/until.ts'
+import { onOneEngine } from '../support/service/service.ts'
+import { download, storedBytes, untilStored, upload, uploaded } from '../support/slices/files.ts'
+import { createKey } from '../support/slices/resources.ts'
+
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+const HTML = '<!doctype html><script>alert(1)</script>'
+const ZIP = Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(60)])
+
+const SETTINGS = { MOORAGE_FILES__MAX_BYTES: '100KiB', MOORAGE_SERVER__REQUEST_TIMEOUT: '1s' }
+
+onOneEngine(
+  'hostile files',
+  (service) => {
+    const form = (...parts: [name: string, value: string | Blob, filename?: string][]) => {
+      const data = new FormData()
+      for (const [name, value, filename] of parts) {
+        if (value instanceof Blob) data.append(name, value, filename)
+        else data.append(name, value)
+      }
+      return data
+    }
+    const error = ({ status, body }: { status: number; body: { error: { code: string; message: string } } }) => [
+      status,
+      body.error.code,
+      body.error.message,
+    ]
+
+    describe('what the bytes are', () => {
+      for (const [what, bytes, declared, type] of [
+        ['a page that calls itself a picture', HTML, 'image/png', 'text/plain'],
+        ['a page that says so', HTML, 'text/html; charset=utf-8', 'text/html'],
+        ['a picture that calls itself a page', PNG, 'text/html', 'image/png'],
+        ['a picture that says nothing', PNG, null, 'image/png'],
+        ['a picture of another kind', PNG, 'image/jpg', 'image/png'],
+        ['text that begins like a PDF', '%PDF-1.7 is how a PDF begins', 'text/plain', 'text/plain'],
+        ['a PDF that calls itself octets', '%PDF-1.7\n%\u0000\u0001', 'application/octet-stream', 'application/pdf'],
+        ['a drawing', '<svg xmlns="http://www.w3.org/2000/svg"/>', 'image/svg+xml', 'image/svg+xml'],
+        ['JSON', '{"a": 1}', 'application/json', 'application/json'],
+        ['a table', 'a,b\n1,2\n', 'text/csv', 'text/csv'],
+        [
+          'a document in a zip',
+          ZIP,
+          'application/vnd.oasis.opendocument.text',
+          'application/vnd.oasis.opendocument.text',
+        ],
+        ['a zip that calls itself a picture', ZIP, 'image/png', 'application/zip'],
+        ['bytes that call themselves text', Buffer.from([0, 1, 2, 255]), 'text/plain', 'application/octet-stream'],
+        ['bytes of a type that is no type', Buffer.from([0, 1, 2]), 'x"y/../z', 'application/octet-stream'],
+        ['bytes of a kind that nobody knows', Buffer.from([0, 1, 2]), 'application/x-mine', 'application/x-mine'],
+      ] as const) {
+        test(`${what}: ${type}, as an attachment`, async () => {
+          const reply = await upload(service(), bytes, { type: declared })
+          assert.equal(reply.status, 201, reply.text)
+          assert.equal(reply.body.data.media_type, type)
+          const { headers } = await download(service(), reply.body.data.id)
+          assert.equal(headers.get('content-type'), type)
+          assert.match(headers.get('content-disposition') ?? '', /^attachment;/)
+          assert.equal(headers.get('content-security-policy'), "sandbox; default-src 'none'")
+        })
+      }
+    })
+
+    describe('names', () => {
+      for (const [what, name] of [
+        ['a path', '../../etc/passwd'],
+        ['a path of Windows', '..\\boot.ini'],
+        ['a folder', '..'],
+        ['line breaks', 'a\r\nSet-Cookie: x=1'],
+        ['a change of direction', 'photo\u202egnp.exe'],
+        ['256 characters', 'x'.repeat(256)],
+      ] as const) {
+        test(`400 for ${what}, in the query`, async () => {
+          const reply = await upload(service(), 'x', { query: `?name=${encodeURIComponent(name)}` })
+          assert.equal(reply.status, 400, reply.text)
+          assert.equal(reply.body.error.details[0].field, 'name')
+        })
+      }
+
+      test('a form has the name of the file without its path', async () => {
+        const body = `--b\r\nContent-Disposition: form-data; name="file"; filename="../../x.txt"\r\n\r\nhi\r\n--b--\r\n`
+        const reply = await upload(service(), body, { type: 'multipart/form-data; boundary=b' })
+        assert.equal(reply.status, 201, reply.text)
+        assert.equal(reply.body.data.name, 'x.txt')
+      })
+
+      test('400 for a name in a form that hides what it is', async () => {
+        const reply = await upload(service(), form(['file', new Blob(['x']), 'photo\u202egnp.exe']), { type: null })
+        assert.equal(reply.status, 400, reply.text)
+        assert.equal(reply.body.error.details[0].field, 'name')
+      })
+
+      test('any script, quotes and percent signs arrive as they are (RFC 6266)', async () => {
+        const name = `кот "50%" (1)'*.png`
+        const id = await uploaded(service(), 'x', { query: `?name=${encodeURIComponent(name)}` })
+        const { headers } = await download(service(), id)
+        assert.equal(
+          headers.get('content-disposition'),
+          `attachment; filename="___ _50__ (1)'*.png"; filename*=UTF-8''%D0%BA%D0%BE%D1%82%20%2250%25%22%20%281%29%27%2A.png`,
+        )
+      })
+    })
+
+    describe('forms', () => {
+      const ONE = 'The form must have one file and nothing else'
+      test('400 for two files', async () => {
+        const two = form(['one', new Blob(['1']), '1.txt'], ['two', new Blob(['2']), '2.txt'])
+        assert.deepEqual(error(await upload(service(), two, { type: null })), [400, 'invalid_request', ONE])
+      })
+      test('400 for 10,000 parts', async () => {
+        const part = '--b\r\nContent-Disposition: form-data; name="f"\r\n\r\n\r\n'
+        const body = `${part.repeat(1_500)}--b--\r\n`
+        const reply = await upload(service(), body, { type: 'multipart/form-data; boundary=b' })
+        assert.deepEqual(error(reply), [400, 'invalid_request', ONE])
+        const many = `${part.repeat(10_000)}--b--\r\n`
+        const larger = await upload(service(), many, { type: 'multipart/form-data; boundary=b' })
+        assert.equal(larger.status, 413, larger.text)
+      })
+      test('400 without a file, without a boundary, and without an end', async () => {
+        assert.deepEqual(error(await upload(service(), form(['a', 'b']), { type: null })), [
+          400,
+          'invalid_request',
+          ONE,
+        ])
+        const type = 'multipart/form-data; boundary=b'
+        const [bare, cut] = [
+          await upload(service(), 'x', { type: 'multipart/form-data; charset=utf-8' }),
+          await upload(service(), '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nhalf', {
+            type,
+          }),
+        ]
+        for (const reply of [bare, cut]) assert.deepEqual(error(reply).slice(0, 2), [400, 'invalid_request'])
+      })
+      test('400 for an empty file in it', async () => {
+        const reply = await upload(service(), form(['file', new Blob([]), 'x.txt']), { type: null })
+        assert.deepEqual(error(reply), [400, 'invalid_request', 'The file is empty'])
+      })
+    })
+
+    describe('sizes', () => {
+      const LARGE = [413, 'payload_too_large', 'A file may have 102400 bytes (files.maxBytes)']
+      test('400 for no bytes', async () => {
+        assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request', 'The file is empty'])
+      })
+      test('exactly the limit is taken, one byte more is not, raw, in a form and without a length', async () => {
+        const [fits, large] = [Buffer.alloc(102_400, 1), Buffer.alloc(102_401, 1)]
+        const stream = (bytes: Buffer<ArrayBuffer>) => new Blob([bytes]).stream()
+        assert.equal((await upload(service(), fits)).status, 201)
+        assert.equal((await upload(service(), form(['f', new Blob([fits]), 'f']), { type: null })).status, 201)
+        assert.deepEqual(error(await upload(service(), large)), LARGE)
+        assert.deepEqual(error(await upload(service(), form(['f', new Blob([large]), 'f']), { type: null })), LARGE)
+        const response = await fetch(`${service().url}/v1/files`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${service().admin}` },
+          body: stream(large),
+          duplex: 'half',
+        })
+        assert.equal(response.status, 413)
+      })
+      test('a client that sends 20 MB too many hears why, while it still sends', async () => {
+        assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
+      })
+      test('415 for a body that is encoded', async () => {
+        const reply = await upload(service(), 'x', { headers: { 'Content-Encoding': 'gzip' } })
+        assert.equal(reply.status, 415)
+      })
+    })
+
+    describe('uploads that do not end', () => {
+      const begin = async (head: string) => {
+        const { hostname, port } = new URL(service().url)
+        const socket = connect(Number(port), hostname)
+        await once(socket, 'connect')
+        socket.write(
+          `POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service().admin}\r\n${head}\r\n\r\n`,
+        )
+        return socket
+      }
+      const settled = async () => {
+        const { body } = await service().call('GET', '/v1/files?limit=100')
+        const different = new Set(body.data.map(({ sha256 }: { sha256: string }) => sha256))
+        await untilStored(service(), different.size)
+      }
+
+      test('one that is cut leaves nothing', async () => {
+        await settled()
+        const before = await storedBytes(service())
+        const socket = await begin('Content-Length: 90000')
+        socket.write(Buffer.alloc(40_000, 7))
+        await untilStored(service(), before.length + 1)
+        socket.destroy()
+        await until('it is gone', async () => (await storedBytes(service())).length === before.length)
+        assert.deepEqual(
+          await service().app.parts.storage.db.selectFrom('blobs').selectAll().where('state', '<>', 'kept').execute(),
+          [],
+        )
+      })
+
+      test('408 for one that falls silent, and it leaves nothing', async () => {
+        await settled()
+        const before = await storedBytes(service())
+        const socket = await begin('Content-Length: 90000')
+        socket.write(Buffer.alloc(10, 7))
+        let heard = ''
+        socket.on('data', (chunk) => (heard += String(chunk)))
+        await once(socket, 'close')
+        assert.match(heard, /^HTTP\/1.1 408 [\s\S]*The request took too long to arrive/)
+        await untilStored(service(), before.length)
+      })
+
+      test('a slow one that goes on is served, however long it takes', async () => {
+        const socket = await begin('Content-Length: 8')
+        const answer = once(socket, 'data')
+        for (const byte of 'slowly..') {
+          socket.write(byte)
+          await new Promise((resolve) => setTimeout(resolve, 250))
+        }
+        assert.match(String((await answer)[0]), /^HTTP\/1.1 201 /)
+        socket.destroy()
+      })
+    })
+
+    describe('ranges', () => {
+      const WHOLE = '0123456789'
+      for (const [range, status, part, shown] of [
+        ['bytes=0-3', 206, '0123', 'bytes 0-3/10'],
+        ['bytes=3-', 206, '3456789', 'bytes 3-9/10'],
+        ['bytes=-4', 206, '6789', 'bytes 6-9/10'],
+        ['bytes=-99', 206, WHOLE, 'bytes 0-9/10'],
+        ['bytes=5-999999999999999', 206, '56789', 'bytes 5-9/10'],
+        ['bytes=9-9', 206, '9', 'bytes 9-9/10'],
+        ['bytes=10-', 416, undefined, 'bytes */10'],
+        ['bytes=-0', 416, undefined, 'bytes */10'],
+        ['bytes=0-1,4-5', 200, WHOLE, null],
+        [`bytes=${'0-0,'.repeat(2_000)}1-1`, 200, WHOLE, null],
+        ['bytes=5-2', 200, WHOLE, null],
+        ['bytes=-', 200, WHOLE, null],
+        ['bytes=a-b', 200, WHOLE, null],
+        ['bytes=99999999999999999999-', 200, WHOLE, null],
+        ['lines=1-2', 200, WHOLE, null],
+      ] as const) {
+        test(`${range.slice(0, 40)}: ${status}`, async () => {
+          const id = await uploaded(service(), WHOLE)
+          const got = await download(service(), id, { headers: { Range: range } })
+          assert.equal(got.status, status)
+          if (part !== undefined) assert.equal(got.bytes.toString(), part)
+          assert.equal(got.headers.get('content-range'), shown)
+        })
+      }
+
+      test('If-Range gives the whole if it is another file, If-None-Match 304 if it is the same', async () => {
+        const id = await uploaded(service(), WHOLE)
+        const { headers } = await download(service(), id)
+        const etag = headers.get('etag') as string
+        const ask = (asked: Record<string, string>) => download(service(), id, { headers: asked })
+        assert.equal((await ask({ Range: 'bytes=0-0', 'If-Range': etag })).status, 206)
+        assert.equal((await ask({ Range: 'bytes=0-0', 'If-Range': '"other"' })).status, 200)
+        const same = await ask({ 'If-None-Match': `"other", ${etag}` })
+        assert.deepEqual([same.status, same.bytes.length], [304, 0])
+      })
+    })
+
+    test('the folder and the files in it are for the service alone', async () => {
+      const id = await uploaded(service(), 'private')
+      const { blob_id } = await service()
+        .app.parts.storage.db.selectFrom('files')
+        .select('blob_id')
+        .where('id', '=', id)
+        .executeTakeFirstOrThrow()
+      const folder = `${service().data}/files`
+      assert.equal((await stat(folder)).mode & 0o777, 0o700)
+      assert.equal((await stat(`${folder}/${blob_id}`)).mode & 0o777, 0o600)
+      assert.equal(await readFile(`${folder}/${blob_id}`, 'utf8'), 'private')
+    })
+
+    test('500 in words, and no half reply, if the operator has lost the bytes', async () => {
+      const id = await uploaded(service(), 'lost')
+      const [lost] = (await storedBytes(service())).slice(-1)
+      await truncate(`${service().data}/files/${lost}`, 2)
+      await assert.rejects(download(service(), id))
+      await rm(`${service().data}/files/${lost}`)
+      const { status, bytes } = await download(service(), id)
+      assert.equal(status, 500)
+      assert.equal(JSON.parse(bytes.toString()).error.message, 'The bytes of this file are missing')
+      await service().call('DELETE', `/v1/files/${id}`)
+    })
+
+    test('nothing of a file is in a log', async () => {
+      await uploaded(service(), 'the-words-inside', { query: '?name=named.txt' })
+      assert.doesNotMatch(service().log(), /the-words-inside/)
+    })
+
+    test('403 for a key that may only read, before it has sent anything', async () => {
+      const viewer = await createKey(service(), { role: 'viewer' })
+      assert.equal((await upload(service(), 'x', { key: viewer.secret })).status, 403)
+    })
+  },
+  SETTINGS,
+)

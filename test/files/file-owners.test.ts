@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
+import { until } from '../support/running/until.ts'
+import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { download, storedBytes, untilStored, upload, uploaded } from '../support/slices/files.ts'
+import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
+
+onBothEngines(
+  'whose files are whose',
+  (service) => {
+    const makeProject = async (name: string, limits: object = {}): Promise<Service> => {
+      const reply = await service().call('POST', '/v1/projects', { body: { name, limits } })
+      assert.equal(reply.status, 201, reply.text)
+      return inProject(service(), name)
+    }
+    const status = async (id: string, key: string, method = 'GET') =>
+      (await service().call(method, `/v1/files/${id}`, { key })).status
+
+    test('a token of a user makes, lists, reads and deletes files of that user alone', async () => {
+      const permissions = ['read', 'write', 'delete']
+      const [ada, bob] = [
+        await signJwt({ user_id: 'ada', permissions }),
+        await signJwt({ user_id: 'bob', permissions }),
+      ]
+      const own = await uploaded(service(), 'of ada', { key: ada })
+      const given = await uploaded(service(), 'for ada', { query: '?user_id=ada' })
+      const nobodys = await uploaded(service(), 'of no user')
+      assert.equal((await upload(service(), 'x', { key: ada, query: '?user_id=bob' })).status, 403)
+      assert.deepEqual(idsOf(await service().call('GET', '/v1/files', { key: ada })), [given, own])
+      assert.deepEqual(idsOf(await service().call('GET', '/v1/files', { key: bob })), [])
+      for (const id of [own, given, nobodys]) {
+        assert.equal(await status(id, bob), 404)
+        assert.equal((await download(service(), id, { key: bob })).status, 404)
+        assert.equal(await status(id, bob, 'DELETE'), 404)
+      }
+      assert.equal(await status(nobodys, ada), 404)
+      const { body } = await service().call('GET', `/v1/files/${own}`, { key: ada })
+      assert.deepEqual([body.data.user_id, body.data.created_by_name], ['ada', null])
+      assert.equal(await status(own, ada, 'DELETE'), 200)
+      assert.equal(await status(own, service().admin), 404)
+    })
+
+    test('a key of one agent sees what it uploaded itself', async () => {
+      const agent_id = await createAgent(service(), 'reader')
+      const { secret: key } = await createKey(service(), { role: 'admin', agent_id })
+      const own = await uploaded(service(), 'of the agent', { key })
+      const other = await uploaded(service(), 'of the project')
+      assert.deepEqual(idsOf(await service().call('GET', '/v1/files', { key })), [own])
+      assert.deepEqual([await status(own, key), await status(other, key)], [200, 404])
+      assert.equal(await status(other, key, 'DELETE'), 404)
+    })
+
+    test('the same bytes in two projects are stored twice; what one does with them is nothing to the other', async () => {
+      const [one, two] = [await makeProject('one'), await makeProject('two')]
+      await untilSettled(service())
+      const before = (await storedBytes(service())).length
+      const [a, b] = [await uploaded(one, 'shared words'), await uploaded(two, 'shared words')]
+      await untilStored(service(), before + 2)
+      assert.equal((await one.call('GET', `/v1/files/${b}`)).status, 404)
+      assert.equal((await one.call('DELETE', `/v1/files/${a}`)).status, 200)
+      await untilStored(service(), before + 1)
+      assert.deepEqual(idsOf(await two.call('GET', '/v1/files')), [b])
+      const project = await service().call('GET', '/v1/projects/two')
+      const deleted = await service().call('DELETE', `/v1/projects/${project.body.data.id}?name=two`)
+      assert.equal(deleted.status, 200, deleted.text)
+      await untilStored(service(), before)
+      const { db } = service().app.parts.storage
+      assert.deepEqual(await db.selectFrom('files').selectAll().where('id', '=', b).execute(), [])
+    })
+
+    test('a user is exported and erased with their files; another one keeps the same bytes', async () => {
+      await untilSettled(service())
+      const before = (await storedBytes(service())).length
+      const headers = { 'Idempotency-Key': 'of-eve' }
+      const own = await uploaded(service(), 'only of eve', { query: '?user_id=eve&name=own.txt', headers })
+      const shared = await uploaded(service(), 'of both', { query: '?user_id=eve' })
+      const kept = await uploaded(service(), 'of both', { query: '?user_id=fay' })
+      const lines = (await service().call('GET', '/v1/users/eve/export')).text.trim().split('\n')
+      const exported = lines.map((line) => JSON.parse(line))
+      assert.deepEqual(
+        exported.map(({ type, id }) => [type, id]),
+        [
+          ['file', own],
+          ['file', shared],
+        ],
+      )
+      assert.deepEqual([exported[0].name, exported[0].size], ['own.txt', 11])
+
+      const agent_id = await createAgent(service(), 'narrow')
+      const { secret } = await createKey(service(), { role: 'admin', agent_id })
+      const narrow = await service().call('DELETE', '/v1/users/eve', { key: secret })
+      assert.equal(narrow.body.data.files, 0, 'files belong to the project')
+
+      const erased = await service().call('DELETE', '/v1/users/eve')
+      assert.deepEqual([erased.status, erased.body.data.files], [200, 2], erased.text)
+      assert.equal((await storedBytes(service())).length, before + 1, 'at once')
+      assert.equal(await status(own, service().admin), 404)
+      assert.equal((await download(service(), kept)).bytes.toString(), 'of both')
+      const again = await upload(service(), 'only of eve', { query: '?user_id=eve&name=own.txt', headers })
+      assert.equal(again.status, 404, 'the stored reply is gone too')
+      assert.equal((await service().call('DELETE', '/v1/users/eve')).body.data.files, 0)
+    })
+
+    test('409 when a user, or a project, has as many bytes as they may', async () => {
+      const small = await makeProject('small', { file_bytes: 1_000 })
+      await uploaded(small, Buffer.alloc(600, 1))
+      const full = await upload(small, Buffer.alloc(401, 2))
+      assert.deepEqual(
+        [full.status, full.body.error.message],
+        [409, 'The files of the project may have 1000 bytes (limits.file_bytes): delete some first'],
+      )
+      // Sizes count, not what is stored: otherwise a client could ask which bytes others have.
+      assert.equal((await upload(small, Buffer.alloc(600, 1))).status, 409)
+      await uploaded(small, Buffer.alloc(400, 2))
+
+      await uploaded(service(), Buffer.alloc(3_000, 1), { query: '?user_id=gus' })
+      const more = await upload(service(), Buffer.alloc(2_000, 1), { query: '?user_id=gus' })
+      assert.deepEqual(
+        [more.status, more.body.error.message],
+        [409, 'The files of one user may have 4096 bytes (files.maxBytesPerUser): delete some first'],
+      )
+      await uploaded(service(), Buffer.alloc(3_000, 1), { query: '?user_id=hal' })
+    })
+
+    test('uploads at the same time do not exceed the limit together, and share their bytes', async () => {
+      const tight = await makeProject('tight', { file_bytes: 500 })
+      await untilSettled(service())
+      const before = (await storedBytes(service())).length
+      const replies = await Promise.all(Array.from({ length: 12 }, () => upload(tight, Buffer.alloc(100, 9))))
+      assert.equal(replies.filter((reply) => reply.status === 201).length, 5)
+      assert.equal(replies.filter((reply) => reply.status === 409).length, 7)
+      await untilStored(service(), before + 1)
+    })
+
+    test('files count to what a project stores', async () => {
+      const measured = await makeProject('measured', { stored_bytes: 500 })
+      await uploaded(measured, Buffer.alloc(600, 1))
+      service().advance(61_000)
+      service().app.jobs.wake()
+      await until('the project is measured', async () => {
+        const { body } = await service().call('GET', '/v1/projects/measured')
+        return body.data.stored_bytes === 600
+      })
+      const reply = await upload(measured, 'x')
+      assert.equal(reply.status, 409)
+      assert.match(reply.body.error.message, /limits.stored_bytes/)
+    })
+  },
+  { ...JWT_SETTINGS, MOORAGE_FILES__MAX_BYTES_PER_USER: '4KiB' },
+)
+
+/** Waits until everything that is stored is kept. */
+async function untilSettled({ app }: Service): Promise<void> {
+  await until('nothing comes in or goes out', async () => {
+    const { db } = app.parts.storage
+    return (await db.selectFrom('blobs').select('id').where('state', '<>', 'kept').execute()).length === 0
+  })
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../support/running/until.ts'
+import { inProject, onBothEngines } from '../support/service/service.ts'
+import { download, storedBytes, untilStored, uploaded } from '../support/slices/files.ts'
+import { idsOf } from '../support/slices/resources.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+onBothEngines(
+  'files go when their time is over',
+  (service) => {
+    const sweep = (ms: number) => {
+      service().advance(ms)
+      service().app.jobs.wake()
+    }
+
+    test('an expired file is not shown any more, and then removed with its bytes', async () => {
+      const id = await uploaded(service(), 'short-lived', { query: '?expires_in_seconds=60' })
+      const { body } = await service().call('GET', `/v1/files/${id}`)
+      assert.equal(Date.parse(body.data.expires_at) - Date.parse(body.data.created_at), 60_000)
+      service().advance(59_000)
+      assert.equal((await download(service(), id)).status, 200)
+      service().advance(1_100)
+      assert.equal((await service().call('GET', `/v1/files/${id}`)).status, 404)
+      assert.equal((await download(service(), id)).status, 404)
+      assert.deepEqual(idsOf(await service().call('GET', '/v1/files')), [])
+      sweep(HOUR)
+      await untilStored(service(), 0)
+    })
+
+    test('what the process left of an upload when it died is removed after two hours, and not before', async () => {
+      const { bytes, storage } = service().app.parts
+      const cut = await bytes.take('prj_default', pieces('never kept'))
+      const kept = await uploaded(service(), 'kept')
+      sweep(HOUR + 60_000)
+      await until('it was looked for', async () => {
+        const next = await storage.db.selectFrom('jobs').select('run_at').where('id', '=', 'retention').execute()
+        return (next[0]?.run_at ?? 0) > service().app.parts.now()
+      })
+      assert.ok((await storedBytes(service())).includes(cut.id))
+      sweep(HOUR)
+      await until('it is gone', async () => !(await storedBytes(service())).includes(cut.id))
+      assert.equal((await download(service(), kept)).bytes.toString(), 'kept')
+      const rows = await storage.db.selectFrom('blobs').select('state').execute()
+      assert.deepEqual(rows, [{ state: 'kept' }])
+      await service().call('DELETE', `/v1/files/${kept}`)
+      await untilStored(service(), 0)
+    })
+
+    test('bytes that were swept up while their upload went on make no file', async () => {
+      const { bytes, storage } = service().app.parts
+      const late = await bytes.take('prj_default', pieces('too late'))
+      sweep(3 * HOUR)
+      await untilStored(service(), 0)
+      const { keep } = await import('../../src/storage/bytes/blobs.ts')
+      assert.equal(await storage.transaction((db) => keep(db, late)), undefined)
+    })
+
+    test('retention.files removes older files, limits.retention_days those of a project', async () => {
+      await service().call('POST', '/v1/projects', { body: { name: 'brief', limits: { retention_days: 1 } } })
+      const brief = inProject(service(), 'brief')
+      const [short, long] = [await uploaded(brief, 'a day'), await uploaded(service(), 'ten days')]
+      sweep(1.1 * DAY)
+      await untilStored(service(), 1)
+      assert.equal((await brief.call('GET', `/v1/files/${short}`)).status, 404)
+      assert.equal((await service().call('GET', `/v1/files/${long}`)).status, 200)
+      sweep(9 * DAY)
+      await untilStored(service(), 0)
+      assert.equal((await service().call('GET', `/v1/files/${long}`)).status, 404)
+    })
+  },
+  { MOORAGE_RETENTION__FILES: '10d' },
+)
+
+async function* pieces(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text)
+}
