@@ -5,7 +5,7 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 export type ErrorReply = {
   success: false
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
     /** Seconds */
     retry_after?: number | undefined
@@ -30,6 +30,8 @@ export type Pagination = {
 
 export type InvocationResult = {
   response: string
+  /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
+  output?: unknown | undefined
   request_id: string
   tokens_used: number
   duration_ms: number
@@ -68,6 +70,13 @@ export type Invoke = {
   environment?: string | undefined
   /** When a budget has no room: fail, or wait until it has. Only a run in the background may wait */
   on_budget?: 'fail' | 'wait' | undefined
+  /** What this answer has to be: JSON that fits a schema. It counts instead of the agent's own `output` */
+  output?: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries?: number | undefined
+  } | undefined
   /** Hears how a run in the background ends */
   callback?: NewCallback | undefined
 }
@@ -99,6 +108,8 @@ export type Invocation = {
   message: string
   context: Record<string, unknown>
   response: string | null
+  /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
+  output?: unknown | undefined
   /** The calls of its caller's own tools with which the answer ended */
   calls: ({
     id: string
@@ -106,11 +117,11 @@ export type Invocation = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
     /** Seconds, where the provider of the model or a budget has said when to try again */
     retry_after?: number | undefined
-    /** With budget_exceeded: which budget, what was used, and the limit */
+    /** With budget_exceeded: which budget, what was used, and the limit. With output_invalid: what does not fit, and where (JSON pointers) */
     details?: ({
       field: string
       error: string
@@ -191,6 +202,18 @@ export type InvocationStep = {
   characters: number
   /** Why it stopped early */
   finish?: 'length' | 'filtered' | undefined
+  /** There if the answer does not fit the output that was wanted: it is no part of the response */
+  unfit?: {
+    /** Its beginning */
+    answer: string
+    problems: ({
+      /** JSON pointer */
+      field: string
+      error: string
+    })[]
+    /** Whether the model was asked for JSON; else it answered in words, after calling tools */
+    asked: boolean
+  } | undefined
   /** What the model was not shown, because the prompt would be too long */
   left_out?: {
     /** The oldest turns of the session */
@@ -523,10 +546,18 @@ export type Agent = {
         arguments: Record<string, unknown>
       } | undefined
       reply?: string | undefined
+      output?: unknown | undefined
       fail?: string | undefined
       delay_ms?: number | undefined
     })[]
     fallback: string
+  } | null
+  /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+  output: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries: number
   } | null
   /** What is remembered, and what the model is reminded of */
   memory: {
@@ -715,10 +746,18 @@ export type CreateAgent = {
         arguments?: Record<string, unknown> | undefined
       } | undefined
       reply?: string | undefined
+      output?: unknown | undefined
       fail?: string | undefined
       delay_ms?: number | undefined
     })[] | undefined
     fallback?: string | undefined
+  } | null | undefined
+  /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+  output?: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries?: number | undefined
   } | null | undefined
   /** What is remembered, and what the model is reminded of */
   memory?: {
@@ -960,10 +999,18 @@ export type UpdateAgent = {
         arguments?: Record<string, unknown> | undefined
       } | undefined
       reply?: string | undefined
+      output?: unknown | undefined
       fail?: string | undefined
       delay_ms?: number | undefined
     })[] | undefined
     fallback?: string | undefined
+  } | null | undefined
+  /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+  output?: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries?: number | undefined
   } | null | undefined
   /** What is remembered, and what the model is reminded of */
   memory?: {
@@ -1321,10 +1368,18 @@ export type DeploymentWithDefinition = {
           arguments: Record<string, unknown>
         } | undefined
         reply?: string | undefined
+        output?: unknown | undefined
         fail?: string | undefined
         delay_ms?: number | undefined
       })[]
       fallback: string
+    } | null
+    /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+    output: {
+      /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+      schema: Record<string, unknown>
+      /** How often the model is shown what is wrong with its answer and asked again */
+      retries: number
     } | null
     /** What is remembered, and what the model is reminded of */
     memory: {
@@ -1857,6 +1912,8 @@ export type UserLine = {
   message: string
   context: Record<string, unknown>
   response: string | null
+  /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
+  output?: unknown | undefined
   /** The calls of its caller's own tools with which the answer ended */
   calls: ({
     id: string
@@ -1864,11 +1921,11 @@ export type UserLine = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
     /** Seconds, where the provider of the model or a budget has said when to try again */
     retry_after?: number | undefined
-    /** With budget_exceeded: which budget, what was used, and the limit */
+    /** With budget_exceeded: which budget, what was used, and the limit. With output_invalid: what does not fit, and where (JSON pointers) */
     details?: ({
       field: string
       error: string
@@ -2683,7 +2740,7 @@ export type System = {
 
 export type ErrorCode = ErrorReply['error']['code']
 
-export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"range_not_satisfiable":416,"idempotency_key_reused":422,"rate_limited":429,"budget_exceeded":429,"headers_too_large":431,"server_error":500,"unavailable":503,"timeout":504}
+export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"range_not_satisfiable":416,"idempotency_key_reused":422,"rate_limited":429,"budget_exceeded":429,"headers_too_large":431,"server_error":500,"output_invalid":500,"unavailable":503,"timeout":504}
 
 export type Operations = {
   /** Invoke an agent */

@@ -19,6 +19,7 @@ export const STATUS_OF = {
   budget_exceeded: 429,
   headers_too_large: 431,
   server_error: 500,
+  output_invalid: 500,
   unavailable: 503,
   timeout: 504,
 } as const

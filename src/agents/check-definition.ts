@@ -1,8 +1,12 @@
 import { invalid } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
+import type { Parts } from '../operation/parts.ts'
 import * as providers from '../providers/store.ts'
 import { type ModelNames, namesOf } from '../runtime/models/model-name.ts'
 import { modelProblem } from '../runtime/models/registry.ts'
+import type { WantedOutput } from '../runtime/output/wanted-output.ts'
+import { keysOf } from '../runtime/schemas/schema-errors.ts'
 import type { Tool } from '../runtime/spec.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
 
@@ -28,4 +32,18 @@ function modelProblems(model: ModelNames, known: ReadonlySet<string>) {
     const error = modelProblem(name, known) ?? (names.indexOf(name) < index ? 'is in the list already' : undefined)
     return error === undefined ? [] : [{ field, error }]
   })
+}
+
+/** Refuses a schema that no answer could be checked against, and says where it is wrong. */
+export async function checkOutputSchema(
+  { output }: { output?: WantedOutput | null | undefined },
+  { runtime }: Pick<Parts, 'runtime'>,
+  { scope }: Pick<Actor, 'scope'>,
+): Promise<void> {
+  if (!output) return
+  const problems = await runtime.reviewSchema(scope.project_id, output.schema)
+  if (problems.length === 0) return
+  throw invalid(
+    ...problems.map(({ at, problem }) => ({ field: ['output', 'schema', ...keysOf(at)].join('.'), error: problem })),
+  )
 }

@@ -3,7 +3,7 @@ import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
 import { checkAccess } from './check-access.ts'
-import { checkDefinition } from './check-definition.ts'
+import { checkDefinition, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
 
 export const createAgent = operation({
@@ -20,6 +20,7 @@ export const createAgent = operation({
   errors: ['conflict'],
   body: CreateAgentBody,
   data: AgentReply,
+  check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
 
   async run(
     { body },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
 import { ApprovalRules } from '../runtime/approvals/approval-policy.ts'
+import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { Limits, MemoryPolicy, Script, type Tool, Tools } from '../runtime/spec.ts'
 import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
@@ -27,6 +28,9 @@ const ModelDefinition = z.strictObject({
   instructions: Text(100_000, 0).nullable().describe('What the model is told before every message').default(null),
   tools: Tools.describe('What the model may call').default([]),
   script: Script.nullable().describe('Rules that `builtin/script` answers by; other models ignore it').default(null),
+  output: WantedOutput.nullable()
+    .describe('What every answer has to be: JSON that fits a schema. null: it answers in words')
+    .default(null),
   memory: MemoryPolicy.describe('What is remembered, and what the model is reminded of').prefault({}),
   limits: Limits.describe('How long, how much, how many at once').prefault({}),
   approvals: ApprovalRules.describe('How people decide what its tools ask them').prefault({}),

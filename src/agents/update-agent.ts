@@ -4,7 +4,7 @@ import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { type Agent, AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
 import { checkAccess } from './check-access.ts'
-import { checkDefinition } from './check-definition.ts'
+import { checkDefinition, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
 
 export const updateAgent = operation({
@@ -23,6 +23,7 @@ export const updateAgent = operation({
   params: AgentParams,
   body: UpdateAgentBody,
   data: AgentReply,
+  check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
 
   async run(
     { params, body },

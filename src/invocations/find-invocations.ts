@@ -109,7 +109,7 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
         user_id: null,
         session_id: null,
         response: response === null ? null : '',
-        error: error === null ? null : JSON.stringify({ ...error, message: '' }),
+        error: error === null ? null : JSON.stringify({ ...error, message: '', details: undefined }),
         steps: JSON.stringify(withoutWords(steps)),
         created_by: withoutToken(created_by),
         given: null,

@@ -10,6 +10,7 @@ import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Cost } from '../runtime/models/cost.ts'
 import type { Round } from '../runtime/models/model.ts'
+import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { Label, Text } from '../shapes.ts'
 import { NewCallback } from './callbacks/callback.ts'
 import type { ReceiptStep } from './steps/receipt-steps.ts'
@@ -51,6 +52,9 @@ export const InvokeBody = z
     context: InvocationContext.default({}),
     environment: Environment.default(DEFAULT_ENVIRONMENT),
     on_budget: OnBudget,
+    output: WantedOutput.optional().describe(
+      "What this answer has to be: JSON that fits a schema. It counts instead of the agent's own `output`",
+    ),
     callback: NewCallback.optional().describe('Hears how a run in the background ends'),
   })
   .meta({ id: 'Invoke' })
@@ -68,7 +72,9 @@ export const ErrorSummary = z.object({
   details: z
     .array(z.object({ field: z.string(), error: z.string() }))
     .optional()
-    .describe('With budget_exceeded: which budget, what was used, and the limit'),
+    .describe(
+      'With budget_exceeded: which budget, what was used, and the limit. With output_invalid: what does not fit, and where (JSON pointers)',
+    ),
 })
 
 /** An invocation as the service stores it. */
@@ -91,6 +97,8 @@ export type Invocation = {
   /** What its caller gave besides the message. */
   given: Given | null
   response: string | null
+  /** The response is JSON, as it was wanted. */
+  structured: boolean
   /** What the model answered, if it ended with calls of its caller's own tools. */
   rounds: readonly Round[] | null
   error: z.output<typeof ErrorSummary> | null
@@ -144,8 +152,9 @@ export function newInvocation(
     deployment_id: served.deployment_id,
     message: asked.message,
     context: asked.context,
-    given: null,
+    given: asked.output ? { output: asked.output } : null,
     response: null,
+    structured: false,
     rounds: null,
     error: null,
     input_tokens: 0,

@@ -1,4 +1,5 @@
 import { type Agent, AgentParams } from '../agents/agent.ts'
+import { checkOutputSchema } from '../agents/check-definition.ts'
 import { requireRunning } from '../agents/require-running.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, servedNow, serving } from '../deployments/serving.ts'
@@ -49,9 +50,10 @@ export const invokeAgent = operation({
   // A callback is a webhook of one run, and webhooks are audited.
   audit: { target: 'agent_id', when: ({ body }) => body.callback !== undefined },
   mfaFields: { callback: 'webhooks' },
-  errors: ['agent_paused', 'budget_exceeded', 'conflict', 'timeout'],
+  errors: ['agent_paused', 'budget_exceeded', 'conflict', 'output_invalid', 'timeout'],
   params: AgentParams,
   body: InvokeBody,
+  check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
   data: InvocationResult,
   accepted: QueuedReply,
   streams: { replay: replayEvents },
@@ -199,7 +201,7 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   const invocation = newInvocation(bound, agent, served, context)
   if (!context.given) return invocation
   requireTools(context.given, served.definition)
-  return { ...invocation, ...(await takeGiven(context.given, invocation, context)) }
+  return { ...invocation, ...(await takeGiven({ ...context.given, ...invocation.given }, invocation, context)) }
 }
 
 type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>

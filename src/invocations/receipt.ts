@@ -9,9 +9,16 @@ import { Pending } from './approvals/pending.ts'
 import { ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
+/** Absent where the answer is words. */
+const OutputValue = z
+  .unknown()
+  .optional()
+  .describe('The answer as a value, if JSON was wanted: it fits the schema. `response` is its text')
+
 export const InvocationResult = z
   .object({
     response: z.string(),
+    output: OutputValue,
     request_id: z.string(),
     tokens_used: z.int(),
     duration_ms: z.int(),
@@ -42,6 +49,7 @@ export const Receipt = z
     message: z.string(),
     context: z.record(z.string(), z.unknown()),
     response: z.string().nullable(),
+    output: OutputValue,
     calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
     error: ErrorSummary.nullable(),
     model: z.string().nullable().describe('The model that answered last; null while none has'),
@@ -66,14 +74,23 @@ type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'r
 
 /** The receipt. What is not in its shape is for doors. */
 export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
-  const { id, input_tokens: _input, output_tokens: _output, tokens_used, cost_nano, ...rest } = invocation
+  const {
+    id,
+    input_tokens: _input,
+    output_tokens: _output,
+    tokens_used,
+    cost_nano,
+    structured: _is,
+    ...rest
+  } = invocation
   const cost_usd = usdOf(cost_nano)
   const usage = usageOf(invocation)
   const steps = presentSteps(invocation.steps)
   const { attempt: attempts } = invocation
   const model = invocation.steps.findLast((step) => step.kind === 'model')?.model ?? null
   const spent = { tokens_used, usage, cost_usd }
-  return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, ...spent, steps }
+  const said = outputOf(invocation)
+  return { ...rest, ...said, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, ...spent, steps }
 }
 
 function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {
@@ -94,13 +111,19 @@ export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall 
   return calls.flatMap((call, index) => (call.handed ? [{ ...shownCall(call), index }] : []))
 }
 
+/** The value of an answer that was wanted as JSON. Its text is the response, and is gone when the receipt is erased. */
+export function outputOf({ structured, response }: Pick<Invocation, 'structured' | 'response'>): { output?: unknown } {
+  return structured && response ? { output: JSON.parse(response) } : {}
+}
+
 /** What clients of the API get, and for doors, which tell more, the receipt. */
 type Result = z.input<typeof InvocationResult> & { receipt(): PresentInvocation }
 
 export function resultOf(invocation: Invocation, agent_id: string): Result {
   const { id, response, tokens_used, duration_ms } = invocation
   const receipt = () => presentInvocation(invocation, agent_id)
-  return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
+  const said = outputOf(invocation)
+  return { response: response ?? '', ...said, request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
 }
 
 /** Throws the error of an invocation that did not complete. */

@@ -194,7 +194,7 @@ function endedBy(
   outcome: EndOutcome,
   end: Pick<EndedInvocation, 'error' | 'duration_ms' | 'finished_at'>,
 ): EndedInvocation {
-  const { status, usage, cost_nano, response, steps } = outcome
+  const { status, usage, cost_nano, response, output, steps } = outcome
   const rounds = (status === 'completed' && outcome.rounds) || null
   return {
     ...invocation,
@@ -202,6 +202,7 @@ function endedBy(
     status,
     // A run that did not complete keeps what it has said, if anything.
     response: status === 'completed' ? response : response || null,
+    structured: output !== undefined,
     input_tokens: usage.input_tokens,
     output_tokens: usage.output_tokens,
     tokens_used: usage.total_tokens,
@@ -221,6 +222,10 @@ function errorOf(outcome: RunOutcome, { cancellation }: LiveRun, now: number): I
     const retry_after = until === undefined ? undefined : Math.max(1, Math.ceil((until - now) / 1000))
     const details = Object.entries(budget).map(([field, error]) => ({ field, error }))
     return { code: 'budget_exceeded', message, ...(retry_after !== undefined && { retry_after }), details }
+  }
+  if (reason === 'unfit') {
+    const details = outcome.problems.map(({ at, problem }) => ({ field: at, error: problem }))
+    return { code: 'output_invalid', message, details }
   }
   if (reason === 'no room') return { code: 'unavailable', message }
   if (reason === 'busy') {

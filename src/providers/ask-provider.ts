@@ -50,6 +50,7 @@ export async function askModel(
       instructions: null,
       tools: [],
       script: null,
+      output: null,
       memory: { history: 0, recall: 0 },
       limits: { ...Limits.parse({}), timeout_ms: PROBE_TIMEOUT_MS, max_steps: 1, max_output_tokens: PROBE_TOKENS },
       approvals: { expires_after_seconds: DEFAULT_EXPIRY_SECONDS },

@@ -1,5 +1,6 @@
 import type { Round, ToolCall, ToolDefinition } from './models/model.ts'
 import type { Turn } from './outcome.ts'
+import type { WantedOutput } from './output/wanted-output.ts'
 
 /**
  * What a caller gives for one run besides its message, through a door that has words for it. These are plain values,
@@ -16,6 +17,8 @@ export type Given = {
   tools?: ToolDefinition[]
   tool_choice?: ToolChoice
   sampling?: Sampling
+  /** What the run is to answer with, whatever the agent says. */
+  output?: WantedOutput
   /** The invocation whose conversation this one continues. */
   previous?: string
   /** The message is that of `previous`, whose calls `rounds` answers. */
@@ -50,6 +53,4 @@ export type Sampling = {
   /** How long the model thinks, and how much it says. Providers that do not know this are not sent it. */
   reasoning_effort?: string
   verbosity?: string
-  /** The answer is JSON; with a schema, JSON of that shape. */
-  json?: { schema?: Record<string, unknown>; name?: string; description?: string }
 }

@@ -4,6 +4,11 @@ export type Turn = { role: 'user' | 'assistant'; content: string }
 /** `handed` is there if the tool is the caller's own: the position of the call in its answer. */
 export type RunEvent =
   | { type: 'delta'; text: string }
+  /**
+   * A piece of an answer that is not checked yet: the position of the piece, and which answer of the run it is. Another
+   * answer follows one that does not fit. The one that fits comes as `delta` then.
+   */
+  | { type: 'output.delta'; text: string; answer: number; at: number }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown; handed?: number }
   | { type: 'tool_result'; id: string; name: string; result: string }
   | { type: 'tool_result'; id: string; name: string; error: string }

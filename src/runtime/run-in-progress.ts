@@ -6,6 +6,9 @@ import type { Meter } from './models/meter.ts'
 import type { Model } from './models/model-request.ts'
 import { addTokens, NO_USAGE, tokensSince, type Usage } from './models/usage.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
+import type { checkOutput } from './output/check-output.ts'
+import type { SchemaSupport } from './output/schema-support.ts'
+import type { WantedOutput } from './output/wanted-output.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
 import type { ModelInput } from './run-input.ts'
@@ -39,11 +42,24 @@ export type RunInProgress = {
   left_out: LeftOut | undefined
   /** What the step that is being taken has cost so far. */
   step_cost: Cost
+  /** Set if the answer is to be JSON that fits a schema. */
+  output: RunOutput | undefined
   left: Left
 }
 
+export type RunOutput = {
+  wanted: WantedOutput
+  /** There are no tools, so the model is asked for it at once. */
+  isAtOnce: boolean
+  support: SchemaSupport
+  check(answer: string): ReturnType<typeof checkOutput>
+  /** The answer that is being given. It is not said before it is known that it fits. */
+  draft: string
+}
+
 /** What a run leaves. It is filled while the run goes on. */
-export type Left = { response: string; usage: Usage; cost_nano: Cost; steps: Step[] }
+/** `output` is there when the answer was wanted as JSON, and fits. */
+export type Left = { response: string; output?: { value: unknown }; usage: Usage; cost_nano: Cost; steps: Step[] }
 
 /** What earlier attempts of the run have left. */
 export function leftBy(kept: readonly Step[]): Left {

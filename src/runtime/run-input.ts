@@ -1,4 +1,5 @@
 import type { Given, GivenTurn } from './given.ts'
+import type { WantedOutput } from './output/wanted-output.ts'
 import type { AgentSpec, ModelSpec } from './spec.ts'
 
 /** A memory found for this user, best first. */
@@ -24,3 +25,8 @@ export type RunInput<Spec extends AgentSpec = AgentSpec> = {
 
 /** The input of a run whose agent has a model. */
 export type ModelInput = RunInput<ModelSpec>
+
+/** What the caller wants of this run counts; else what the agent always answers with. */
+export function wantedOutput({ agent, given }: Pick<ModelInput, 'agent' | 'given'>): WantedOutput | undefined {
+  return given?.output ?? agent.output ?? undefined
+}

@@ -4,6 +4,8 @@ import type { BudgetMet } from './models/meter.ts'
 import type { Round } from './models/model.ts'
 import type { Usage } from './models/usage.ts'
 import type { LogEntry } from './outcome.ts'
+import type { Left } from './run-in-progress.ts'
+import type { SchemaProblem } from './schemas/schema-errors.ts'
 import type { Step } from './steps.ts'
 
 /** How a run ended and what it left. `response` is what was said, even if the run did not complete. */
@@ -16,10 +18,12 @@ export type RunOutcome =
     | { status: 'failed'; reason: 'busy'; message: string; after_ms: number | undefined }
     /** A budget has no room for the next call. `until` is when it has again, if that is known. */
     | { status: 'failed'; reason: 'over budget'; message: string; until: number | undefined; budget: BudgetMet }
+    /** No answer fits what was wanted. */
+    | { status: 'failed'; reason: 'unfit'; message: string; problems: readonly SchemaProblem[] }
     | { status: 'cancelled' }
     /**
      * The run goes on after its stored steps, at `until` at the latest: before, when people have decided what it asks, or
      * when the budget `waits_for` names has changed.
      */
     | { status: 'waiting'; until: number; asks: readonly Ask[]; waits_for: string | undefined }
-  ) & { response: string; usage: Usage; cost_nano: Cost; steps: Step[]; logs: LogEntry[] }
+  ) & { response: string; output?: Left['output']; usage: Usage; cost_nano: Cost; steps: Step[]; logs: LogEntry[] }

@@ -1,6 +1,5 @@
 import type { Span } from '../telemetry/tracing.ts'
 import type { Cancellation, Deadline } from './deadline.ts'
-import type { Redact } from './fill-secrets.ts'
 import type { Meter } from './models/meter.ts'
 import type { Round } from './models/model.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
@@ -8,6 +7,7 @@ import type { Left } from './run-in-progress.ts'
 import type { RunInput } from './run-input.ts'
 import type { AgentSpec } from './spec.ts'
 import type { RecallStep, StepKeeper } from './steps.ts'
+import type { Redact } from './tools/fill-secrets.ts'
 
 /** The input of a run, and who is told about it. */
 export type RunRequest<Spec extends AgentSpec = AgentSpec> = RunInput<Spec> & {

@@ -1,10 +1,10 @@
 import { storable } from '../lib/text/text.ts'
 import { DEFAULT_EXPIRY_SECONDS } from './approvals/approval-policy.ts'
 import { Cancellation, Deadline, type PauseSource } from './deadline.ts'
-import { type Redact, redactor, secretsOf, valuesOf } from './fill-secrets.ts'
 import { SpendingRefused } from './models/meter.ts'
 import { ModelFailure, PromptTooLong } from './models/model.ts'
 import { AgentFailure, type Log, type LogEntry } from './outcome.ts'
+import { OutputInvalid } from './output/check-output.ts'
 import { listModels } from './providers/list-models.ts'
 import { keysOf } from './providers/provider-source.ts'
 import { leftBy, pausedStep, Stopped, Waits } from './run-in-progress.ts'
@@ -12,10 +12,13 @@ import type { RunOutcome } from './run-outcome.ts'
 import type { RunRequest } from './runner.ts'
 import { openRunners, type RunnerOptions, type Runners } from './runners.ts'
 import { SchemaCheck } from './schemas/schema-check.ts'
+import type { SchemaProblem } from './schemas/schema-errors.ts'
+import { schemaProblem } from './schemas/schema-size.ts'
 import type { Tool } from './spec.ts'
 import { StepNotKept } from './steps.ts'
 import { argumentProblem } from './tools/argument-problem.ts'
 import { parseArguments } from './tools/arguments.ts'
+import { type Redact, redactor, secretsOf, valuesOf } from './tools/fill-secrets.ts'
 import type { Fetch } from './tools/tool.ts'
 import { type TriedCall, type TriedTool, tryTool } from './tools/try-tool.ts'
 
@@ -89,6 +92,15 @@ export class Runtime {
     const read = parseArguments(JSON.stringify(args))
     if ('problem' in read) return read.problem
     return argumentProblem(read.value, input_schema, { schemaCheck: this.#schemaCheck, agent_id })
+  }
+
+  /** What is wrong with a schema, and where. */
+  async reviewSchema(owner: string, schema: object): Promise<readonly SchemaProblem[]> {
+    const size = schemaProblem(schema)
+    if (size) return [{ at: '', problem: size }]
+    const answer = await this.#schemaCheck.review(schema, { owner })
+    if (answer.outcome === 'undecided') return [{ at: '', problem: 'takes too long to be read' }]
+    return answer.outcome === 'errors' ? answer.errors : []
   }
 
   /**
@@ -169,6 +181,10 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
     if (error instanceof SpendingRefused) {
       const { message, opening, budget } = error
       return { ...failed, reason: 'over budget' as const, message, until: opening?.until, budget }
+    }
+    if (error instanceof OutputInvalid) {
+      const { message, problems } = error
+      return { ...failed, reason: 'unfit' as const, message, problems }
     }
     const reason = error instanceof PromptTooLong ? ('too long' as const) : failed.reason
     return { ...failed, reason, message: redact(error.message) }

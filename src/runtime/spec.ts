@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 import { type ApprovalRules, Expiry, ToolApproval } from './approvals/approval-policy.ts'
 import type { ModelNames } from './models/model-name.ts'
+import type { WantedOutput } from './output/wanted-output.ts'
 
 /** Headers that would let a tool pretend to be another host, or break the framing of its request. */
 const RESERVED_HEADERS = new Set([
@@ -192,10 +193,15 @@ export const ScriptRule = z
     match: Match.optional(),
     call: z.strictObject({ tool: ToolName, arguments: z.record(z.string(), z.unknown()).default({}) }).optional(),
     reply: Text.optional(),
+    /** A value that it answers with, as JSON. */
+    output: z.unknown().optional(),
     fail: z.string().min(1).max(1_000).optional(),
     delay_ms: z.int().min(0).max(600_000).optional(),
   })
-  .refine((rule) => rule.reply !== undefined || rule.call || rule.fail, 'must have a reply, a call or a fail')
+  .refine(
+    (rule) => rule.reply !== undefined || rule.output !== undefined || rule.call || rule.fail,
+    'must have a reply, an output, a call or a fail',
+  )
 export type ScriptRule = z.infer<typeof ScriptRule>
 
 export const Script = z.strictObject({
@@ -219,6 +225,8 @@ export type ModelSpec = {
   instructions: string | null
   tools: readonly Tool[]
   script: Script | null
+  /** Null: it answers in words. */
+  output: WantedOutput | null
   memory: Pick<MemoryPolicy, 'history' | 'recall'>
   limits: Omit<Limits, 'max_concurrency'>
   approvals: Pick<ApprovalRules, 'expires_after_seconds'>

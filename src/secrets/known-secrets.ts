@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import type { Logger } from '../lib/log.ts'
-import type { SecretSource, Secrets } from '../runtime/fill-secrets.ts'
+import type { SecretSource, Secrets } from '../runtime/tools/fill-secrets.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'

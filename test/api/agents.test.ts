@@ -29,6 +29,7 @@ onBothEngines('agents', (service) => {
         instructions: null,
         tools: [],
         script: null,
+        output: null,
         memory: { remember: true, history: 20, recall: 5, facts: 'off', summarize: false, retention_days: null },
         limits: {
           timeout_ms: null,
@@ -71,6 +72,7 @@ onBothEngines('agents', (service) => {
           },
         ],
         script: { rules: [{ match: { contains: 'hi' }, reply: 'hello' }], fallback: 'what?' },
+        output: { schema: { type: 'object', properties: { city: { type: 'string' } } }, retries: 5 },
         memory: { remember: false, history: 0, recall: 0, facts: 'model', summarize: 12, retention_days: 30 },
         limits: {
           timeout_ms: 1000,

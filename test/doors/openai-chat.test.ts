@@ -115,7 +115,6 @@ for (const engine of ANY_ENGINE) {
         max_completion_tokens: 9,
         stop: 'END',
         seed: 4,
-        response_format: { type: 'json_schema', json_schema: { name: 'ok', schema: { type: 'object' }, strict: true } },
       })
       const { body } = model.requests[0] ?? {}
       assert.deepEqual(body?.messages, [
@@ -124,9 +123,8 @@ for (const engine of ANY_ENGINE) {
         { role: 'assistant', content: 'second' },
         { role: 'user', content: 'third' },
       ])
-      const { temperature, top_p, max_tokens, stop, seed, response_format } = body ?? {}
+      const { temperature, top_p, max_tokens, stop, seed } = body ?? {}
       assert.deepEqual([temperature, top_p, max_tokens, stop, seed], [0.2, 0.5, 9, ['END'], 4])
-      assert.equal((response_format as { type: string }).type, 'json_schema')
       const { body: found } = await service.call('GET', '/v1/agents/tiny/invocations?limit=1')
       assert.equal(found.data[0].environment, 'staging')
     })

@@ -338,6 +338,7 @@ for (const engine of ANY_ENGINE) {
     test('structured output and its schema reach the model', async () => {
       model.reset()
       model.reply({ text: ['{"city":"Kiel"}'] })
+      await service.call('POST', '/v1/agents', { body: { name: 'plain', model: 'local/tiny' } })
       const schema = {
         type: 'object',
         properties: { city: { type: 'string' } },
@@ -345,10 +346,12 @@ for (const engine of ANY_ENGINE) {
         additionalProperties: false,
       }
       const text = { format: { type: 'json_schema', name: 'place', schema, strict: true } } as const
-      const parsed = await openaiClient(service).responses.parse({ model: 'tiny', input: 'Where?', text })
+      const parsed = await openaiClient(service).responses.parse({ model: 'plain', input: 'Where?', text })
       assert.deepEqual(parsed.output_parsed, { city: 'Kiel' })
-      const sent = model.requests[0]?.body['response_format']
-      assert.deepEqual((sent as { json_schema: { schema: unknown } }).json_schema.schema, schema)
+      assert.deepEqual(model.requests[0]?.body['response_format'], {
+        type: 'json_schema',
+        json_schema: { name: 'place', schema: { title: 'place', ...schema }, strict: true },
+      })
     })
   })
 }

@@ -13,8 +13,8 @@ const hurried: Pick<SchemaCheck, 'check'> = {
   check: (schema, value, checking) => check.check(schema, value, { ...checking, deadlineMs: 400 }),
 }
 
-const OUTPUT = { name: 'output', owner: 'agt_1' }
-const SLOW_OWNER = { name: 'output', owner: 'agt_slow' }
+const OWNER = { owner: 'agt_1' }
+const SLOW_OWNER = { owner: 'agt_slow' }
 
 const many = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
@@ -189,9 +189,9 @@ describe('a check that takes long', () => {
     const held = own.check(evil, bomb, SLOW_OWNER).finally(() => {
       isHeld = false
     })
-    assert.deepEqual(await own.check(property({ maxLength: 0 }), { a: 'x' }, OUTPUT), {
+    assert.deepEqual(await own.check(property({ maxLength: 0 }), { a: 'x' }, OWNER), {
       outcome: 'errors',
-      errors: ['output.a: must NOT have more than 0 characters'],
+      errors: [{ at: '/a', problem: 'must NOT have more than 0 characters' }],
     })
     assert.ok(isHeld, 'the other check goes on')
     await own.close()
@@ -202,19 +202,20 @@ describe('a check that takes long', () => {
     const evil = property({ pattern: '^(c+)+$' })
     const bomb = { a: `${'c'.repeat(60)}!` }
     await problemOf(bomb, evil, hurried)
-    const answers = await Promise.all(
-      many(5, () => check.check(evil, bomb, { name: 'it', owner: 'agt_1', deadlineMs: 300 })),
-    )
+    const answers = await Promise.all(many(5, () => check.check(evil, bomb, { ...OWNER, deadlineMs: 300 })))
     for (const answer of answers) assert.deepEqual(answer, { outcome: 'undecided', why: 'time' })
   })
 
   test('all errors are told to those who want them', async () => {
     const both = { type: 'object', required: ['a'], properties: { b: { type: 'string' } } }
-    assert.deepEqual(await check.check(both, { b: 1 }, OUTPUT), {
+    assert.deepEqual(await check.check(both, { b: 1 }, OWNER), {
       outcome: 'errors',
-      errors: ["output: must have required property 'a'", 'output.b: must be string'],
+      errors: [
+        { at: '', problem: "must have required property 'a'" },
+        { at: '/b', problem: 'must be string' },
+      ],
     })
-    assert.deepEqual(await check.check(both, { a: 1 }, OUTPUT), { outcome: 'ok' })
-    assert.deepEqual(await check.check({ type: 'colour' }, {}, OUTPUT), { outcome: 'undecided', why: 'schema' })
+    assert.deepEqual(await check.check(both, { a: 1 }, OWNER), { outcome: 'ok' })
+    assert.deepEqual(await check.check({ type: 'colour' }, {}, OWNER), { outcome: 'undecided', why: 'schema' })
   })
 })

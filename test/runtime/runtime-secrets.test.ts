@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fillHeaders, SecretRefused } from '../../src/runtime/fill-secrets.ts'
+import { fillHeaders, SecretRefused } from '../../src/runtime/tools/fill-secrets.ts'
 
 const HEADERS = { authorization: 'Bearer {{secret.KEY}}' }
 

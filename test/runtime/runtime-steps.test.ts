@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ModelAnswer } from '../../src/runtime/models/model.ts'
-import { nextStep, type Step } from '../../src/runtime/steps.ts'
+import { nextStep } from '../../src/runtime/next-step.ts'
+import type { Step } from '../../src/runtime/steps.ts'
 import { fc, tries } from '../support/running/property.ts'
 
 const asked = (...names: string[]): ModelAnswer => ({
@@ -27,7 +28,7 @@ const numbersOf = (step: ReturnType<typeof next>) =>
 
 describe('what a run does next', () => {
   test('asks the model first', () => {
-    assert.deepEqual(next([]), { kind: 'model', rounds: [] })
+    assert.deepEqual(next([]), { kind: 'model', rounds: [], asksOutput: false })
   })
 
   test('calls the tools that the model asked for', () => {

@@ -12,7 +12,7 @@ const LIMIT_MS = 100
 /** Slow on long text, which they never see. */
 const SHORT_TEXT_ONLY: Record<string, string> = {
   'cli/terminal/table.ts': 'cells of a table on the terminal of whoever asked for it',
-  'runtime/fill-secrets.ts': 'secrets of the operator',
+  'runtime/tools/fill-secrets.ts': 'secrets of the operator',
 }
 
 const UNITS = [

@@ -172,6 +172,7 @@ async function openWorld({ storage }: Store) {
       door: n % 2 ? 'api' : 'openai',
       given: null,
       rounds: null,
+      structured: false,
       erased_at: null,
       authors: null,
       person_id: null,

@@ -128,6 +128,7 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
     query: wanted.query,
     body: operation.body ? validate(operation.body, wanted.body) : undefined,
   }
+  await operation.check?.(input, parts, actor)
   const call = {
     door: 'cli' as const,
     given: undefined,

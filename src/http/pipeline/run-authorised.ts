@@ -34,6 +34,7 @@ export async function runAuthorised(
   const gates = operation.acrossAgents ? await gatesInReach(edge, authorised) : gatesOf(edge, agent)
   await requireCode(authorised, body, { gates, spend: edge.spendCode })
   const input = early ?? readInput(authorised, wanted)
+  await operation.check?.(input, edge.parts, actor)
 
   const { path, request_id, address } = arrived
   const call = {

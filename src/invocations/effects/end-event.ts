@@ -3,6 +3,7 @@ import type { NewEvent } from '../../events.ts'
 import { cutToBytes } from '../../lib/text/text.ts'
 import { usdOf } from '../../runtime/models/cost.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
+import { outputOf } from '../receipt.ts'
 
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
@@ -22,6 +23,7 @@ export function eventData({
   cost_nano,
   duration_ms,
   response,
+  structured,
   error,
   context,
   schedule_id,
@@ -36,6 +38,8 @@ export function eventData({
     cost_usd: usdOf(cost_nano),
     duration_ms,
     ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
+    // A value cannot be cut. A longer one is in the receipt.
+    ...(structured && Buffer.byteLength(response ?? '') <= MAX_EVENT_RESPONSE && outputOf({ structured, response })),
     ...(error && { error }),
     ...(schedule_id !== null && { schedule_id }),
     context: { user_id: user_id ?? null, session_id: session_id ?? null },

@@ -17,7 +17,7 @@ export const streamInvocation = operation({
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,
-  errors: ['timeout', 'conflict'],
+  errors: ['timeout', 'conflict', 'output_invalid'],
   params: InvocationParams,
   data: InvocationResult,
   streams: { always: true },

@@ -32,6 +32,7 @@ export const RECEIPT = [
   'started_at',
   'status',
   'response',
+  'structured',
   'error',
   'input_tokens',
   'output_tokens',
@@ -62,6 +63,7 @@ const ENDED_RUNS: EndedTable = {
   columns: [
     'status',
     'response',
+    'structured',
     'error',
     'input_tokens',
     'output_tokens',
@@ -115,11 +117,12 @@ export function waiting(
 }
 
 export function toRow(invocation: Invocation) {
-  const { context, error, given, rounds, steps, background, keyed, ...fields } = invocation
+  const { context, error, given, rounds, steps, background, keyed, structured, ...fields } = invocation
   return {
     ...fields,
     background: background ? 1 : 0,
     keyed: keyed ? 1 : 0,
+    structured: structured ? 1 : 0,
     context: JSON.stringify(context),
     user_id: context.user_id ?? null,
     session_id: context.session_id ?? null,
@@ -136,7 +139,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
   const json = jsonOf('invocation', row)
   const { background, status, door, user_id: _user, session_id: _session, ...rest } = row
   const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...more } = rest
-  const { keyed, on_budget, wake_at: _wake, waits_for: _waits, ...fields } = more
+  const { keyed, on_budget, structured, wake_at: _wake, waits_for: _waits, ...fields } = more
   return {
     ...fields,
     status: status as Invocation['status'],
@@ -146,6 +149,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     background: background === 1,
     keyed: keyed === 1,
     on_budget: on_budget as Invocation['on_budget'],
+    structured: structured === 1,
     context: json('context'),
     error: json('error'),
     steps: json('steps'),

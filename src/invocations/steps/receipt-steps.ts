@@ -5,7 +5,7 @@ import { type Cost, usdOf } from '../../runtime/models/cost.ts'
 import type { TokenCount } from '../../runtime/models/usage.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
-import type { PassedOver, RecalledNames, Step } from '../../runtime/steps.ts'
+import type { PassedOver, RecalledNames, Step, Unfit } from '../../runtime/steps.ts'
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { CostUsd, Time } from '../../shapes.ts'
 
@@ -30,6 +30,12 @@ export const LeftOutShape = z.object({
   shortened: z.int().describe('Turns of which only the beginning was shown'),
 })
 
+const UnfitShape = z.object({
+  answer: z.string().describe('Its beginning'),
+  problems: z.array(z.object({ field: z.string().describe('JSON pointer'), error: z.string() })),
+  asked: z.boolean().describe('Whether the model was asked for JSON; else it answered in words, after calling tools'),
+})
+
 /** A step as the receipt shows it. */
 export const ReceiptStepShape = z
   .discriminatedUnion('kind', [
@@ -50,6 +56,9 @@ export const ReceiptStepShape = z
       cost_usd: CostUsd,
       characters: z.int().describe('How much of the response it said'),
       finish: z.enum(['length', 'filtered']).optional().describe('Why it stopped early'),
+      unfit: UnfitShape.optional().describe(
+        'There if the answer does not fit the output that was wanted: it is no part of the response',
+      ),
       left_out: LeftOutShape.optional().describe('What the model was not shown, because the prompt would be too long'),
     }),
     ShownTimes.extend({
@@ -88,6 +97,7 @@ type ModelReceipt = Times & {
   cost_nano: Cost
   characters: number
   finish?: 'length' | 'filtered'
+  unfit?: z.output<typeof UnfitShape>
   left_out?: LeftOut
 }
 
@@ -116,11 +126,12 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
     if (step.kind === 'model') {
       const { finish } = step.answer
       const early = finish === 'stop' ? {} : { finish }
-      const { text, model, passed_over, cost_nano, left_out } = step
+      const { text, model, passed_over, cost_nano, left_out, unfit } = step
+      const misfit = unfit && { unfit: shownUnfit(unfit) }
       const passed = passed_over && { passed_over }
       const cut = left_out && { left_out }
       const counted = { usage: totalOf(step.usage), cost_nano, characters: text.length }
-      return { kind: 'model', ...times, model, ...passed, ...counted, ...early, ...cut }
+      return { kind: 'model', ...times, model, ...passed, ...counted, ...early, ...misfit, ...cut }
     }
     if (step.kind === 'recall') {
       const { turns, memories, summarized_at } = step
@@ -137,6 +148,13 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
     }
     return { kind: 'tool', ...times, index: step.index, ...step.call }
   })
+}
+
+const MAX_UNFIT = 4_000
+
+function shownUnfit({ text, problems, asked }: Unfit): z.output<typeof UnfitShape> {
+  const shown = problems.map(({ at, problem }) => ({ field: at, error: problem }))
+  return { answer: text.slice(0, MAX_UNFIT).toWellFormed(), problems: shown, asked }
 }
 
 function totalOf(tokens: TokenCount): z.output<typeof TokenUsage> {
@@ -164,6 +182,7 @@ export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
       return { ...rest, by: withoutToken(rest.by) }
     }
     if (step.kind === 'recall') return { ...step, turns: [], memories: [], summarized_at: null }
+    if (step.kind === 'model' && step.unfit) return { ...step, unfit: { ...step.unfit, answer: '', problems: [] } }
     if (step.kind !== 'tool') return step
     return { ...step, arguments: {}, ...('error' in step ? { error: '' } : { result: '' }) }
   })

@@ -25,7 +25,7 @@ export async function askOwnModel(
     meter,
     project_id,
     agent_id,
-    agent: { ...agent, instructions, tools: [], temperature: null },
+    agent: { ...agent, instructions, tools: [], temperature: null, output: null },
     message,
     context: {},
     history: [],

@@ -1,4 +1,5 @@
-import type { PendingCall, Step } from '../steps.ts'
+import type { PendingCall } from '../next-step.ts'
+import type { Step } from '../steps.ts'
 import type { Ruling } from './ask.ts'
 
 const PATH_SAFE = /^[A-Za-z0-9_-]{1,128}$/

@@ -34,7 +34,7 @@ export function readEventId(id: string): Position | undefined {
   return match ? { attempt: Number(match[1]), characters: Number(match[2]), tools: Number(match[3]) } : undefined
 }
 
-type ToolEvent = Exclude<RunEvent, { type: 'delta' }>
+type ToolEvent = Exclude<RunEvent, { type: 'delta' | 'output.delta' }>
 
 /** Everything that one attempt has said and done, for those who join later. */
 export class Transcript {
@@ -42,6 +42,8 @@ export class Transcript {
   #text = ''
   /** Each tool event with the length of the text before it. */
   readonly #tools: { at: number; event: ToolEvent }[] = []
+  /** An answer that is being given and is not checked yet. It is not part of what was said. */
+  #draft: { answer: number; text: string } | undefined
 
   constructor(attempt: number) {
     this.attempt = attempt
@@ -52,6 +54,12 @@ export class Transcript {
   }
 
   add(event: RunEvent): StreamEvent {
+    if (event.type === 'output.delta') {
+      const { answer, at, text } = event
+      this.#draft = { answer, text: (this.#draft?.answer === answer ? this.#draft.text : '').slice(0, at) + text }
+      return this.#streamed(event, this.told)
+    }
+    this.#draft = undefined
     if (event.type === 'delta') this.#text += event.text
     else this.#tools.push({ at: this.#text.length, event })
     return this.#streamed(event, this.told)
@@ -73,6 +81,7 @@ export class Transcript {
       events.push(this.#streamed(event, { characters: said, tools: index + 1 }))
     }
     sayUntil(this.#text.length, Math.max(tools, this.#tools.length))
+    if (this.#draft) events.push(this.#streamed({ type: 'output.delta', ...this.#draft, at: 0 }, this.told))
     return events
   }
 

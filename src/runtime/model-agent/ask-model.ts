@@ -2,14 +2,16 @@ import { addCosts } from '../models/cost.ts'
 import type { CallStatus } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, PromptTooLong, type Round } from '../models/model.ts'
 import { namesOf, splitModelName } from '../models/model-name.ts'
-import { type Model, type ModelRequest, maxOutputTokens } from '../models/model-request.ts'
+import { type Model, type ModelRequest, maxOutputTokens, type OutputRequest } from '../models/model-request.ts'
 import { addTokens, type TokenCount, tokensSince } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
+import { OutputInvalid } from '../output/check-output.ts'
+import type { WantedOutput } from '../output/wanted-output.ts'
 import { type FittedPrompt, fitPrompt } from '../prompt/fit-prompt.ts'
 import { usable } from '../prompt/model-windows.ts'
 import { mostInputTokens } from '../prompt/most-tokens.ts'
 import { withRetries } from '../providers/retry.ts'
-import { type RunInProgress, Stopped } from '../run-in-progress.ts'
+import { type RunInProgress, type RunOutput, Stopped } from '../run-in-progress.ts'
 import type { ModelInput } from '../run-input.ts'
 import type { PassedOver } from '../steps.ts'
 import { beginChat, failureType } from '../trace-steps.ts'
@@ -23,18 +25,21 @@ export type AnsweredBy = { answer: ModelAnswer; model: string; passed_over: Pass
 
 type NamedModel = Model & { name: string }
 
+/** What a model is shown besides the prompt, and whether it is to answer with JSON. */
+type Asking = { rounds: Round[]; wanted: WantedOutput | undefined }
+
 /**
  * Asks the agent's models in their order. The next one is asked only before the first word, and only after a failure that
  * may pass: what one model refuses as wrong, another would refuse too, or answer differently from what was meant.
  */
-export async function askModel(run: RunInProgress, rounds: Round[]): Promise<AnsweredBy> {
+export async function askModel(run: RunInProgress, asking: Asking): Promise<AnsweredBy> {
   const said = run.left.response.length
   const names = namesOf(run.input.agent.model)
   const passed_over: PassedOver[] = []
   for (const [index, name] of names.entries()) {
     try {
       const model = { ...(await run.getModel(name)), name }
-      return { answer: await askOne(run, model, rounds), model: name, passed_over }
+      return { answer: await askOne(run, model, asking), model: name, passed_over }
     } catch (error) {
       const next = names[index + 1]
       const isPassing = error instanceof ModelFailure && error.retry !== undefined
@@ -47,23 +52,28 @@ export async function askModel(run: RunInProgress, rounds: Round[]): Promise<Ans
 }
 
 /** Shows the model as much as fits. */
-function askOne(run: RunInProgress, model: NamedModel, rounds: Round[]): Promise<ModelAnswer> {
+function askOne(run: RunInProgress, model: NamedModel, asking: Asking): Promise<ModelAnswer> {
+  if (run.output && model.noOutput) throw new OutputInvalid(model.noOutput, [{ at: '', problem: model.noOutput }])
   const budget = run.windows.budget(model.name, run.input.agent, model)
-  return budget === Infinity ? ask(run, model, run.input, rounds) : askWithin(run, model, rounds, budget)
+  return budget === Infinity ? ask(run, model, run.input, asking) : askWithin(run, model, asking, budget)
 }
 
 /**
  * If the model refuses the prompt as too long, it is asked again with less of the history, until only the message is
  * left.
  */
-async function askWithin(run: RunInProgress, model: NamedModel, rounds: Round[], budget: number): Promise<ModelAnswer> {
+async function askWithin(run: RunInProgress, model: NamedModel, asking: Asking, budget: number): Promise<ModelAnswer> {
   const { input, toolbox, windows, deadline, log } = run
   let refused = false
   for (let tokens = budget; ; ) {
-    const fitted = fitPrompt(input, { rounds, tools: toolbox.definitions }, tokens)
+    const fitted = fitPrompt(
+      input,
+      { rounds: asking.rounds, tools: toolbox.definitions, schema: asking.wanted?.schema },
+      tokens,
+    )
     noteLeftOut(run, fitted, tokens)
     try {
-      const answer = await ask(run, model, fitted.input, rounds)
+      const answer = await ask(run, model, fitted.input, asking)
       if (refused) windows.learn(model.name, tokens)
       return answer
     } catch (error) {
@@ -96,16 +106,13 @@ function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: num
 }
 
 /** Each try is one request to the provider. */
-function ask(run: RunInProgress, model: NamedModel, input: ModelInput, rounds: Round[]): Promise<ModelAnswer> {
+async function ask(
+  run: RunInProgress,
+  model: NamedModel,
+  input: ModelInput,
+  { rounds, wanted }: Asking,
+): Promise<ModelAnswer> {
   const { toolbox, deadline, emit, log, left } = run
-  const start = left.response.length
-  const say = (text: string) => {
-    // The response is all deltas joined together, so the separator between two answers must be part of a delta.
-    const delta = start > 0 && left.response.length === start ? `\n\n${text}` : text
-    if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
-    left.response += delta
-    emit?.({ type: 'delta', text: delta })
-  }
   const spend = (tokens: TokenCount) => {
     left.usage = addTokens(left.usage, tokens)
   }
@@ -114,12 +121,53 @@ function ask(run: RunInProgress, model: NamedModel, input: ModelInput, rounds: R
     rounds,
     tools: toolbox.definitions,
     deadline,
-    say,
+    say: run.output ? draftingIn(run, run.output, wanted !== undefined) : sayingIn(run),
     spend,
     streaming: emit !== undefined,
     log,
   }
-  return withRetries(() => askMetered(run, model, request), { deadline, log, delayMs: run.retryDelayMs })
+  const send = (output?: OutputRequest) =>
+    withRetries(() => askMetered(run, model, { ...request, output }), { deadline, log, delayMs: run.retryDelayMs })
+  if (!wanted || !run.output) return send()
+  const { schema } = wanted
+  const { support } = run.output
+  const inWords = !support.takesSchemas(model.name)
+  try {
+    return await send({ schema, inWords })
+  } catch (error) {
+    const isSchemaRefused = error instanceof ModelFailure && SCHEMA_FIELDS.has(error.refused ?? '')
+    if (inWords || !isSchemaRefused || deadline.stopped) throw error
+    support.refused(model.name)
+    log('warn', `${error.message}; the model is told the schema in words`, error.detail)
+    return send({ schema, inWords: true })
+  }
+}
+
+/** Where requests to providers have the schema of the answer. */
+const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
+
+function sayingIn(run: RunInProgress): (text: string) => void {
+  const start = run.left.response.length
+  // The response is all deltas joined together, so the separator between two answers must be part of a delta.
+  return (text) => sayIn(run, start > 0 && run.left.response.length === start ? `\n\n${text}` : text)
+}
+
+export function sayIn({ left, emit }: Pick<RunInProgress, 'left' | 'emit'>, delta: string): void {
+  if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+  left.response += delta
+  emit?.({ type: 'delta', text: delta })
+}
+
+/** The answer is not the response before it was checked. Followers see it as it comes if it is asked for as JSON. */
+function draftingIn({ left, emit }: RunInProgress, output: RunOutput, isTold: boolean): (text: string) => void {
+  const answer = 1 + left.steps.filter(({ kind }) => kind === 'model').length
+  output.draft = ''
+  return (text) => {
+    const at = output.draft.length
+    if (at + text.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+    output.draft += text
+    if (isTold) emit?.({ type: 'output.delta', text, answer, at })
+  }
 }
 
 /** One request to the provider. What it has used is counted, whatever becomes of it. */

@@ -2,20 +2,16 @@ import { usdOf } from '../models/cost.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, type Round } from '../models/model.ts'
 import { tokensSince, type Usage } from '../models/usage.ts'
+import { type KeptRound, nextStep, type PendingCall, type RunLimit } from '../next-step.ts'
 import { AgentFailure } from '../outcome.ts'
+import { outputInstruction, outputReminder } from '../output/ask-in-words.ts'
+import type { WantedOutput } from '../output/wanted-output.ts'
 import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
-import {
-  type ModelStep,
-  nextStep,
-  PAUSED,
-  type PendingCall,
-  type RunLimit,
-  type Step,
-  type WaitStep,
-} from '../steps.ts'
+import { type ModelStep, PAUSED, type Step, type WaitStep } from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
 import { type AnsweredBy, askModel } from './ask-model.ts'
+import { noFittingAnswer, takeOutput } from './take-output.ts'
 
 /** How often one run may wait for a provider that is overloaded. */
 const MAX_WAITS = 8
@@ -31,26 +27,33 @@ const MAX_BUDGET_WAIT_MS = 32 * 24 * 3_600_000
 export async function converse(run: RunInProgress): Promise<void> {
   const { attempt, deadline, keeper, left, now } = run
   const { limits } = run.input.agent
+  const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
   for (;;) {
-    const next = nextStep(left.steps, { ...limits, attempt, now: now() })
+    const next = nextStep(left.steps, { ...limits, attempt, now: now(), output })
     if (next.kind === 'answer') {
       // If the answer called tools of the agent too, all its calls were told when those were called.
       if (next.handed?.length === callsOf(left.steps)) tellCalls(run, next.handed)
+      // With an output, nothing was said but the answer that fits.
+      if (output && !next.handed) left.output = { value: JSON.parse(left.response) }
       return checkFinish(next.finish, run)
     }
     if (next.kind === 'wait') throw new Waits(next.until, { waits_for: next.waits_for })
     if (next.kind === 'over') throw overLimit(next.limit)
+    if (next.kind === 'unfit') throw noFittingAnswer(next)
     if (deadline.stopped === 'paused') throw new Stopped()
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: left.usage, started_at: now() }
       run.step_cost = 0
       try {
-        const asked = await askModel(run, withGiven(next.rounds, run))
-        const step = modelStep(run, { ...asked, answer: handOver(asked.answer, run) }, before)
+        const wanted = next.asksOutput ? run.output?.wanted : undefined
+        const asked = await askModel(run, { rounds: withGiven(next.rounds, run), wanted })
+        const answered = { ...asked, answer: handOver(asked.answer, run) }
+        const taken = run.output ? await takeOutput(run, run.output, answered, next.asksOutput) : answered
+        const step = modelStep(run, taken, before)
         left.steps.push(step)
         // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are
-        // called.
-        if (step.answer.calls.length > 0) await keeper?.keep(left.steps)
+        // called, and one that does not fit before the model is asked again.
+        if (step.answer.calls.length > 0 || step.unfit) await keeper?.keep(left.steps)
       } catch (error) {
         waitFor(error, run, before)
       }
@@ -88,9 +91,16 @@ function overLimit(limit: RunLimit): AgentFailure {
   }
 }
 
-/** The model goes on after what it has answered before, as the caller tells it. */
-function withGiven(rounds: Round[], { input: { given } }: RunInProgress): Round[] {
-  return given?.rounds ? [...given.rounds, ...rounds] : rounds
+/** The model goes on after what it has answered before, as the caller tells it, and after what is wrong with that. */
+function withGiven(rounds: KeptRound[], { input: { given }, output }: RunInProgress): Round[] {
+  const own = output ? rounds.map((round) => withReminder(round, output.wanted)) : rounds
+  return given?.rounds ? [...given.rounds, ...own] : own
+}
+
+function withReminder(round: KeptRound, wanted: WantedOutput): Round {
+  if (!round.unfit) return round
+  const { asked, problems } = round.unfit
+  return { ...round, told: asked ? outputReminder(problems, wanted) : outputInstruction(wanted) }
 }
 
 /** Marks the calls that the caller has to make. */
@@ -154,8 +164,8 @@ function spentSince({ spent }: Before, { left, step_cost: cost_nano }: RunInProg
   return { usage: tokensSince(spent, left.usage), cost_nano }
 }
 
-function modelStep(run: RunInProgress, asked: AnsweredBy, before: Before): ModelStep {
-  const { answer, model, passed_over } = asked
+function modelStep(run: RunInProgress, asked: AnsweredBy & Pick<ModelStep, 'unfit'>, before: Before): ModelStep {
+  const { answer, model, passed_over, unfit } = asked
   const { left_out, left } = run
   return {
     kind: 'model',
@@ -165,6 +175,7 @@ function modelStep(run: RunInProgress, asked: AnsweredBy, before: Before): Model
     text: left.response.slice(before.said),
     ...spentSince(before, run),
     ...(left_out && { left_out }),
+    ...(unfit && { unfit }),
     ...taken(run, before.started_at),
   }
 }

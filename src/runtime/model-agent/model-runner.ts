@@ -1,14 +1,17 @@
 import { LRUCache } from 'lru-cache'
-import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../fill-secrets.ts'
 import { Models } from '../models/registry.ts'
+import { roundsForCaller } from '../next-step.ts'
+import { checkOutput } from '../output/check-output.ts'
+import { SchemaSupport } from '../output/schema-support.ts'
 import { ModelWindows } from '../prompt/model-windows.ts'
 import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
 import { keysOf, ProviderKeys, type ProviderSource } from '../providers/provider-source.ts'
-import { Stopped } from '../run-in-progress.ts'
+import { type RunOutput, Stopped } from '../run-in-progress.ts'
+import { wantedOutput } from '../run-input.ts'
 import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { ModelSpec } from '../spec.ts'
-import { roundsForCaller } from '../steps.ts'
+import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../tools/fill-secrets.ts'
 import { McpServers } from '../tools/mcp/mcp-servers.ts'
 import type { Fetch } from '../tools/tool.ts'
 import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from '../tools/toolbox.ts'
@@ -29,6 +32,9 @@ export type ModelRunnerOptions = {
   schemaCheck: SchemaCheck
 }
 
+/** What was learnt of models from their refusals. */
+type LearntModels = { windows: ModelWindows; support: SchemaSupport }
+
 const RETRY_DELAY_MS = 500
 const REMEMBERED_PROJECTS = 1_000
 
@@ -37,7 +43,7 @@ export class ModelRunner implements Runner<ModelSpec> {
   readonly #options: ModelRunnerOptions
   readonly #models: Models
   /** By project: each has its own providers, whose models may have the same names. */
-  readonly #windows = new LRUCache<string, ModelWindows>({ max: REMEMBERED_PROJECTS })
+  readonly #learnt = new LRUCache<string, LearntModels>({ max: REMEMBERED_PROJECTS })
   readonly #providerKeys = new ProviderKeys()
   readonly #mcpServers: McpServers
 
@@ -60,7 +66,8 @@ export class ModelRunner implements Runner<ModelSpec> {
         request_id,
         attempt,
         input: request,
-        windows: this.#windowsOf(project_id),
+        windows: this.#learntIn(project_id).windows,
+        output: this.#outputOf(request, toolbox),
         toolbox,
         emit,
         meter,
@@ -87,10 +94,25 @@ export class ModelRunner implements Runner<ModelSpec> {
     await Promise.all([this.#mcpServers.close(), this.#models.close()])
   }
 
-  #windowsOf(project_id: string): ModelWindows {
-    const known = this.#windows.get(project_id) ?? new ModelWindows(this.#options.now)
-    this.#windows.set(project_id, known)
+  #learntIn(project_id: string): LearntModels {
+    const { now } = this.#options
+    const known = this.#learnt.get(project_id) ?? { windows: new ModelWindows(now), support: new SchemaSupport(now) }
+    this.#learnt.set(project_id, known)
     return known
+  }
+
+  #outputOf(request: RunRequest<ModelSpec>, toolbox: Toolbox): RunOutput | undefined {
+    const wanted = wantedOutput(request)
+    if (!wanted) return undefined
+    const { project_id, agent_id, given } = request
+    const { schemaCheck } = this.#options
+    return {
+      wanted,
+      isAtOnce: toolbox.definitions.length === 0 || given?.tool_choice === 'none',
+      support: this.#learntIn(project_id).support,
+      check: (answer) => checkOutput(answer, wanted, { schemaCheck, agent_id }),
+      draft: '',
+    }
   }
 
   async #openToolbox(request: RunRequest<ModelSpec>, host: RunHost): Promise<Toolbox> {

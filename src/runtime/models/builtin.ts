@@ -6,12 +6,14 @@ import type { Model, ModelRequest } from './model-request.ts'
 /** Answers with the message itself. */
 export const echo: Model = {
   isBuiltin: true,
+  noOutput: 'builtin/echo repeats the message and cannot answer with JSON: choose another model, or builtin/script',
   answer: async (request) => speak(request, request.input.message),
 }
 
 /** Answers with the memories it was given, or else with what the session said about the same words. */
 export const recall: Model = {
   isBuiltin: true,
+  noOutput: 'builtin/recall tells memories and cannot answer with JSON: choose another model, or builtin/script',
   answer: async (request) => speak(request, rememberedAnswer(request.input)),
 }
 

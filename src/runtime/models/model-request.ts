@@ -4,10 +4,18 @@ import type { ModelInput } from '../run-input.ts'
 import type { ModelAnswer, Round, ToolDefinition } from './model.ts'
 import type { TokenCount } from './usage.ts'
 
+/** The answer is to be JSON. No tool may be called then. */
+export type OutputRequest = {
+  schema: Record<string, unknown>
+  /** The provider does not take schemas, so the model is told in words. */
+  inWords: boolean
+}
+
 export type ModelRequest = {
   input: ModelInput
   rounds: readonly Round[]
   tools: readonly ToolDefinition[]
+  output?: OutputRequest | undefined
   deadline: Deadline
   /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
   say: (text: string) => void
@@ -26,6 +34,8 @@ export type ModelRequest = {
 export type Model = {
   /** It has no limit for its prompts, and understands nothing of them. */
   isBuiltin?: true
+  /** Why it cannot answer with JSON that fits a schema. */
+  noOutput?: string
   answer(request: ModelRequest): Promise<ModelAnswer>
 }
 

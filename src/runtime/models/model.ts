@@ -28,13 +28,15 @@ export type ModelAnswer = {
 
 /**
  * An earlier answer, and the results of the tools that it called. A call that has no result yet has null or nothing.
- * `text` stands for `native` if the answer was told by the caller.
+ * `text` stands for `native` if the answer was told by the caller. `told` is what we say after it, to be answered next.
  */
-export type Round = ModelAnswer & { results: (ToolResult | null)[]; text?: string }
+export type Round = ModelAnswer & { results: (ToolResult | null)[]; text?: string; told?: string }
 
 /** The model did not answer. `retry` means that the same request may succeed later. */
 export class ModelFailure extends AgentFailure {
   readonly retry: { after_ms: number | undefined } | undefined
+  /** The field of the request that the provider refuses, if it names one. */
+  refused: string | undefined
 
   constructor(message: string, detail: Record<string, unknown> = {}, retry?: { after_ms: number | undefined }) {
     super(message, detail)

@@ -18,6 +18,7 @@ export const script: Model = {
     if (isFirst && rule.delay_ms) await sleep(rule.delay_ms, undefined, { signal: request.deadline.signal })
     if (isFirst && rule.call) return callTool(rule.call, request)
     if (rule.fail) throw new ModelFailure(rule.fail)
+    if (rule.output !== undefined) return speak(request, filledJson(rule.output, request))
     return speak(request, fill(rule.reply ?? '{{result}}', request))
   },
 }
@@ -31,11 +32,13 @@ function fits(match: ScriptRule['match'], message: string): boolean {
 }
 
 function callTool(call: NonNullable<ScriptRule['call']>, request: ModelRequest): ModelAnswer {
-  const args = JSON.stringify(call.arguments, (_key, value: unknown) =>
-    typeof value === 'string' ? fill(value, request) : value,
-  )
+  const args = filledJson(call.arguments, request)
   request.spend({ input_tokens: inputTokens(request), output_tokens: estimateTokens(args.length) })
   return { calls: [{ id: 'call_1', name: call.tool, arguments: args }], finish: 'stop' }
+}
+
+function filledJson(value: unknown, request: ModelRequest): string {
+  return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'string' ? fill(inner, request) : inner))
 }
 
 /** One pass, so that a placeholder inside the message stays text. */

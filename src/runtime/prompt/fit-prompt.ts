@@ -31,7 +31,7 @@ export type LeftOut = {
   room: number
 }
 
-type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[] }
+type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[]; schema?: object | undefined }
 
 /** Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. */
 export function fitPrompt(input: ModelInput, fixed: Fixed, budget: number): FittedPrompt {
@@ -70,15 +70,18 @@ function summaryOf(input: ModelInput): GivenTurn[] {
   return content === undefined ? [] : [{ role: 'user', content }]
 }
 
-function tokensOfFixed({ agent, message, context, given }: ModelInput, { rounds, tools }: Fixed): number {
+function tokensOfFixed({ agent, message, context, given }: ModelInput, { rounds, tools, schema }: Fixed): number {
   const parts = [
     agent.instructions ?? '',
     given?.instructions ?? '',
     message,
     JSON.stringify(context),
     JSON.stringify(tools),
+    schema ? JSON.stringify(schema) : '',
   ]
-  for (const { native, text, calls, results } of rounds) parts.push(JSON.stringify([native ?? [text, calls], results]))
+  for (const { native, text, calls, results, told = '' } of rounds) {
+    parts.push(JSON.stringify([native ?? [text, calls], results]), told)
+  }
   return parts.reduce((tokens, part) => tokens + tokensOf(part), 0)
 }
 

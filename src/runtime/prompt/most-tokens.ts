@@ -5,18 +5,20 @@ import { buildPrompt } from './build-prompt.ts'
 const AROUND_MESSAGE = 16
 /** What providers tell a model about tools, besides the tools. */
 const ABOUT_TOOLS = 600
-/** And about the form of the answer, besides its schema. */
-const ABOUT_FORM = 200
+/** The same for an answer that is to be JSON. */
+const ABOUT_OUTPUT = 600
+
+type Measured = Pick<ModelRequest, 'input' | 'rounds' | 'tools' | 'output'>
 
 /** More input tokens than this cannot be counted for the request: no tokenizer makes more tokens than there are bytes. */
-export function mostInputTokens({ input, rounds, tools }: Pick<ModelRequest, 'input' | 'rounds' | 'tools'>): number {
+export function mostInputTokens({ input, rounds, tools, output }: Measured): number {
   const messages = buildPrompt(input)
   const shown = rounds.length > 0 ? [messages, rounds] : messages
   const results = rounds.reduce((sum, round) => sum + 1 + round.results.length, 0)
   const aboutTools = tools.length > 0 ? ABOUT_TOOLS + bytesOf(tools) : 0
-  const form = input.given?.sampling?.json
-  const aboutForm = form ? ABOUT_FORM + bytesOf(form) : 0
-  return bytesOf(shown) + AROUND_MESSAGE * (messages.length + results) + aboutTools + aboutForm
+  // The schema may go to the provider and to the model.
+  const aboutOutput = output ? 2 * bytesOf(output.schema) + ABOUT_OUTPUT : 0
+  return bytesOf(shown) + AROUND_MESSAGE * (messages.length + results) + aboutTools + aboutOutput
 }
 
 function bytesOf(value: unknown): number {

@@ -92,11 +92,11 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
 const FIELDS =
   /\b(?:max_completion_tokens|parallel_tool_calls|frequency_penalty|presence_penalty|reasoning_effort|response_format|output_config|max_tokens|tool_choice|temperature|verbosity|messages|top_p|tools|stop|seed|model)\b/
 
-/** Names what was refused in our words: the provider's own may show what is none of the client's business. */
+/** The field that was refused. The provider's own words may show what is none of the client's business. */
 function refusedField({ text, reason }: BadStatus): string | undefined {
   const { param } = Object(errorIn(text)) as { param?: unknown }
   const field = FIELDS.exec(typeof param === 'string' ? param : '') ?? FIELDS.exec(reason)
-  return field ? `it refuses ${field[0]} as it was sent` : undefined
+  return field?.[0]
 }
 
 function errorIn(text: string): unknown {
@@ -114,11 +114,14 @@ function statusFailure(
   spoken: boolean,
 ): ModelFailure {
   const { status, headers } = refusal
+  const refused = status === 400 || status === 422 ? refusedField(refusal) : undefined
   const advice =
-    (status === 400 ? refusedField(refusal) : undefined) ??
+    (refused && `it refuses ${refused} as it was sent`) ??
     (asked && status === 404 ? `it does not have ${asked}` : ADVICE[status]) ??
     (status >= 500 ? 'it has a problem' : 'the request was refused')
   const isPassing = status === 408 || status === 429 || status >= 500
   const retry = isPassing && !spoken ? { after_ms: retryAfter(headers, now) } : undefined
-  return new ModelFailure(`Model provider ${provider} answered ${status}: ${advice}`, detail, retry)
+  const failure = new ModelFailure(`Model provider ${provider} answered ${status}: ${advice}`, detail, retry)
+  failure.refused = refused
+  return failure
 }

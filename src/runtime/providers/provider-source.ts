@@ -1,4 +1,4 @@
-import { type Redact, redactor } from '../fill-secrets.ts'
+import { type Redact, redactor } from '../tools/fill-secrets.ts'
 
 export type Provider = {
   name: string

@@ -2,14 +2,15 @@ import { parentPort } from 'node:worker_threads'
 import { Ajv, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { LRUCache } from 'lru-cache'
-import { sentenceOf } from './schema-errors.ts'
+import { reviewSchema } from './review-schema.ts'
+import { problemOf, type SchemaProblem } from './schema-errors.ts'
 
-/** Schema and value as JSON. */
-export type CheckRequest = { schema: string; value: string; name: string }
+/** Schema and value as JSON. Without a value, the schema itself is checked. */
+export type CheckRequest = { schema: string; value?: string }
 
 export type CheckAnswer =
   | { outcome: 'ok' }
-  | { outcome: 'errors'; errors: string[] }
+  | { outcome: 'errors'; errors: SchemaProblem[] }
   | { outcome: 'undecided'; why: 'schema' | 'time' }
 
 const KEPT_SCHEMAS = 200
@@ -33,20 +34,27 @@ if (parentPort) serve(parentPort)
 function serve(port: NonNullable<typeof parentPort>): void {
   /** Compiled schemas by their text. */
   const compiled = new LRUCache<string, Compiled>({ max: KEPT_SCHEMAS })
-  port.on('message', ({ schema, value, name }: CheckRequest) => {
+  port.on('message', ({ schema, value }: CheckRequest) => {
     port.postMessage('taken')
+    if (value === undefined) return port.postMessage(review(JSON.parse(schema)) satisfies CheckAnswer)
     const validate = compiled.get(schema) ?? compile(JSON.parse(schema))
     compiled.set(schema, validate)
-    port.postMessage(check(validate, JSON.parse(value), name) satisfies CheckAnswer)
+    port.postMessage(check(validate, JSON.parse(value)) satisfies CheckAnswer)
   })
   port.postMessage('ready')
 }
 
-/** Schemas that say nothing are of 2020-12. Some are older all the same: then their tuples are not understood. */
+type Draft = typeof Ajv | typeof Ajv2020
+
+/** Schemas that say nothing are of 2020-12. */
+function draftsOf(schema: { $schema?: unknown }): [Draft, Draft] {
+  return /draft-0[67]/.test(String(schema.$schema)) ? [Ajv, Ajv2020] : [Ajv2020, Ajv]
+}
+
+/** Some schemas are older than they say: then their tuples are not understood. */
 function compile(schema: { $schema?: unknown }): Compiled {
-  const { $schema: dialect, ...rest } = schema
-  const drafts = /draft-0[67]/.test(String(dialect)) ? [Ajv, Ajv2020] : [Ajv2020, Ajv]
-  for (const Draft of drafts) {
+  const { $schema: _dialect, ...rest } = schema
+  for (const Draft of draftsOf(schema)) {
     try {
       return new Draft(OPTIONS).compile(rest)
     } catch {
@@ -56,7 +64,14 @@ function compile(schema: { $schema?: unknown }): Compiled {
   return 'unreadable'
 }
 
-function check(validate: Compiled, value: unknown, name: string): CheckAnswer {
+function review(schema: { $schema?: unknown }): CheckAnswer {
+  const [Draft] = draftsOf(schema)
+  const { $schema: _dialect, ...rest } = schema
+  const errors = reviewSchema(rest, new Draft(OPTIONS)).slice(0, MAX_ERRORS)
+  return errors.length === 0 ? { outcome: 'ok' } : { outcome: 'errors', errors }
+}
+
+function check(validate: Compiled, value: unknown): CheckAnswer {
   if (validate === 'unreadable') return { outcome: 'undecided', why: 'schema' }
   try {
     if (validate(value)) return { outcome: 'ok' }
@@ -64,6 +79,5 @@ function check(validate: Compiled, value: unknown, name: string): CheckAnswer {
     // References that form a circle overflow the stack.
     return { outcome: 'undecided', why: 'time' }
   }
-  const errors = (validate.errors ?? []).slice(0, MAX_ERRORS).map((error) => sentenceOf(error, name))
-  return { outcome: 'errors', errors }
+  return { outcome: 'errors', errors: (validate.errors ?? []).slice(0, MAX_ERRORS).map(problemOf) }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { CheckThread } from './check-thread.ts'
-import type { CheckAnswer } from './schema-check-worker.ts'
+import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
 
 /** Most checks take less than a millisecond. */
 const QUICK_MS = 200
@@ -16,8 +16,8 @@ const KEPT_OWNERS = 1_000
 /** Regular expressions may backtrack without end. */
 const HAS_PATTERN = /"pattern(Properties)?":/
 
-/** `name` stands for the value in errors. Checks of different owners (agents) take turns. */
-type Checking = { name: string; owner: string; deadlineMs?: number }
+/** Checks of different owners (agents) take turns. */
+type Checking = { owner: string; deadlineMs?: number }
 
 /**
  * Checks values against JSON Schemas, in full and outside the event loop. Schemas and values come from strangers, and a
@@ -34,13 +34,17 @@ export class SchemaCheck {
   #isClosed = false
 
   /** What cannot be decided in time, or by this schema at all, is undecided. */
-  async check(
-    schema: object,
-    value: unknown,
-    { name, owner, deadlineMs = DEADLINE_MS }: Checking,
-  ): Promise<CheckAnswer> {
+  check(schema: object, value: unknown, checking: Checking): Promise<CheckAnswer> {
+    return this.#ask({ schema: JSON.stringify(schema), value: JSON.stringify(value) }, checking)
+  }
+
+  /** Checks a schema itself. */
+  review(schema: object, checking: Checking): Promise<CheckAnswer> {
+    return this.#ask({ schema: JSON.stringify(schema) }, checking)
+  }
+
+  async #ask(request: CheckRequest, { owner, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
     const until = performance.now() + deadlineMs
-    const request = { schema: JSON.stringify(schema), value: JSON.stringify(value), name }
     const id = hash('sha256', request.schema, 'base64')
     if ((this.#speeds.get(id) ?? this.#guess(request.schema, owner)) === 'quick') {
       const { answer, ran_ms } = await this.#quick.check(owner, request, { runMs: QUICK_MS, waitMs: deadlineMs })

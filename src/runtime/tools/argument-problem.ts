@@ -1,4 +1,5 @@
 import type { SchemaCheck } from '../schemas/schema-check.ts'
+import { sentenceOf } from '../schemas/schema-errors.ts'
 import { schemaProblem } from '../schemas/schema-size.ts'
 
 const TOO_COSTLY = 'they took too long to be checked against the input_schema of this tool'
@@ -14,7 +15,8 @@ export async function argumentProblem(
 ): Promise<string | undefined> {
   const problem = schemaProblem(schema)
   if (problem) return `the input_schema of this tool ${problem}`
-  const answer = await schemaCheck.check(schema, args, { name: 'arguments', owner: agent_id })
-  if (answer.outcome === 'errors') return answer.errors[0]
+  const answer = await schemaCheck.check(schema, args, { owner: agent_id })
+  const [first] = answer.outcome === 'errors' ? answer.errors : []
+  if (first) return sentenceOf(first, 'arguments')
   return answer.outcome === 'undecided' && answer.why === 'time' ? TOO_COSTLY : undefined
 }

@@ -1,6 +1,6 @@
 import { storable } from '../../lib/text/text.ts'
-import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
+import { fillHeaders, SecretRefused } from './fill-secrets.ts'
 import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {

@@ -1,6 +1,6 @@
-import { fillHeaders, SecretRefused, type Secrets } from '../fill-secrets.ts'
 import { schemaProblem } from '../schemas/schema-size.ts'
 import { PARAMETER, type Tool } from '../spec.ts'
+import { fillHeaders, SecretRefused, type Secrets } from './fill-secrets.ts'
 
 /** Finds what is wrong with tools besides their shape. */
 export function toolProblems(tools: readonly Tool[]): { field: string; error: string }[] {

@@ -1,10 +1,10 @@
 import type { ToolApproval } from '../approvals/approval-policy.ts'
 import type { Deadline } from '../deadline.ts'
-import type { Redact, Secrets } from '../fill-secrets.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
+import type { Redact, Secrets } from './fill-secrets.ts'
 
 /** WHATWG fetch as far as tools need it. `owner` is the agent that calls. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit & { owner?: string }) => Promise<Response>

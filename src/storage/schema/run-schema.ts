@@ -50,6 +50,7 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       door ${text} not null default 'api',
       given ${text},
       rounds ${text},
+      structured ${integer} not null default 0,
       erased_at ${integer}
     )`,
     // Ids begin with the time at which the request came: lists in the order of time are lists in the order of ids.

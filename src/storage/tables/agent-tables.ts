@@ -89,6 +89,8 @@ export type InvocationsTable = {
   door: Generated<string>
   /** What its caller gave besides the message. JSON. */
   given: Generated<string | null>
+  /** 1 if the response is JSON that fits what was wanted. */
+  structured: Generated<number>
   /** What the model answered, if it ended with calls of the caller's own tools. JSON. */
   rounds: Generated<string | null>
   erased_at: Generated<number | null>

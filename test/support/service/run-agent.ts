@@ -16,6 +16,7 @@ const BARE_AGENT: ModelSpec = {
   instructions: null,
   tools: [],
   script: null,
+  output: null,
   memory: { history: 20, recall: 5 },
   limits: Limits.parse({}),
   approvals: { expires_after_seconds: 60 },

@@ -12,10 +12,10 @@ import {
   FunctionShape,
   givenOf,
   JsonSchemaFormat,
-  jsonOf,
   MAX_TOOLS,
   NEVER,
   ONLY,
+  outputOf,
   refuseUnsupported,
   samplingOf,
   textOfParts,
@@ -82,7 +82,7 @@ export function readChat(sent: unknown) {
   const chat = validateChat(sent)
   const { message, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)
   const given = givenOf({ ...told, ...toolsOf(chat), sampling: samplingIn(chat) })
-  return { chat, given, ...callOf(chat, message) }
+  return { chat, given, ...callOf(chat, { message, ...outputOf(formatOf(chat)) }) }
 }
 
 function validateChat(sent: unknown): ChatBody {
@@ -114,8 +114,12 @@ function toolsOf({ tools, tool_choice }: ChatBody) {
   }
 }
 
+function formatOf({ response_format: format }: ChatBody) {
+  return format?.type === 'json_schema' ? { ...format.json_schema, type: format.type } : format
+}
+
 function samplingIn(chat: ChatBody) {
-  const { temperature, top_p, seed, presence_penalty, frequency_penalty, stop, response_format: format } = chat
+  const { temperature, top_p, seed, presence_penalty, frequency_penalty, stop } = chat
   return samplingOf({
     temperature,
     top_p,
@@ -127,6 +131,5 @@ function samplingIn(chat: ChatBody) {
     reasoning_effort: chat.reasoning_effort,
     verbosity: chat.verbosity,
     stop: typeof stop === 'string' ? [stop] : stop,
-    json: jsonOf(format?.type === 'json_schema' ? { ...format.json_schema, type: 'json_schema' } : format),
   })
 }

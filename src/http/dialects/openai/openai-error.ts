@@ -14,7 +14,8 @@ const UNSUPPORTED = /is not supported/
 /** An error in OpenAI's shape, with the status that it has everywhere. */
 export function openaiError(error: ApiError): Rendered {
   const { status, headers, message, details, code } = error
-  const [first] = code === 'budget_exceeded' ? [] : (details ?? [])
+  // Elsewhere the details are about fields of the request.
+  const [first] = code === 'invalid_request' ? (details ?? []) : []
   const words = {
     message: first && message === 'Validation failed' ? `${bracketed(first.field)}: ${first.error}` : message,
     type: code === 'budget_exceeded' ? 'insufficient_quota' : typeOf(status),
@@ -35,7 +36,7 @@ function typeOf(status: number): string {
 
 /** `messages.0.content` is written as `messages[0].content`. */
 function bracketed(field: string): string {
-  return field.replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]')
+  return field.replace(/^output\.schema/, 'schema').replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]')
 }
 
 const RUN_WAITS = 'run_waits'

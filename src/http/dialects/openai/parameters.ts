@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../../errors.ts'
 import type { Given, Sampling, ToolChoice } from '../../../runtime/given.ts'
 import type { ToolDefinition } from '../../../runtime/models/model.ts'
+import { ANY_OBJECT } from '../../../runtime/output/wanted-output.ts'
 
 export const MAX_TOOLS = 128
 
@@ -28,11 +29,15 @@ export const COMMON = {
 type Common = z.output<z.ZodObject<typeof COMMON>>
 
 /** Which agent a request asks, and the body of our own call. */
-export function callOf(request: Common, message: string, session_id = request.metadata?.['session_id']) {
+export function callOf(
+  request: Common,
+  asked: { message: string; output?: object },
+  session_id = request.metadata?.['session_id'],
+) {
   const { agent, environment } = readModel(request.model)
   // Clients without a user send an empty one.
   const context = present({ user_id: request.user || request.safety_identifier || undefined, session_id })
-  return { agent, body: { message, context, ...(environment !== undefined && { environment }) } }
+  return { agent, body: { ...asked, context, ...(environment !== undefined && { environment }) } }
 }
 
 /** A parameter that would change the answer and that we cannot follow. Silence would be a wrong answer. */
@@ -76,12 +81,12 @@ export const JsonSchemaFormat = z.looseObject({
 
 type AnswerFormat = { type: 'text' | 'json_object' } | ({ type: 'json_schema' } & z.output<typeof JsonSchemaFormat>)
 
-/** Which JSON the answer is to be. Undefined for text. */
-export function jsonOf(format: AnswerFormat | null | undefined): Sampling['json'] {
-  if (format?.type === 'json_object') return {}
-  if (format?.type !== 'json_schema') return undefined
-  const { name, description, schema } = format
-  return present({ name, description, schema })
+/** What the answer is to be, as our own call has it. There is nothing to say for text: the agent may answer with JSON anyway. */
+export function outputOf(format: AnswerFormat | null | undefined): { output?: { schema: Record<string, unknown> } } {
+  if (format?.type === 'json_object') return { output: { schema: ANY_OBJECT } }
+  if (format?.type !== 'json_schema') return {}
+  const { name: title, description, schema = ANY_OBJECT } = format
+  return { output: { schema: { ...present({ title, description }), ...schema } } }
 }
 
 export const FunctionShape = z.looseObject({

@@ -12,10 +12,10 @@ import {
   FunctionShape,
   givenOf,
   JsonSchemaFormat,
-  jsonOf,
   MAX_TOOLS,
   NEVER,
   ONLY,
+  outputOf,
   present,
   refuseUnsupported,
   samplingOf,
@@ -74,7 +74,7 @@ export function readResponses(sent: unknown) {
   if (asked.instructions) items.unshift({ kind: 'system', text: asked.instructions })
   const { message, ...told } = readConversation(items, 'input', previous !== undefined)
   const given = givenOf({ ...told, previous, ...toolsOf(asked), sampling: samplingIn(asked), noted: notedOf(asked) })
-  return { asked, given, ...callOf(asked, message, conversationIdOf(asked)) }
+  return { asked, given, ...callOf(asked, { message, ...outputOf(asked.text?.format) }, conversationIdOf(asked)) }
 }
 
 function conversationIdOf({ conversation }: ResponsesBody): string | undefined {
@@ -144,7 +144,6 @@ function samplingIn({ text, reasoning, ...asked }: ResponsesBody) {
     parallel_tool_calls,
     reasoning_effort: reasoning?.effort,
     verbosity: text?.verbosity,
-    json: jsonOf(text?.format),
   })
 }
 

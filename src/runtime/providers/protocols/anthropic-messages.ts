@@ -3,7 +3,8 @@ import type { ModelRequest } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
 import { type AnthropicNative, readAnthropicAnswer } from './anthropic-answer.ts'
-import type { Protocol } from './protocol.ts'
+import { anthropicFormat } from './output-format.ts'
+import { NO_WORDS, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 const API_VERSION = '2023-06-01'
@@ -13,7 +14,8 @@ export const anthropicMessages: Protocol = {
   path: '/messages',
   headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': API_VERSION }),
   body(request, model) {
-    const { system, messages } = conversationOf(request)
+    const { fields, instruction } = anthropicFormat(request.output)
+    const { system, messages } = conversationOf(request, instruction)
     return {
       model,
       // The protocol demands a number.
@@ -22,6 +24,7 @@ export const anthropicMessages: Protocol = {
       messages,
       stream: true,
       ...samplingOf(request, model),
+      ...fields,
       ...toolsOf(request),
     }
   },
@@ -45,10 +48,13 @@ const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|
 type Block = Record<string, unknown>
 type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 
-function conversationOf({ input, rounds }: ModelRequest): { system: Block[]; messages: AnthropicMessage[] } {
+function conversationOf(
+  { input, rounds }: ModelRequest,
+  instruction: string,
+): { system: Block[]; messages: AnthropicMessage[] } {
   const system: Block[] = []
   const messages: AnthropicMessage[] = []
-  for (const { role, content, rounds: before = [] } of buildPrompt(input)) {
+  for (const { role, content, rounds: before = [] } of buildPrompt(input, instruction)) {
     for (const round of before) addRound(messages, round)
     if (content === '') continue
     if (role === 'system') system.push({ type: 'text', text: content })
@@ -65,28 +71,21 @@ function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], block
   else messages.push({ role, content: [...blocks] })
 }
 
-function addRound(messages: AnthropicMessage[], { calls, results, native, text }: Round): void {
-  const told = (native as Partial<AnthropicNative> | undefined)?.anthropic?.content
-  const blocks = told ?? [
+function addRound(messages: AnthropicMessage[], { calls, results, native, text, told }: Round): void {
+  const written = (native as Partial<AnthropicNative> | undefined)?.anthropic?.content
+  const blocks = written ?? [
     ...(text ? [{ type: 'text', text }] : []),
-    ...calls.map(({ id, name, arguments: written }) => ({
-      type: 'tool_use',
-      id,
-      name,
-      input: acceptedArguments(written),
-    })),
+    ...calls.map(({ id, name, arguments: args }) => ({ type: 'tool_use', id, name, input: acceptedArguments(args) })),
   ]
-  add(messages, 'assistant', blocks)
-  add(
-    messages,
-    'user',
-    calls.map(({ id }, index) => {
-      const result = results[index] ?? { error: 'No result' }
-      return 'result' in result
-        ? { type: 'tool_result', tool_use_id: id, content: result.result }
-        : { type: 'tool_result', tool_use_id: id, content: result.error, is_error: true }
-    }),
-  )
+  add(messages, 'assistant', blocks.length > 0 ? blocks : [{ type: 'text', text: NO_WORDS }])
+  const answers: Block[] = calls.map(({ id }, index) => {
+    const result = results[index] ?? { error: 'No result' }
+    return 'result' in result
+      ? { type: 'tool_result', tool_use_id: id, content: result.result }
+      : { type: 'tool_result', tool_use_id: id, content: result.error, is_error: true }
+  })
+  if (told !== undefined) answers.push({ type: 'text', text: told })
+  add(messages, 'user', answers)
 }
 
 function toolsOf(request: ModelRequest): Record<string, unknown> {
@@ -98,8 +97,9 @@ function toolOf({ name, description, input_schema }: ToolDefinition) {
   return { name, description, input_schema }
 }
 
+/** Tools that were called before must be named, also where none may be called any more. */
 function choiceOf(request: ModelRequest): Record<string, unknown> {
-  const choice = toolChoiceOf(request)
+  const choice = request.output ? 'none' : toolChoiceOf(request)
   if (choice === 'none') return { type: 'none' }
   const isSingle = request.input.given?.sampling?.parallel_tool_calls === false
   return {
@@ -111,13 +111,12 @@ function choiceOf(request: ModelRequest): Record<string, unknown> {
 }
 
 function samplingOf({ input: { agent, given } }: ModelRequest, model: string): Record<string, unknown> {
-  const { temperature = agent.temperature, top_p, stop, json } = given?.sampling ?? {}
+  const { temperature = agent.temperature, top_p, stop } = given?.sampling ?? {}
   const isSteerable = !UNSTEERABLE.test(model)
   return {
     // The scale ends at 1 here.
     ...(isSteerable && temperature !== null && { temperature: Math.min(temperature, 1) }),
     ...(isSteerable && temperature === null && top_p !== undefined && { top_p }),
     ...(stop && { stop_sequences: stop }),
-    ...(json?.schema && { output_config: { format: { type: 'json_schema', schema: json.schema } } }),
   }
 }

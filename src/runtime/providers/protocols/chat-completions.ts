@@ -3,7 +3,8 @@ import type { ModelRequest } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
 import { type ChatNative, readChatAnswer } from './chat-answer.ts'
-import type { Protocol } from './protocol.ts'
+import { chatFormat } from './output-format.ts'
+import { NO_WORDS, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 /** `OpenAI` itself has rules of its own for models that reason. */
@@ -16,13 +17,15 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
     headers: (apiKey) => (apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
     body(request, model) {
       const reasons = vendor === 'openai' && isReasoningModel(model)
+      const { fields, instruction } = chatFormat(request.output, vendor)
       return {
         model,
-        messages: messagesOf(request, reasons ? 'developer' : 'system'),
+        messages: messagesOf(request, reasons ? 'developer' : 'system', instruction),
         stream: true,
         stream_options: { include_usage: true },
         ...(reasons ? reasoningSampling(request) : samplingOf(request)),
         ...(vendor === 'openai' && !reasons ? {} : thinkingOf(request)),
+        ...fields,
         ...toolsOf(request),
       }
     },
@@ -37,9 +40,13 @@ function isReasoningModel(model: string): boolean {
 
 type ChatMessage = Record<string, unknown> & { role: string }
 
-function messagesOf({ input, rounds }: ModelRequest, instructor: 'system' | 'developer'): ChatMessage[] {
+function messagesOf(
+  { input, rounds }: ModelRequest,
+  instructor: 'system' | 'developer',
+  instruction: string,
+): ChatMessage[] {
   const messages: ChatMessage[] = []
-  for (const { role, content, rounds: before = [] } of buildPrompt(input)) {
+  for (const { role, content, rounds: before = [] } of buildPrompt(input, instruction)) {
     for (const round of before) addRound(messages, round)
     if (content !== '' || role === 'system') messages.push({ role: role === 'system' ? instructor : role, content })
   }
@@ -47,27 +54,30 @@ function messagesOf({ input, rounds }: ModelRequest, instructor: 'system' | 'dev
   return messages
 }
 
-function addRound(messages: ChatMessage[], { calls, results, native, text = '' }: Round): void {
+function addRound(messages: ChatMessage[], { calls, results, native, text = '', told }: Round): void {
   const { content = text, reasoning = {}, extras = [] } = (native as Partial<ChatNative> | undefined)?.chat ?? {}
   messages.push({
     role: 'assistant',
-    content: content === '' ? null : content,
+    content: content || (calls.length > 0 ? null : NO_WORDS),
     ...reasoning,
-    tool_calls: calls.map(({ id, name, arguments: written }, index) => ({
-      id,
-      type: 'function',
-      function: { name, arguments: JSON.stringify(acceptedArguments(written)) },
-      ...(extras[index] !== undefined && extras[index] !== null && { extra_content: extras[index] }),
-    })),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map(({ id, name, arguments: written }, index) => ({
+        id,
+        type: 'function',
+        function: { name, arguments: JSON.stringify(acceptedArguments(written)) },
+        ...(extras[index] !== undefined && extras[index] !== null && { extra_content: extras[index] }),
+      })),
+    }),
   })
   for (const [index, { id }] of calls.entries()) {
     const result = results[index] ?? { error: 'No result' }
     messages.push({ role: 'tool', tool_call_id: id, content: 'result' in result ? result.result : result.error })
   }
+  if (told !== undefined) messages.push({ role: 'user', content: told })
 }
 
 function toolsOf(request: ModelRequest): Record<string, unknown> {
-  if (request.tools.length === 0) return {}
+  if (request.tools.length === 0 || request.output) return {}
   const choice = toolChoiceOf(request)
   return {
     tools: request.tools.map(functionTool),
@@ -99,23 +109,13 @@ function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, 
       seed,
       presence_penalty: asked.presence_penalty,
       frequency_penalty: asked.frequency_penalty,
-      response_format: responseFormat(asked.json),
     }),
   }
 }
 
 function reasoningSampling(request: ModelRequest): Record<string, unknown> {
-  const { max_tokens, stop, seed, response_format } = samplingOf(request)
-  return defined({ max_completion_tokens: max_tokens, stop, seed, response_format })
-}
-
-type WantedJson = { schema?: Record<string, unknown>; name?: string; description?: string } | undefined
-
-function responseFormat(json: WantedJson): Record<string, unknown> | undefined {
-  if (!json) return undefined
-  if (!json.schema) return { type: 'json_object' }
-  const { schema, name = 'response', description } = json
-  return { type: 'json_schema', json_schema: { schema, name, strict: true, ...defined({ description }) } }
+  const { max_tokens, stop, seed } = samplingOf(request)
+  return defined({ max_completion_tokens: max_tokens, stop, seed })
 }
 
 function defined(fields: Record<string, unknown>): Record<string, unknown> {

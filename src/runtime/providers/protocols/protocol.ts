@@ -13,6 +13,9 @@ export type Protocol = {
   reader(answer: AnswerSoFar): AnswerReader
 }
 
+/** Stands for an answer that was empty: providers refuse a message without content. */
+export const NO_WORDS = '(no answer)'
+
 export type AnswerReader = {
   reply: ReplyReader
   /** What the provider wants to be shown again in the next round. */

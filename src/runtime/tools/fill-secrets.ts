@@ -1,4 +1,4 @@
-import type { Tool } from './spec.ts'
+import type { Tool } from '../spec.ts'
 
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>

@@ -1,0 +1,54 @@
+import type { ModelAnswer } from '../models/model.ts'
+import type { NextStep } from '../next-step.ts'
+import { OutputInvalid } from '../output/check-output.ts'
+import type { RunInProgress, RunOutput } from '../run-in-progress.ts'
+import { sentenceOf } from '../schemas/schema-errors.ts'
+import type { Unfit } from '../steps.ts'
+import { sayIn } from './ask-model.ts'
+
+/**
+ * Takes an answer of a run that is to answer with JSON. If it fits, it is said and is the response. `asked` is false while
+ * the model may call tools: then an answer in words is taken if it happens to fit.
+ */
+export async function takeOutput<Answered extends { answer: ModelAnswer }>(
+  run: RunInProgress,
+  { draft, check }: RunOutput,
+  answered: Answered,
+  asked: boolean,
+): Promise<Answered & { unfit?: Unfit }> {
+  const { calls, finish } = answered.answer
+  if (!asked && calls.length > 0) {
+    // The caller reads what is said beside the calls that are left to it.
+    if (draft !== '' && calls.some(({ handed }) => handed)) sayIn(run, draft)
+    return answered
+  }
+  // A model that may call nothing and does all the same is shown only what it said.
+  const spoken = calls.length > 0 ? { ...answered, answer: { calls: [], finish } } : answered
+  const unfit = { text: draft, asked }
+  if (finish === 'filtered') {
+    return { ...spoken, unfit: { ...unfit, problems: [{ at: '', problem: declined(draft) }], isFinal: true } }
+  }
+  const checked = await check(draft)
+  if ('value' in checked) {
+    sayIn(run, checked.text)
+    return spoken
+  }
+  const { problems, isFinal } = checked
+  if (asked) run.log('warn', 'The answer does not fit the schema of the output', { problem: firstOf(problems) })
+  return { ...spoken, unfit: { ...unfit, problems, ...(isFinal && { isFinal }) } }
+}
+
+const MAX_WORDS = 300
+
+function declined(words: string): string {
+  return words === '' ? 'the model declined to answer' : `the model declined to answer: ${words.slice(0, MAX_WORDS)}`
+}
+
+export function noFittingAnswer({ unfit: { problems }, answers }: Extract<NextStep, { kind: 'unfit' }>): OutputInvalid {
+  const asked = answers > 1 ? `, asked ${answers} times` : ''
+  return new OutputInvalid(`The agent gave no answer that fits its output${asked}: ${firstOf(problems)}`, problems)
+}
+
+function firstOf([first]: Unfit['problems']): string {
+  return first ? sentenceOf(first, 'answer') : ''
+}

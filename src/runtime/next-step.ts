@@ -1,0 +1,217 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Ruling } from './approvals/ask.ts'
+import { addCosts, type Cost, nanoOf } from './models/cost.ts'
+import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
+import type { ApprovalStep, Step, Unfit } from './steps.ts'
+import { parseArguments } from './tools/arguments.ts'
+
+/** A tool call that has no result yet. */
+export type PendingCall = {
+  call: ToolCall
+  index: number
+  /** Its number among all steps of the run, the same in every attempt. */
+  number: number
+  /** Followers were told about this call in an earlier attempt. */
+  isTold: boolean
+  /** An earlier attempt may have made this call, and its result is not known. */
+  isInDoubt: boolean
+  /** What people have decided about it, as far as they were asked. */
+  decided: Ruling | undefined
+  /** How often the run has asked for this call in a row, with this time. */
+  repeats: number
+}
+
+export type NextStep =
+  /** Ask the model, and show it the rounds so far. */
+  | { kind: 'model'; rounds: KeptRound[]; asksOutput: boolean }
+  /** Call these tools in parallel. Those in `handed` are left to the caller. */
+  | { kind: 'tools'; calls: readonly PendingCall[]; handed?: readonly PendingCall[] }
+  /** Wait until this time, or until the budget changes. */
+  | { kind: 'wait'; until: number; waits_for?: string }
+  /** The model has finished its answer, or only calls are left whose results the caller has to give. */
+  | { kind: 'answer'; finish: ModelAnswer['finish']; handed?: readonly PendingCall[] }
+  /** No answer fits, and the model is not asked again. */
+  | { kind: 'unfit'; unfit: Unfit; answers: number }
+  /** The run may not go on. */
+  | { kind: 'over'; limit: RunLimit }
+
+/** What a run has come to the end of. A cost of null is one that is not known. */
+export type RunLimit =
+  | { name: 'max_steps' | 'max_tool_calls'; most: number }
+  | { name: 'max_tokens_per_run'; most: number; used: number }
+  | { name: 'max_cost_per_run'; most: number; cost: Cost }
+  | { name: 'repeats'; tool: string; most: number }
+
+/** From this time on in a row, the same call is not made, and the model is told so. */
+export const MOST_REPEATS = 3
+/** With this time in a row, the run ends. */
+const END_AT_REPEATS = 5
+
+type Situation = StepLimits & {
+  attempt: number
+  now: number
+  /** There if the answer is to be JSON. */
+  output?: { retries: number; isAtOnce: boolean } | undefined
+}
+
+type StepLimits = {
+  max_steps: number
+  max_tool_calls?: number | null
+  max_tokens_per_run?: number | null
+  /** In dollars. */
+  max_cost_per_run?: number | null
+}
+
+/** The next step of a run follows from the steps so far and the time, and from nothing else. */
+export function nextStep(steps: readonly Step[], { attempt, now, output, ...limits }: Situation): NextStep {
+  const latest = steps.findLast(({ kind }) => kind !== 'recall')
+  // A later attempt was begun because the wait was over.
+  if (latest?.kind === 'wait' && latest.attempt === attempt && latest.finished_at > now) {
+    const { finished_at: until, waits_for } = latest
+    return { kind: 'wait', until, ...(waits_for !== undefined && { waits_for }) }
+  }
+  const rounds = roundsOf(steps)
+  const last = rounds.at(-1)
+  const spent = spendingLimit(steps, limits)
+  const asksOutput = output?.isAtOnce ?? false
+  if (!last) return spent ? { kind: 'over', limit: spent } : { kind: 'model', rounds, asksOutput }
+  if (last.unfit && output) return afterUnfit(last.unfit, rounds, output.retries, spent)
+  if (last.calls.length === 0) return { kind: 'answer', finish: last.finish }
+  const number = rounds.reduce((sum, { calls }) => sum + 1 + calls.length, 0) - last.calls.length
+  const calls = last.calls
+    .map((call, index) => ({
+      call,
+      index,
+      number: number + 1 + index,
+      isTold: last.attempt < attempt,
+      repeats: repeatsOf(rounds, index),
+      ...standingOf(last, index, attempt),
+    }))
+    .filter(({ index }) => last.results[index] === undefined)
+  const handed = calls.filter(({ call }) => call.handed)
+  if (handed.length > 0 && handed.length === calls.length) return { kind: 'answer', finish: last.finish, handed }
+  const limit = spent ?? callLimit(rounds, calls, limits)
+  if (limit) return { kind: 'over', limit }
+  if (calls.length === 0) return { kind: 'model', rounds, asksOutput }
+  if (handed.length === 0) return { kind: 'tools', calls }
+  return { kind: 'tools', calls: calls.filter(({ call }) => !call.handed), handed }
+}
+
+/** The model is asked for JSON, as often as it may be. */
+function afterUnfit(
+  unfit: Unfit,
+  rounds: KeptRound[],
+  retries: number,
+  spent: RunLimit | undefined,
+): Extract<NextStep, { kind: 'model' | 'unfit' | 'over' }> {
+  const answers = rounds.filter((round) => round.unfit?.asked).length
+  if (unfit.isFinal || answers > retries) return { kind: 'unfit', unfit, answers }
+  return spent ? { kind: 'over', limit: spent } : { kind: 'model', rounds, asksOutput: true }
+}
+
+/** Whether the steps so far have used what the run may use. */
+function spendingLimit(steps: readonly Step[], limits: StepLimits): RunLimit | undefined {
+  const { max_tokens_per_run: tokens = null, max_cost_per_run: dollars = null } = limits
+  if (tokens === null && dollars === null) return undefined
+  let used = 0
+  let cost: Cost = 0
+  for (const step of steps) {
+    if (step.kind !== 'model' && step.kind !== 'wait') continue
+    used += step.usage.input_tokens + step.usage.output_tokens
+    cost = addCosts(cost, step.cost_nano)
+  }
+  if (tokens !== null && used >= tokens) return { name: 'max_tokens_per_run', most: tokens, used }
+  const isOver = dollars !== null && (cost === null || cost >= nanoOf(dollars))
+  return isOver ? { name: 'max_cost_per_run', most: dollars, cost } : undefined
+}
+
+/** Whether the run may neither make these calls nor ask the model again. */
+function callLimit(
+  rounds: readonly KeptRound[],
+  calls: readonly PendingCall[],
+  { max_steps, max_tool_calls = null }: StepLimits,
+): RunLimit | undefined {
+  if (rounds.length >= max_steps) return { name: 'max_steps', most: max_steps }
+  if (max_tool_calls !== null && ownCalls(rounds).length > max_tool_calls) {
+    return { name: 'max_tool_calls', most: max_tool_calls }
+  }
+  const endless = calls.find(({ call, repeats }) => !call.handed && repeats >= END_AT_REPEATS)
+  return endless && { name: 'repeats', tool: endless.call.name, most: END_AT_REPEATS }
+}
+
+/** Those that the caller does not make. */
+function ownCalls(rounds: readonly Round[]): ToolCall[] {
+  return rounds.flatMap(({ calls }) => calls.filter(({ handed }) => !handed))
+}
+
+/** How often the call at this position of the last answer was asked for in a row, with this time. */
+function repeatsOf(rounds: readonly Round[], index: number): number {
+  const last = rounds.at(-1)
+  const call = last?.calls[index]
+  if (!last || !call) return 0
+  const before = ownCalls([...rounds.slice(0, -1), { ...last, calls: last.calls.slice(0, index) }])
+  let repeats = 1
+  while (repeats < END_AT_REPEATS && isSameCall(before.at(-repeats), call)) repeats++
+  return repeats
+}
+
+/** Whether both call the same tool with the same arguments, in whatever order these are written. */
+function isSameCall(one: ToolCall | undefined, other: ToolCall): boolean {
+  if (one?.name !== other.name) return false
+  if (one.arguments === other.arguments) return true
+  return isDeepStrictEqual(parseArguments(one.arguments), parseArguments(other.arguments))
+}
+
+/** What the model has answered so far, if the caller has to call tools before it goes on. */
+export function roundsForCaller(steps: readonly Step[], before: readonly Round[] = []): Round[] | undefined {
+  const last = steps.findLast((step) => step.kind === 'model')
+  if (!last?.answer.calls.some(({ handed }) => handed)) return undefined
+  return [
+    ...before,
+    ...roundsOf(steps).map(({ attempt: _attempt, approvals: _approvals, waited: _waited, ...round }) => round),
+  ]
+}
+
+/**
+ * A call can be made from the attempt after the one that asked people about it, or else from the one that answered. An
+ * attempt that ended with a wait has made no call without a result.
+ */
+function standingOf({ attempt: answered, approvals, waited }: KeptRound, index: number, attempt: number) {
+  const approval = approvals?.[index]
+  const mayHaveMade = (first: number) => attempt - first > (waited?.filter((one) => one >= first).length ?? 0)
+  if (!approval) return { isInDoubt: mayHaveMade(answered), decided: undefined }
+  const { decided } = approval
+  // Otherwise it is never made.
+  const isToBeMade = decided.decision === 'approved' && decided.kind !== 'question'
+  return { isInDoubt: isToBeMade && mayHaveMade(approval.attempt + 1), decided }
+}
+
+/**
+ * A round, the attempt that asked the model, what people have decided about its calls, the attempts that have ended with
+ * a wait since, and what is wrong with the answer if it does not fit.
+ */
+export type KeptRound = Round & { attempt: number; approvals?: ApprovalStep[]; waited?: number[]; unfit?: Unfit }
+
+/** Each answer of the model with the results of its tool calls, in the order of the calls. */
+function roundsOf(steps: readonly Step[]): KeptRound[] {
+  const rounds: KeptRound[] = []
+  for (const step of steps) {
+    if (step.kind === 'model') {
+      const { answer, attempt, unfit } = step
+      rounds.push({ ...answer, results: [], attempt, ...(unfit && { unfit, text: unfit.text }) })
+    }
+    const round = rounds.at(-1)
+    if (step.kind === 'tool' && round) round.results[step.index] = step.call
+    if (step.kind === 'wait' && round) (round.waited ??= []).push(step.attempt)
+    if (step.kind === 'approval' && round) {
+      round.approvals ??= []
+      round.approvals[step.index] = withEarlier(step, round.approvals[step.index])
+    }
+  }
+  return rounds
+}
+
+/** Arguments that were changed before stay changed when a person is asked again. */
+function withEarlier(step: ApprovalStep, earlier: ApprovalStep | undefined): ApprovalStep {
+  return { ...step, decided: { ...step.decided, arguments: step.decided.arguments ?? earlier?.decided.arguments } }
+}

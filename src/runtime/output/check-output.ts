@@ -1,0 +1,35 @@
+import { AgentFailure } from '../outcome.ts'
+import type { SchemaCheck } from '../schemas/schema-check.ts'
+import type { SchemaProblem } from '../schemas/schema-errors.ts'
+import { type JsonAnswer, readAnswer } from './read-answer.ts'
+import type { WantedOutput } from './wanted-output.ts'
+
+/** The run has no answer that fits. */
+export class OutputInvalid extends AgentFailure {
+  readonly problems: readonly SchemaProblem[]
+
+  constructor(message: string, problems: readonly SchemaProblem[]) {
+    super(message, { problems: problems.length })
+    this.name = 'OutputInvalid'
+    this.problems = problems
+  }
+}
+
+/** The answer does not fit. `isFinal`: another one would not either. */
+type Misfit = { problems: readonly SchemaProblem[]; isFinal?: true }
+
+/** The answer as JSON that fits, or what is wrong with it. */
+export async function checkOutput(
+  answer: string,
+  { schema }: WantedOutput,
+  { schemaCheck, agent_id }: { schemaCheck: Pick<SchemaCheck, 'check'>; agent_id: string },
+): Promise<JsonAnswer | Misfit> {
+  const read = readAnswer(answer)
+  if ('problem' in read) return { problems: [{ at: '', problem: read.problem }] }
+  const checked = await schemaCheck.check(schema, read.value, { owner: agent_id })
+  if (checked.outcome === 'ok') return read
+  if (checked.outcome === 'errors') return { problems: checked.errors }
+  const problem =
+    checked.why === 'time' ? 'took too long to be checked' : 'cannot be checked: its schema cannot be used'
+  return { problems: [{ at: '', problem }], isFinal: true }
+}

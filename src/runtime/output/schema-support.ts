@@ -1,0 +1,22 @@
+import { LRUCache } from 'lru-cache'
+
+const REMEMBERED_MS = 600_000
+const REMEMBERED_MODELS = 256
+
+/** Models whose provider has refused to be given a schema. They are told it in words, and asked again after a while. */
+export class SchemaSupport {
+  readonly #now: () => number
+  readonly #refused = new LRUCache<string, number>({ max: REMEMBERED_MODELS })
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  takesSchemas(model: string): boolean {
+    return (this.#refused.get(model) ?? 0) <= this.#now()
+  }
+
+  refused(model: string): void {
+    this.#refused.set(model, this.#now() + REMEMBERED_MS)
+  }
+}

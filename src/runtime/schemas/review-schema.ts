@@ -1,0 +1,55 @@
+import type { Ajv } from 'ajv'
+import { problemOf, type SchemaProblem } from './schema-errors.ts'
+
+/** What is wrong with a schema itself, and where. */
+export function reviewSchema(schema: object, ajv: Pick<Ajv, 'compile' | 'errors' | 'validateSchema'>): SchemaProblem[] {
+  if (!ajv.validateSchema(schema)) return deepest((ajv.errors ?? []).map(problemOf))
+  const patterns = find(schema, (key, value) => key === 'pattern' && typeof value === 'string' && !isPattern(value))
+  if (patterns.length > 0) return patterns.map((at) => ({ at, problem: 'must be a regular expression (Unicode)' }))
+  try {
+    ajv.compile(schema)
+    return []
+  } catch (error) {
+    return [compileProblem(schema, error as Error & { missingRef?: string })]
+  }
+}
+
+/** The schema of schemas has alternatives, and tells of each why it does not fit. One sentence for each place is enough. */
+function deepest(problems: SchemaProblem[]): SchemaProblem[] {
+  const found = new Map<string, SchemaProblem>()
+  for (const problem of problems) if (!found.has(problem.at)) found.set(problem.at, problem)
+  const places = [...found.keys()]
+  return [...found.values()].filter(({ at }) => !places.some((other) => other.startsWith(`${at}/`)))
+}
+
+function compileProblem(schema: object, { message, missingRef }: Error & { missingRef?: string }): SchemaProblem {
+  if (missingRef === undefined) return { at: '', problem: `cannot be used: ${message.slice(0, 300)}` }
+  const [at = ''] = find(
+    schema,
+    (key, value) => key === '$ref' && typeof value === 'string' && isEnd(missingRef, value),
+  )
+  return { at, problem: `refers to ${missingRef.slice(0, 200)}, which is not in the schema` }
+}
+
+/** The reference as it is resolved may have the id of the schema before it. */
+function isEnd(resolved: string, written: string): boolean {
+  return resolved.endsWith(written)
+}
+
+function isPattern(text: string): boolean {
+  try {
+    new RegExp(text, 'u')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The pointers to the members of a value that the test is true for. */
+function find(value: unknown, isFound: (key: string, value: unknown) => boolean, at = ''): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const here = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    return isFound(key, inner) ? [here] : find(inner, isFound, here)
+  })
+}
