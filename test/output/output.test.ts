@@ -199,7 +199,9 @@ for (const engine of ENGINES) {
         ['start', 'delta', 'done'],
       )
       assert.deepEqual(others[1]?.data, { text: FITS })
-      const { data } = others[2]?.data as { data: { output: unknown; response: string; request_id: string } }
+      const { data } = (others[2] as (typeof others)[number]).data as {
+        data: { output: unknown; response: string; request_id: string }
+      }
       assert.deepEqual([data.output, data.response], [VALUE, FITS])
       const told = await service
         .call('GET', `/v1/agents/clerk/invocations/${data.request_id}/stream`)

@@ -48,8 +48,8 @@ export async function converse(run: RunInProgress): Promise<void> {
         const wanted = next.asksOutput ? run.output?.wanted : undefined
         const asked = await askModel(run, { rounds: withGiven(next.rounds, run), wanted })
         const answered = { ...asked, answer: handOver(asked.answer, run) }
-        const taken = run.output ? await takeOutput(run, run.output, answered, next.asksOutput) : answered
-        const step = modelStep(run, taken, before)
+        const settled = run.output ? await takeOutput(run, run.output, answered, next.asksOutput) : answered
+        const step = modelStep(run, settled, before)
         left.steps.push(step)
         // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are
         // called, and one that does not fit before the model is asked again.

@@ -1,9 +1,9 @@
 type Schema = Record<string, unknown>
 
 /** Keywords whose value is one schema, a list of schemas, or schemas by name. */
-const ONE = ['items', 'contains', 'not', 'additionalProperties', 'if', 'then', 'else', 'propertyNames']
-const LISTS = ['anyOf', 'allOf', 'oneOf', 'prefixItems']
-const NAMED = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas']
+const ONE = new Set(['items', 'contains', 'not', 'additionalProperties', 'if', 'then', 'else', 'propertyNames'])
+const LISTS = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems'])
+const NAMED = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
 /** Whether every object that the schema describes is closed: nothing but its named properties may be in it. */
 export function isClosed(schema: Schema): boolean {
@@ -58,9 +58,9 @@ function everySchema(schema: Schema, holds: (schema: Schema) => boolean): boolea
 function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema {
   const inner = (value: unknown) => (isObject(value) ? mapSchemas(value, change) : value)
   const mapped = Object.entries(schema).map(([key, value]) => {
-    if (ONE.includes(key)) return [key, inner(value)]
-    if (LISTS.includes(key) && Array.isArray(value)) return [key, value.map(inner)]
-    if (!NAMED.includes(key) || !isObject(value)) return [key, value]
+    if (ONE.has(key)) return [key, inner(value)]
+    if (LISTS.has(key) && Array.isArray(value)) return [key, value.map(inner)]
+    if (!NAMED.has(key) || !isObject(value)) return [key, value]
     return [key, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one)]))]
   })
   return change(Object.fromEntries(mapped))

@@ -38,8 +38,7 @@ function isEnd(resolved: string, written: string): boolean {
 
 function isPattern(text: string): boolean {
   try {
-    new RegExp(text, 'u')
-    return true
+    return new RegExp(text, 'u').unicode
   } catch {
     return false
   }
