@@ -2082,6 +2082,8 @@ export type WebhookWithSecret = {
   previous_secret_expires_at: string | null
   /** The first failed attempt since the last success */
   failing_since: string | null
+  /** The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback */
+  created_by: string | null
   created_at: string
   updated_at: string
   /** Shown in this reply only */
@@ -2111,6 +2113,8 @@ export type Webhook = {
   previous_secret_expires_at: string | null
   /** The first failed attempt since the last success */
   failing_since: string | null
+  /** The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback */
+  created_by: string | null
   created_at: string
   updated_at: string
 }
@@ -2361,11 +2365,52 @@ export type Person = {
   last_seen_at: string
 }
 
+export type PersonWithLostKeys = {
+  id: string
+  name: string
+  email: string | null
+  email_verified: boolean
+  /** As whom identity providers know the person */
+  identities: ({
+    issuer: string
+    subject: string
+  })[]
+  /** In this project; with a key of all projects: everywhere */
+  roles: ({
+    id: string
+    /** null: all projects */
+    project_id: string | null
+    role: string
+    permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
+    /** `granted`, or `group:` and the name of the identity provider */
+    source: string
+    created_at: string
+  })[]
+  created_at: string
+  /** When the identity provider last vouched for the person */
+  last_seen_at: string
+  /** Keys of theirs that may do less from now on; it does not come back */
+  narrowed_keys: string[]
+  /** Keys of theirs that have ended */
+  revoked_keys: string[]
+}
+
 export type SetPersonRole = {
   /** A role of the configuration; null takes it away */
   role: string | null
   /** In all projects: an administrator of the service has admin there */
   all_projects?: boolean | undefined
+}
+
+export type RemovedPerson = {
+  id: string
+  deleted: true
+  /** Keys of theirs that have ended */
+  revoked_keys: string[]
+  /** Keys of services that they have made, and that go on */
+  kept_keys: string[]
+  /** Webhooks that they have made, and that go on */
+  kept_webhooks: string[]
 }
 
 export type InvitationWithToken = {
@@ -3295,16 +3340,13 @@ export type Operations = {
   /** Remove a person */
   deletePerson: {
     params: { person_id: string }
-    data: {
-      id: string
-      deleted: true
-    }
+    data: RemovedPerson
   }
   /** Give a person a role, or take it away */
   setPersonRole: {
     params: { person_id: string }
     body: SetPersonRole
-    data: Person
+    data: PersonWithLostKeys
   }
   /** Invite a person */
   createInvitation: {

@@ -201,9 +201,9 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listPeople'>, o?: RequestOptions) => list('listPeople', { query }, o),
       /** Get a person */
       get: (person_id: string, o?: RequestOptions) => call('getPerson', { params: { person_id } }, o),
-      /** Remove a person. With their roles, their own keys and their sessions, at once. Their name and address are erased; their id stays in the audit log. Somebody whom an identity provider still vouches for can sign in again, has the same id, and has what their groups give. Takes an actor of all projects. The last administrator of the service stays: 409. */
+      /** Remove a person. With their roles, their own keys and their sessions, at once. Their name and address are erased; their id stays in the audit log. Somebody whom an identity provider still vouches for can sign in again, has the same id, and has what their groups give. Webhooks and keys of services that they have made are the project's and go on: the reply names them, to be looked through. Takes an actor of all projects. The last administrator of the service stays: 409. */
       delete: (person_id: string, o?: RequestOptions) => call('deletePerson', { params: { person_id } }, o),
-      /** Give a person a role, or take it away. In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows. To give one takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. The last administrator of the service stays: 409. */
+      /** Give a person a role, or take it away. In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows, also if it becomes larger again later. To give one takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. The last administrator of the service stays: 409. */
       setRole: (person_id: string, body: Body<'setPersonRole'>, o?: RequestOptions) => call('setPersonRole', { params: { person_id }, body }, o),
     },
     mfa: {
@@ -241,7 +241,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listProjects'>, o?: RequestOptions) => list('listProjects', { query }, o),
       /** Get a project. By its id or name. */
       get: (project_id: string, o?: RequestOptions) => call('getProject', { params: { project_id } }, o),
-      /** Update a project. Changes the fields that are named, of `limits` too. Takes a key of all projects. */
+      /** Update a project. Changes the fields that are named, of `limits` too. A project that `console.oidc[].roles` names keeps its name: 409. Takes a key of all projects. */
       update: (project_id: string, body: Body<'updateProject'>, o?: RequestOptions) => call('updateProject', { params: { project_id }, body }, o),
       /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. */
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),

@@ -46,6 +46,12 @@ export const PersonReply = z
   })
   .meta({ id: 'Person' })
 
+/** The keys of a person that have lost rights with a change of their role. */
+export const KeysLost = {
+  narrowed_keys: z.array(z.string()).describe('Keys of theirs that may do less from now on; it does not come back'),
+  revoked_keys: z.array(z.string()).describe('Keys of theirs that have ended'),
+}
+
 type Identified = { issuer: string; subject: string }
 
 export function presentPerson(

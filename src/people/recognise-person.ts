@@ -21,6 +21,10 @@ export type Unwelcome = 'no_role' | 'other_domain' | 'invitation_invalid' | 'ema
 
 type RecogniseParts = Occasion & { config: Config; newId: NewId; log: Logger }
 
+/** The person changes their own roles by what their provider says of them. */
+const causedBy = ({ id }: Person, parts: RecogniseParts) =>
+  ({ ...parts, actor: { kind: 'person', id, person_id: id } }) as const
+
 /**
  * The person behind an identity, with the roles that groups and invitations give. A new person is stored even without a
  * role, so that an administrator can give one.
@@ -112,23 +116,24 @@ async function followGroups(
   parts: RecogniseParts,
 ): Promise<void> {
   const source = `group:${issuer.name}`
+  const cause = causedBy(person, parts)
   const wanted = await grantsOf(db, groups, issuer, parts)
   const present = await listRoles(db, [person.id])
   for (const role of present) {
     if (role.role_source !== source || wanted.has(role.project_id)) continue
-    await endRole(db, role, parts.now)
-    await recordRole(db, role, { action: 'endRoleByGroup', by: 'person' }, parts)
+    await endRole(db, role, cause)
+    await recordRole(db, role, 'endRoleByGroup', cause)
   }
   for (const grant of wanted.values()) {
     const held = present.find(({ project_id }) => project_id === grant.project_id)
     // What an administrator gave stands over groups, and so does what another provider gives that is asked too.
     if (held && held.role_source !== source && endOfRole(held) > parts.now) continue
     if (held && isSame(held, grant, person)) continue
-    await giveRole(db, person, { ...grant, source, by: source }, parts)
+    await giveRole(db, person, { ...grant, source, by: source }, cause)
     const isNameAlone = held && isSame({ ...held, name: person.name }, grant, person)
     const { project_id } = grant
     if (isNameAlone) continue
-    await recordRole(db, { person_id: person.id, project_id }, { action: 'giveRoleByGroup', by: 'person' }, parts)
+    await recordRole(db, { person_id: person.id, project_id }, 'giveRoleByGroup', cause)
   }
   // Another provider that knows the same person says nothing about these groups.
   await roleKeys.vouchForRoles(db, person.id, source, parts.now)
@@ -169,20 +174,21 @@ async function acceptInvitations(
   invited: Invitation | undefined,
   parts: RecogniseParts,
 ): Promise<void> {
-  const { config, newId, now } = parts
+  const { config, now } = parts
+  const cause = causedBy(person, parts)
   const { id: person_id, email, email_verified } = person
   if (email === null || email_verified === 0) return
   for (const hash of new Set([invited?.hash ?? null, null])) {
     const accepted = await invitations.accept(db, { hash, email }, { person_id, now })
     if (!accepted) continue
     const { project_id, role, created_by: by } = accepted
-    await recordRole(db, { person_id, project_id }, { action: 'acceptInvitation', by: 'person' }, parts)
+    await recordRole(db, { person_id, project_id }, 'acceptInvitation', cause)
     const maker = await findMaker(db, accepted, config, now)
     const permissions = permissionsOf(role, config.roles)
     const held = (await listRoles(db, [person_id])).find((one) => one.project_id === project_id)
     // An invitation adds rights. It does not take any away.
     if (!maker || permissions.length === 0 || (held && coversAll(held.permissions, permissions))) continue
     const tier = defaultTierFor(maker, config.limits)
-    await giveRole(db, person, { project_id, role, permissions, source: GRANTED, tier, by }, { newId, now })
+    await giveRole(db, person, { project_id, role, permissions, source: GRANTED, tier, by }, cause)
   }
 }

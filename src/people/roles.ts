@@ -7,8 +7,8 @@ import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { NewId } from '../lib/id.ts'
 import { type Actor, endOfRight } from '../operation/actor.ts'
-import type { AuditTrail } from '../operation/audit-trail.ts'
-import { covers, coversAll, type Permission } from '../security/permissions.ts'
+import type { AuditEvent, AuditTrail } from '../operation/audit-trail.ts'
+import { covers, coversAll, Permission } from '../security/permissions.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { Person, Role } from './person.ts'
@@ -51,15 +51,15 @@ export async function giveRole(
   db: Database,
   { id: person_id, name }: Pick<Person, 'id' | 'name'>,
   { project_id, role, permissions, source, tier, by }: Grant,
-  { newId, now }: { newId: NewId; now: number },
-): Promise<void> {
+  cause: Cause & { newId: NewId },
+): Promise<LostKeys> {
+  const { newId, now } = cause
   const present = await roleKeys.findRole(db, person_id, project_id)
   // Every node forgets what it knows of the person.
   await announce(db, 'keys', person_id)
   if (present) {
     await keys.update(db, present.id, { role, permissions: [...permissions], role_source: source, name, tier })
-    await narrowKeys(db, present.id, permissions, now)
-    return
+    return narrowKeys(db, present.id, permissions, cause)
   }
   const id = newId('rol', now)
   await keys.insert(db, {
@@ -86,27 +86,31 @@ export async function giveRole(
     role_id: null,
     vouched_at: null,
   })
+  return { narrowed_keys: [], revoked_keys: [] }
 }
 
 /** Ends a role, and the keys that were made with it. */
-export async function endRole(db: Database, { id, person_id }: Role, now: number): Promise<void> {
+export async function endRole(db: Database, { id, person_id }: Role, cause: Cause): Promise<LostKeys> {
   await announce(db, 'keys', person_id)
-  await keys.update(db, id, { revoked_at: now })
-  await narrowKeys(db, id, [], now)
+  await keys.update(db, id, { revoked_at: cause.now })
+  return narrowKeys(db, id, [], cause)
 }
 
-/** What brought a change of roles about that no operation was asked for: a sign-in, the word of a provider, a sweep. */
+/** When and by what a role changes: a request, a sign-in, the word of a provider, a sweep. */
 export type Occasion = { audit: AuditTrail; request_id: string; address: string | null; now: number }
 
-/** Tells the audit log of a change that no operation was asked for. The service itself acts as the host does. */
+/** An occasion, and who is behind it. */
+export type Cause = Occasion & { actor: AuditEvent['actor'] }
+
+/** Tells the audit log of a change that no operation was asked for. */
 export async function recordRole(
   db: Database,
   { person_id, project_id }: Pick<Role, 'person_id' | 'project_id'>,
-  { action, by }: { action: string; by: 'person' | 'service' },
-  { audit, request_id, address }: Occasion,
+  action: string,
+  { audit, actor, request_id, address }: Cause,
 ): Promise<void> {
   await audit.record(db, {
-    actor: by === 'person' ? { kind: 'person', id: person_id, person_id } : { kind: 'local', id: 'local' },
+    actor,
     action,
     project_id: project_id ?? DEFAULT_PROJECT,
     agent_id: null,
@@ -132,9 +136,11 @@ export async function endForsakenRoles(db: Database, names: readonly string[], o
 }
 
 async function endAll(db: Database, roles: readonly Role[], action: string, occasion: Occasion): Promise<number> {
+  // The service itself acts as the host does.
+  const cause = { ...occasion, actor: { kind: 'local', id: 'local' } } as const
   for (const role of roles) {
-    await endRole(db, role, occasion.now)
-    await recordRole(db, role, { action, by: 'service' }, occasion)
+    await endRole(db, role, cause)
+    await recordRole(db, role, action, cause)
   }
   return roles.length
 }
@@ -143,10 +149,27 @@ export async function requireOtherAdministrator(db: Database, role: Key, now: nu
   await requireOtherAdmin(db, role, now, 'This is the last administrator of the service: name another first')
 }
 
-async function narrowKeys(db: Database, role_id: string, allowed: readonly Permission[], now: number): Promise<void> {
-  for (const key of await roleKeys.listMadeWith(db, role_id)) {
-    const permissions = key.permissions.filter((permission) => covers(allowed, permission))
-    if (permissions.length === 0) await keys.update(db, key.id, { revoked_at: now })
-    else if (permissions.length < key.permissions.length) await keys.update(db, key.id, { permissions })
+/** The keys of a person that a change of their role has narrowed, and those that it has ended. */
+export type LostKeys = { narrowed_keys: string[]; revoked_keys: string[] }
+
+/** Keys keep what both they and the role allow. What they lose does not come back with a larger role. */
+async function narrowKeys(
+  db: Database,
+  role_id: string,
+  allowed: readonly Permission[],
+  { audit, actor, request_id, address, now }: Cause,
+): Promise<LostKeys> {
+  const lost: LostKeys = { narrowed_keys: [], revoked_keys: [] }
+  for (const { id: target, project_id, agent_id, permissions } of await roleKeys.listMadeWith(db, role_id)) {
+    if (coversAll(allowed, permissions)) continue
+    const both = Permission.options.filter((one) => covers(allowed, one) && covers(permissions, one))
+    const kept = both.includes('write') ? both.filter((one) => one !== 'invoke') : both
+    const isEnded = kept.length === 0
+    await keys.update(db, target, isEnded ? { revoked_at: now } : { permissions: kept, role: null })
+    lost[isEnded ? 'revoked_keys' : 'narrowed_keys'].push(target)
+    const event = { actor, target, project_id: project_id ?? DEFAULT_PROJECT, agent_id, request_id, address }
+    const told = isEnded ? { action: 'revokeKey', fields: [] } : { action: 'narrowKey', fields: ['permissions'] }
+    await audit.record(db, { ...event, ...told, outcome: 'success' })
   }
+  return lost
 }

@@ -1,4 +1,5 @@
-import { invalid } from '../errors.ts'
+import type { Config } from '../config.ts'
+import { conflict, invalid } from '../errors.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
@@ -11,7 +12,8 @@ export const updateProject = operation({
   method: 'PATCH',
   path: '/v1/projects/{project_id}',
   summary: 'Update a project',
-  description: 'Changes the fields that are named, of `limits` too. Takes a key of all projects.',
+  description:
+    'Changes the fields that are named, of `limits` too. A project that `console.oidc[].roles` names keeps its name: 409. Takes a key of all projects.',
   permission: 'manage',
   reach: 'service',
   audit: { target: 'project_id' },
@@ -21,12 +23,13 @@ export const updateProject = operation({
   body: UpdateProjectBody,
   data: ProjectReply,
 
-  async run({ params, body }, { db, now }: Needs<'db' | 'now'>) {
+  async run({ params, body }, { db, config, now }: Needs<'db' | 'config' | 'now'>) {
     const project = await projects.get(db, params.project_id)
     const isRenamed = body.name !== undefined && body.name !== project.name
     if (isRenamed && project.id === DEFAULT_PROJECT) {
       throw invalid({ field: 'name', error: 'the default project keeps its name' })
     }
+    if (isRenamed) requireNotInSettings(project.name, config)
     const updated: Project = {
       ...project,
       ...withoutUndefined(body),
@@ -37,3 +40,13 @@ export const updateProject = operation({
     return presentProject(updated)
   },
 })
+
+/** Otherwise people would lose the roles that their groups give in the project, without a word. */
+function requireNotInSettings(name: string, { console }: Config): void {
+  for (const issuer of console.oidc) {
+    const line = issuer.roles.findIndex(({ project }) => project === name)
+    if (line < 0) continue
+    const setting = `console.oidc[name=${issuer.name}].roles[${line}].project`
+    throw conflict(`The setting ${setting} names this project "${name}": write its id there first, then rename it`)
+  }
+}

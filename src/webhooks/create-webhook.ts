@@ -56,6 +56,7 @@ export const createWebhook = operation({
       previous_secret: null,
       previous_secret_expires_at: null,
       failing_since: null,
+      created_by: actor.id,
       created_at: time,
       updated_at: time,
       ...NO_CALLBACK,

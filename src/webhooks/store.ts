@@ -96,6 +96,13 @@ export async function insert(db: Database, webhook: Webhook): Promise<void> {
   await announce(db, 'webhooks', webhook.id)
 }
 
+/** The webhooks that were made with these keys and roles, in every project. */
+export async function listMadeBy(db: Database, maker_ids: readonly string[]): Promise<string[]> {
+  if (maker_ids.length === 0) return []
+  const made = db.selectFrom('webhooks').select('id').where('created_by', 'in', maker_ids).orderBy('id')
+  return (await made.execute()).map(({ id }) => id)
+}
+
 /** The webhooks and listeners of an agent go to another project with it. */
 export async function moveOfAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
   for (const table of ['webhooks', 'listeners'] as const) {

@@ -65,6 +65,12 @@ export const WebhookReply = z
     secret_hint: z.string(),
     previous_secret_expires_at: Time.nullable().describe('Until then deliveries are signed with the old secret too'),
     failing_since: Time.nullable().describe('The first failed attempt since the last success'),
+    created_by: z
+      .string()
+      .nullable()
+      .describe(
+        'The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback',
+      ),
     created_at: Time,
     updated_at: Time,
   })

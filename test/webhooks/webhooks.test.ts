@@ -27,6 +27,7 @@ onAnyEngine('webhooks', (service) => {
       assert.equal(secret_hint, `whsec_…${secret.slice(-5)}`)
       assert.equal(created_at, updated_at)
       assert.deepEqual(rest, {
+        created_by: (await service().call('GET', '/v1/keys/self')).body.data.id,
         agent_id,
         url: URL,
         events: ['agent.completed', 'agent.failed'],
@@ -191,7 +192,7 @@ onAnyEngine('webhooks', (service) => {
       const { id } = await createWebhook(service(), { url: URL })
       const change = { url: `${URL}/2`, events: ['agent.failed'], description: 'second', status: 'disabled' }
       const { body } = await service().call('PATCH', `/v1/webhooks/${id}`, { body: change })
-      const { id: _id, secret_hint: _hint, created_at, updated_at, ...rest } = body.data
+      const { id: _id, secret_hint: _hint, created_by: _by, created_at, updated_at, ...rest } = body.data
       assert.ok(updated_at >= created_at)
       const expected = {
         ...change,

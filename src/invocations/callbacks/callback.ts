@@ -82,6 +82,7 @@ export function callbackOf(
     previous_secret: null,
     previous_secret_expires_at: null,
     failing_since: null,
+    created_by: null,
     created_at: time,
     updated_at: time,
   }

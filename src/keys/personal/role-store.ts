@@ -93,6 +93,19 @@ export async function listTiedTo(db: Database, agent_id: string): Promise<string
   return rows.map(({ id }) => id)
 }
 
+/** All roles and keys that a person has or had. */
+export async function listIdsOf(db: Database, person_id: string): Promise<string[]> {
+  const held = await db.selectFrom('keys').select('id').where('person_id', '=', person_id).execute()
+  return held.map(({ id }) => id)
+}
+
+/** The keys of services that were made with these keys and roles, and that still count. */
+export async function listServiceKeysBy(db: Database, maker_ids: readonly string[]): Promise<string[]> {
+  if (maker_ids.length === 0) return []
+  const made = db.selectFrom('keys').select('id').where('created_by', 'in', maker_ids).where('person_id', 'is', null)
+  return (await made.where('revoked_at', 'is', null).orderBy('id').execute()).map(({ id }) => id)
+}
+
 /** The keys that a person has made with a role and that still count. */
 export async function listMadeWith(db: Database, role_id: string): Promise<Key[]> {
   const rows = await db

@@ -16,6 +16,7 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
       previous_secret ${text},
       previous_secret_expires_at ${integer},
       failing_since ${integer},
+      created_by ${text},
       created_at ${integer} not null,
       updated_at ${integer} not null,
       request_id ${text},

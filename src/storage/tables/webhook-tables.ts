@@ -15,6 +15,8 @@ export type WebhooksTable = {
   previous_secret_expires_at: number | null
   /** The time of the first failure since the last success. */
   failing_since: number | null
+  /** The key, or the role of a person. Null for a callback. */
+  created_by: string | null
   created_at: number
   updated_at: number
   /** Set for a callback, which hears of this run only. */
