@@ -141,7 +141,7 @@ export async function buildParts(
     config,
     settings: () => overrides.settings ?? shownSettings(config),
     storage,
-    bytes: openBytes({ data: config.data, storage, newId, now, log }),
+    bytes: openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log }),
     journal,
     keyring: ring,
     runtime,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseSize } from '../lib/size.ts'
+import { SecretText, WebAddress } from '../security/security-settings.ts'
 import { Size } from './values.ts'
 
 /** How much may be uploaded. */
@@ -7,6 +8,20 @@ export const FileSettings = z.strictObject({
   maxBytes: Size.refine((bytes) => bytes >= 1024 && bytes <= parseSize('5GiB'), 'must be between 1KiB and 5GiB')
     .prefault('50MiB')
     .describe('Largest file, 1KiB to 5GiB'),
+  s3: z
+    .strictObject({
+      endpoint: WebAddress.describe(
+        'Address of the S3-compatible service, such as https://s3.eu-central-1.amazonaws.com',
+      ),
+      bucket: z
+        .string()
+        .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
+        .describe('Bucket that keeps the bytes of files, and nothing else'),
+      region: z.string().min(1).default('us-east-1').describe('Region of the bucket'),
+      accessKeyId: z.string().min(1).describe('Key that may put, get and delete objects there'),
+      secretAccessKey: SecretText.describe('Its secret'),
+    })
+    .optional(),
   maxBytesPerUser: Size.refine((bytes) => bytes > 0, 'must be more than 0')
     .optional()
     .describe('Bytes that the files of one user may have in a project; without it as many as the project may have'),

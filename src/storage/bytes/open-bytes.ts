@@ -5,16 +5,30 @@ import type { Storage } from '../open-storage.ts'
 import { Bytes } from './bytes.ts'
 import { folderBytes } from './folder-bytes.ts'
 import { postgresBytes } from './postgres-bytes.ts'
+import { type S3Options, s3Bytes } from './s3-bytes.ts'
 
-export type BytesOptions = { data: string; storage: Storage; newId: NewId; now(): number; log: Logger }
+export type BytesOptions = {
+  data: string
+  s3: S3Options | undefined
+  storage: Storage
+  newId: NewId
+  now(): number
+  log: Logger
+}
 
 /** The folder in the data directory that has the files. */
 export const FILES_FOLDER = 'files'
 
-/** Beside SQLite files are in a folder. Nodes that share a database have them there. */
-export function openBytes({ data, storage, ...options }: BytesOptions): Bytes {
-  if (storage.engine === 'postgres') {
-    return new Bytes({ ...options, storage, home: 'postgres', places: { postgres: postgresBytes(storage.db) } })
-  }
-  return new Bytes({ ...options, storage, home: 'folder', places: { folder: folderBytes(join(data, FILES_FOLDER)) } })
+/**
+ * New files go to S3 if it is configured. Otherwise they are in a folder beside SQLite, or in PostgreSQL, where every node
+ * has them. Files that were uploaded before S3 was configured stay where they are.
+ */
+export function openBytes({ data, s3, storage, ...options }: BytesOptions): Bytes {
+  const own =
+    storage.engine === 'postgres'
+      ? { postgres: postgresBytes(storage.db) }
+      : { folder: folderBytes(join(data, FILES_FOLDER)) }
+  const places = { ...own, ...(s3 && { s3: s3Bytes(s3, data) }) }
+  const home = s3 ? 's3' : storage.engine === 'postgres' ? 'postgres' : 'folder'
+  return new Bytes({ ...options, storage, places, home })
 }

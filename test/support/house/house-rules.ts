@@ -152,7 +152,7 @@ const DOORS: Record<string, RegExp> = {
   jose: /^security\//,
   otpauth: /^security\//,
   'ipaddr.js': /^security\//,
-  undici: /^(security\/outgoing|runtime\/providers|cli\/connect)\//,
+  undici: /^(storage\/bytes\/s3-bytes\.ts|(security\/outgoing|runtime\/providers|cli\/connect)\/)/,
   'eventsource-parser': /^runtime\/providers\//,
   ajv: /^runtime\/schemas\//,
   '@fastify/busboy': /^http\/input\//,

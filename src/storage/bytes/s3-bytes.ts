@@ -1,0 +1,140 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import type * as Aws from 'aws4fetch'
+import type { Dispatcher } from 'undici'
+import { lazily } from '../../lib/lazily.ts'
+import { withoutEndingSlashes } from '../../lib/text/text.ts'
+import { type ByteStore, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
+
+export type S3Options = {
+  endpoint: string
+  bucket: string
+  region: string
+  accessKeyId: string
+  secretAccessKey: string
+}
+
+const aws = lazily<typeof Aws>('aws4fetch')
+const undici = lazily<typeof import('undici')>('undici')
+
+const TRIES = 4
+const FIRST_PAUSE_MS = 200
+/** S3 may take this time to say something. */
+const SILENT_MS = 30_000
+const EMPTY_SHA256 = createHash('sha256').digest('hex')
+
+type Wanted = {
+  method: 'PUT' | 'GET' | 'DELETE'
+  id: string
+  headers?: Record<string, string>
+  /** Of the body, which the signature covers. */
+  sha256?: string
+  body?: () => Readable
+}
+
+/** Keeps blobs as objects of a bucket, one each. Bytes on their way there are in `folder`. */
+export function s3Bytes(options: S3Options, folder: string): ByteStore {
+  const ask = (wanted: Wanted) => askPatiently(options, wanted)
+  return {
+    async write(id, pieces) {
+      // S3 wants to know the length and the hash before the first byte.
+      await using spooled = await spool(folder, pieces)
+      const { size, sha256, read } = spooled
+      const headers = { 'content-length': String(size), 'content-type': 'application/octet-stream' }
+      const { body } = await ask({ method: 'PUT', id, headers, sha256, body: read })
+      await body.dump()
+    },
+    async *read(id, { start, end }) {
+      const { statusCode, body } = await ask({ method: 'GET', id, headers: { range: `bytes=${start}-${end}` } })
+      if (statusCode !== 404) return yield* body as AsyncIterable<Buffer>
+      await body.dump()
+      throw new MissingBytesError(id)
+    },
+    async remove(id) {
+      const { body } = await ask({ method: 'DELETE', id })
+      await body.dump()
+    },
+  }
+}
+
+/** What is wrong with S3 may pass: it is asked again a few times. An object that is not there is an answer. */
+async function askPatiently(options: S3Options, wanted: Wanted): Promise<Dispatcher.ResponseData> {
+  for (let tries = 1; ; tries++) {
+    const answer = await askOnce(options, wanted).catch((error: Error) => error)
+    if (!(answer instanceof Error)) {
+      if (answer.statusCode < 300 || (answer.statusCode === 404 && wanted.method !== 'PUT')) return answer
+      await answer.body.dump()
+    }
+    const mayPass = answer instanceof Error || answer.statusCode >= 500 || answer.statusCode === 429
+    if (!mayPass || tries === TRIES) {
+      const why = answer instanceof Error ? answer.message : `status ${answer.statusCode}`
+      throw new BytesUnavailableError(`S3 does not ${wanted.method} ${wanted.id}: ${why}`)
+    }
+    await delay(FIRST_PAUSE_MS * 2 ** (tries - 1))
+  }
+}
+
+async function askOnce(options: S3Options, wanted: Wanted): Promise<Dispatcher.ResponseData> {
+  const { endpoint, bucket, region, accessKeyId, secretAccessKey } = options
+  const { method, id, headers = {}, sha256 = EMPTY_SHA256, body } = wanted
+  const signer = new (aws().AwsV4Signer)({
+    method,
+    url: `${withoutEndingSlashes(endpoint)}/${bucket}/${id}`,
+    headers: { ...headers, 'x-amz-content-sha256': sha256 },
+    accessKeyId,
+    secretAccessKey,
+    region,
+    service: 's3',
+  })
+  const signed = await signer.sign()
+  return undici().request(signed.url, {
+    method,
+    headers: Object.fromEntries(signed.headers),
+    body: body?.() ?? null,
+    headersTimeout: SILENT_MS,
+    bodyTimeout: SILENT_MS,
+  })
+}
+
+type Spooled = AsyncDisposable & { size: number; sha256: string; read(): Readable }
+
+/** Writes the bytes to a file without a name: nothing is left of it when the process ends, whatever ends it. */
+async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise<Spooled> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, `upload-${randomUUID()}`)
+  const file: FileHandle = await open(path, 'wx+', 0o600)
+  try {
+    await rm(path)
+    const hash = createHash('sha256')
+    let size = 0
+    for await (const piece of pieces) {
+      hash.update(piece)
+      size += piece.length
+      await file.appendFile(piece)
+    }
+    return {
+      size,
+      sha256: hash.digest('hex'),
+      read: () => Readable.from(piecesOf(file, size)),
+      [Symbol.asyncDispose]: () => file.close(),
+    }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+const PIECE_BYTES = 65_536
+
+/** Reads from the beginning each time, because a try may fail in the middle. */
+async function* piecesOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
+  for (let position = 0; position < size; ) {
+    const { bytesRead, buffer } = await file.read({ buffer: Buffer.allocUnsafe(PIECE_BYTES), position })
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
