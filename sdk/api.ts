@@ -909,6 +909,8 @@ export type InvocableAgent = {
   created_at: string
   /** What the agent is for. People read it, the model does not */
   description: string | null
+  /** The JSON Schema of its answers in `production`; null: it answers in words */
+  output_schema: Record<string, unknown> | null
 }
 
 export type UpdateAgent = {

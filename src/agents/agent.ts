@@ -41,7 +41,14 @@ export const AgentSummary = z
   .meta({ id: 'AgentSummary' })
 
 export const InvocableAgent = z
-  .object({ ...AgentSummary.shape, description: bareShape(DefinitionFields.shape).description })
+  .object({
+    ...AgentSummary.shape,
+    description: bareShape(DefinitionFields.shape).description,
+    output_schema: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('The JSON Schema of its answers in `production`; null: it answers in words'),
+  })
   .meta({ id: 'InvocableAgent' })
 
 export const AgentReply = z

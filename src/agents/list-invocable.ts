@@ -22,12 +22,17 @@ export const listInvocable = operation({
   }),
   list: InvocableAgent,
 
-  async run({ query }, { memo, shownAgents, storage }: Needs<'memo' | 'shownAgents' | 'storage'>) {
+  async run(
+    { query },
+    { memo, newId, now, shownAgents, storage }: Needs<'memo' | 'newId' | 'now' | 'shownAgents' | 'storage'>,
+  ) {
     const shown = await shownAgents()
     const read = () => agents.listDescribed(storage.db, query, { shown, ref: query.agent_id })
     // Clients ask for the first page again and again. The actor's scope is part of the key.
     if (query.offset > 0 || query.agent_id !== undefined || shown.except.length > 0) return read()
-    const key = `#described ${JSON.stringify([query, shown.project_id, shown.only])}`
+    // What an agent answers with changes with its deployments, too.
+    const since = await memo('deployments', '#any', async () => newId('req', now()))
+    const key = `#described ${since} ${JSON.stringify([query, shown.project_id, shown.only])}`
     return (await memo('agents', key, async () => new KnownAnswer(await read()))) ?? read()
   },
 })

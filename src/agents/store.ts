@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
+import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
@@ -134,9 +135,9 @@ export async function list(db: Database, query: PageQuery, shown: ShownAgents): 
   return { items: items as ListedAgent[], total }
 }
 
-type DescribedAgent = ListedAgent & Pick<Agent, 'description'>
+type DescribedAgent = ListedAgent & Pick<Agent, 'description'> & { output_schema: WantedOutput['schema'] | null }
 
-/** The agents with what each is for. */
+/** The agents with what each is for, and what it answers with where clients ask who name no environment. */
 export async function listDescribed(
   db: Database,
   query: PageQuery,
@@ -145,6 +146,20 @@ export async function listDescribed(
   const select = db
     .selectFrom('agents')
     .select(['id', 'name', 'status', 'definition', 'created_at'])
+    .select((agent) =>
+      agent
+        .selectFrom('deployments')
+        .innerJoin('versions', (version) =>
+          version
+            .onRef('versions.agent_id', '=', 'deployments.agent_id')
+            .onRef('versions.version', '=', 'deployments.version'),
+        )
+        .select('versions.definition')
+        .whereRef('deployments.agent_id', '=', 'agents.id')
+        .where('deployments.environment', '=', 'production')
+        .where('deployments.status', '=', 'active')
+        .as('served'),
+    )
     .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
     .$if(ref !== undefined, (all) =>
@@ -152,9 +167,11 @@ export async function listDescribed(
     )
   const { items, total } = await page(db, select, query)
   const described = readable(db, items, (row) => {
-    const { definition: _definition, ...agent } = row
-    const { description = null } = jsonOf('agent', row)<Partial<Agent>>('definition')
-    return { ...agent, description }
+    const { definition: _definition, served, ...agent } = row
+    const json = jsonOf('agent', row)
+    const { description = null, output: own = null } = json<Partial<Agent>>('definition')
+    const output = served === null ? own : json<Partial<Agent>>('served').output
+    return { ...agent, description, output_schema: output?.schema ?? null }
   })
   return { items: described as DescribedAgent[], total }
 }

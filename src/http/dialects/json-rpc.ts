@@ -15,6 +15,7 @@ const SERVER_ERROR = -32_000
 const CODE_OF: Partial<Record<ErrorCode, number>> = {
   invalid_request: INVALID_REQUEST,
   server_error: INTERNAL_ERROR,
+  output_invalid: INTERNAL_ERROR,
 }
 
 /** Our error as JSON-RPC writes errors. What our own dialect says of it is in `data`. */

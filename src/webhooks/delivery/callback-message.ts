@@ -17,6 +17,7 @@ type RunEvent = {
     request_id: string
     status: string
     response?: string
+    output?: unknown
     error?: { message: string }
     context: { session_id: string | null }
   }
@@ -34,7 +35,7 @@ export function sentHeaders(webhook: Pick<Webhook, 'format' | 'headers'>, keyrin
 
 /** The run as A2A 1.0 tells a task. A response that may be cut is left out: who wants it gets the task. */
 function taskOf({ timestamp, data }: RunEvent) {
-  const { request_id: id, status, response, error, context } = data
+  const { request_id: id, status, response, output, error, context } = data
   const contextId = context.session_id ?? id
   const message = error && {
     messageId: `${id}-answer`,
@@ -43,12 +44,15 @@ function taskOf({ timestamp, data }: RunEvent) {
     role: 'ROLE_AGENT',
     parts: [textPart(error.message)],
   }
+  const value = output === undefined ? [] : [{ data: output, mediaType: 'application/json' }]
   const isWhole = response && Buffer.byteLength(response) <= WHOLE_BYTES
   return {
     id,
     contextId,
     status: { state: STATE_OF[status], timestamp, ...(message && { message }) },
-    ...(isWhole && { artifacts: [{ artifactId: 'response', name: 'response', parts: [textPart(response)] }] }),
+    ...(isWhole && {
+      artifacts: [{ artifactId: 'response', name: 'response', parts: [textPart(response), ...value] }],
+    }),
   }
 }
 

@@ -73,7 +73,7 @@ export class A2aAgent implements A2ARequestHandler {
       const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id)
       if (data.status === 'waiting') return answered.waiting(data.approvals ?? [], data.reason)
       if (status === 202) return answered.task(STATE_OF.queued)
-      return answered.task('TASK_STATE_COMPLETED', { response: data.response })
+      return answered.task('TASK_STATE_COMPLETED', data)
     } catch (error) {
       const state = stateAfter(error)
       if (!state) throw error

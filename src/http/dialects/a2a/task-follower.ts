@@ -9,6 +9,7 @@ import type { TaskStateName, TaskTeller } from './tasks.ts'
 /** What an invocation answers. */
 export type Begun = {
   response: string
+  output?: unknown
   request_id: string
   status?: 'queued' | 'waiting'
   approvals?: readonly OpenQuestion[]
@@ -18,6 +19,7 @@ export type Begun = {
 /** What became of a task whose run ended with such an error. Any other error says nothing about the run. */
 const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
   server_error: 'TASK_STATE_FAILED',
+  output_invalid: 'TASK_STATE_FAILED',
   timeout: 'TASK_STATE_FAILED',
   budget_exceeded: 'TASK_STATE_FAILED',
   conflict: 'TASK_STATE_CANCELED',
@@ -79,6 +81,7 @@ export class TaskFollower {
       // A repeated answer comes without events.
       if (!isTold) yield teller.begun()
       if (!isTold && status !== 202) yield teller.piece(data.response)
+      if (data.output !== undefined) yield teller.value(data.output)
       if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
     } catch (error) {
       const state = isTold ? stateAfter(error) : undefined

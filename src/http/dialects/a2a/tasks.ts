@@ -10,6 +10,8 @@ export type TaskReceipt = {
   message: string
   context: { session_id?: string }
   response: string | null
+  /** There if the answer is JSON that fits a schema. */
+  output?: unknown
   error: { message: string } | null
   steps: readonly { kind: string; call_id?: string; answer?: string }[]
   created_at: string
@@ -30,6 +32,8 @@ export const STATE_OF: Record<TaskReceipt['status'], TaskStateName> = {
 
 const RESPONSE = 'response'
 
+type Answer = Partial<Pick<TaskReceipt, 'response' | 'output'>>
+
 /** An invocation as A2A tells it. Its id is the task, and its session is the context. */
 export class TaskTeller {
   readonly taskId: string
@@ -47,26 +51,25 @@ export class TaskTeller {
 
   /** `asked` is what the task waits for, where that is known. */
   fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly OpenQuestion[] = []): Task {
-    const { status, message, response, error, steps, created_at, started_at, finished_at } = receipt
+    const { status, message, response, output, error, steps, created_at, started_at, finished_at } = receipt
     const at = finished_at ?? started_at ?? created_at
     // A run may wait for its provider, too. Then nobody has to do anything.
     const state = steps.at(-1)?.kind === 'wait' && status === 'waiting' ? 'TASK_STATE_WORKING' : STATE_OF[status]
     return {
-      ...(state === STATE_OF.waiting ? this.waiting(asked) : this.task(state, { response, words: error?.message, at })),
+      ...(state === STATE_OF.waiting
+        ? this.waiting(asked)
+        : this.task(state, { response, output, words: error?.message, at })),
       history: latest(this.#heard(message, steps), historyLength),
     }
   }
 
-  task(
-    state: TaskStateName,
-    more: { response?: string | null; words?: string | undefined; at?: string | undefined } = {},
-  ): Task {
-    const { response, words, at } = more
+  task(state: TaskStateName, more: Answer & { words?: string | undefined; at?: string | undefined } = {}): Task {
+    const { response, output, words, at } = more
     return {
       id: this.taskId,
       contextId: this.contextId,
       status: this.#status(state, words, at),
-      artifacts: response ? [artifactOf(response)] : [],
+      artifacts: response ? [artifactOf(partsOf(response, output))] : [],
       history: [],
       metadata: undefined,
     }
@@ -88,10 +91,19 @@ export class TaskTeller {
 
   /** The next piece of the answer. The first one replaces what was told of an earlier attempt. */
   piece(text: string): StreamResponse {
+    return this.#extend([partOf(text)], false)
+  }
+
+  /** The value of an answer whose text was told. */
+  value(output: unknown): StreamResponse {
+    return this.#extend([dataPart(output)], true)
+  }
+
+  #extend(parts: Part[], lastChunk: boolean): StreamResponse {
     const append = this.#isBegun
     this.#isBegun = true
     const { taskId, contextId } = this
-    const value = { taskId, contextId, artifact: artifactOf(text), append, lastChunk: false, metadata: undefined }
+    const value = { taskId, contextId, artifact: artifactOf(parts), append, lastChunk, metadata: undefined }
     return { payload: { $case: 'artifactUpdate', value } }
   }
 
@@ -144,15 +156,24 @@ function latest(messages: Message[], historyLength: number | undefined): Message
   return historyLength === undefined ? messages : messages.slice(Math.max(0, messages.length - historyLength))
 }
 
-function artifactOf(text: string): Artifact {
+function artifactOf(parts: Part[]): Artifact {
   return {
     artifactId: RESPONSE,
     name: RESPONSE,
     description: '',
-    parts: [partOf(text)],
+    parts,
     metadata: undefined,
     extensions: [],
   }
+}
+
+/** An answer that is JSON is told as text and as a value. */
+function partsOf(response: string, output: unknown): Part[] {
+  return output === undefined ? [partOf(response)] : [partOf(response), dataPart(output)]
+}
+
+function dataPart(value: unknown): Part {
+  return { content: { $case: 'data', value }, metadata: undefined, filename: '', mediaType: 'application/json' }
 }
 
 function partOf(text: string): Part {

@@ -39,10 +39,13 @@ const SearchMemory = z.strictObject({
 /** The agents that the client may invoke. On the path of an agent: that agent, and its memory. */
 export async function listTools(calls: OperationCalls, cursor = '0'): Promise<{ tools: Tool[]; nextCursor?: string }> {
   const { agent, actor } = calls.runner
-  if (agent) return { tools: covers(actor.permissions, 'read') ? [toolOf(agent), MEMORY_TOOL] : [toolOf(agent)] }
+  if (agent) {
+    const own = toolOf({ ...agent, output_schema: await outputSchemaOf(calls, agent.id) })
+    return { tools: covers(actor.permissions, 'read') ? [own, MEMORY_TOOL] : [own] }
+  }
   const offset = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined
   if (offset === undefined) throw new ApiError('invalid_request', 'The cursor is not one of ours')
-  const { data, pagination } = await calls.run<NamedAgent[]>('listInvocable', {
+  const { data, pagination } = await calls.run<AgentTool[]>('listInvocable', {
     query: { limit: PAGE, offset, sort: 'name' },
   })
   return { tools: data.map(toolOf), ...(pagination.has_more && { nextCursor: String(offset + PAGE) }) }
@@ -68,8 +71,22 @@ export async function callTool(
   if (status !== 202) return answerOf(data)
   // The run goes on without this client.
   const why = data['reason'] ?? 'A person must decide before the agent answers'
-  const words = `${why}. The receipt is ${data['request_id']}`
-  return { content: [textOf(words)], structuredContent: data }
+  const content = [textOf(`${why}. The receipt is ${data['request_id']}`)]
+  // A tool that has an output schema may answer nothing else, except an error.
+  const schema = await outputSchemaOf(calls, invocation.params.agent_id)
+  return isObjectSchema(schema) ? { content, isError: true } : { content, structuredContent: data }
+}
+
+type AgentTool = Pick<NamedAgent, 'name' | 'description'> & { output_schema: Record<string, unknown> | null }
+
+async function outputSchemaOf(calls: OperationCalls, agent_id: string): Promise<AgentTool['output_schema']> {
+  const { data } = await calls.run<AgentTool[]>('listInvocable', { query: { agent_id } })
+  return data[0]?.output_schema ?? null
+}
+
+/** The protocol has tools that answer with objects. */
+function isObjectSchema(schema: AgentTool['output_schema']): schema is NonNullable<Tool['outputSchema']> {
+  return schema?.['type'] === 'object'
 }
 
 /** The invocation that a tool stands for. Undefined for the tool that searches memory. */
@@ -82,9 +99,16 @@ export function invocationOf({ runner: { agent } }: OperationCalls, name: string
   return { params: { agent_id: agent?.id ?? name }, body: { message, context } }
 }
 
-/** What the agent has answered. */
+/** What the agent has answered. An object is the structured content by itself, as the output schema of the tool says. */
 export function answerOf(data: Record<string, unknown>): CallToolResult {
-  return { content: [textOf(String(data['response']))], structuredContent: data }
+  const content = [textOf(String(data['response']))]
+  const { output, response: _response, ...invocation } = data
+  if (!isObject(output)) return { content, structuredContent: data }
+  return { content, structuredContent: output, _meta: { 'moorage/invocation': invocation } }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 async function searchMemory(calls: OperationCalls, agent_id: string, args: unknown): Promise<CallToolResult> {
@@ -98,11 +122,12 @@ async function searchMemory(calls: OperationCalls, agent_id: string, args: unkno
   return { content: found, structuredContent: { data } }
 }
 
-function toolOf({ name, description }: NamedAgent): Tool {
+function toolOf({ name, description, output_schema }: AgentTool): Tool {
   return {
     name,
     description: description || `Asks the agent ${name}`,
     inputSchema: schemaOf(AskAgent),
+    ...(isObjectSchema(output_schema) && { outputSchema: output_schema }),
     annotations: { openWorldHint: true },
     // The SDK leaves this out where the revision has no tasks.
     execution: { taskSupport: 'optional' },
