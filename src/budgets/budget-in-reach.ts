@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { forbidden } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
 import { requireFound } from '../operation/scope.ts'
 import type { Database } from '../storage/database.ts'
@@ -8,6 +9,15 @@ import * as budgets from './store.ts'
 /** A budget of the actor's project, or of the service if the actor is of the service. */
 export async function getInReach(db: Database, actor: Actor, id: string): Promise<Budget> {
   return requireFound(actor, await budgets.find(db, id), { kind: 'Budget', id })
+}
+
+/** One that the actor may change too: who is limited to an agent does not lift what others have set over it. */
+export async function getToChange(db: Database, actor: Actor, id: string): Promise<Budget> {
+  const budget = await getInReach(db, actor, id)
+  if (actor.scope.agent_id !== null && budget.created_by !== actor.id) {
+    throw forbidden('This key is limited to one agent: it may change only the budgets that it made itself')
+  }
+  return budget
 }
 
 /** The agent of the budget in the path. That agent's own security applies to its budgets too. */

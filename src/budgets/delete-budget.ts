@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { BudgetParams } from './budget.ts'
-import { concernedAgent, getInReach } from './budget-in-reach.ts'
+import { concernedAgent, getToChange } from './budget-in-reach.ts'
 import * as budgets from './store.ts'
 
 export const deleteBudget = operation({
@@ -18,7 +18,7 @@ export const deleteBudget = operation({
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
   async run({ params: { budget_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
-    await getInReach(db, actor, id)
+    await getToChange(db, actor, id)
     await budgets.remove(db, id)
     return { id, deleted: true as const }
   },

@@ -2,7 +2,7 @@ import { invalid } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { BudgetParams, BudgetReply, limitOf, UpdateBudgetBody } from './budget.ts'
-import { concernedAgent, getInReach, presentNow } from './budget-in-reach.ts'
+import { concernedAgent, getToChange, presentNow } from './budget-in-reach.ts'
 import { forgetTold } from './desk/counter-store.ts'
 import * as budgets from './store.ts'
 
@@ -23,7 +23,7 @@ export const updateBudget = operation({
 
   async run({ params: { budget_id }, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     await budgets.lock(db, budget_id)
-    const budget = await getInReach(db, actor, budget_id)
+    const budget = await getToChange(db, actor, budget_id)
     const { limit_kind, amount } = body.limit ? limitOf(body.limit) : budget
     if (limit_kind !== budget.limit_kind) {
       throw invalid({

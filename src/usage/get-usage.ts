@@ -1,9 +1,12 @@
 import type { z } from 'zod'
-import { invalid } from '../errors.ts'
+import * as agents from '../agents/store.ts'
+import { invalid, notFound } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { usdOf } from '../runtime/models/cost.ts'
+import type { Database } from '../storage/database.ts'
 import { HOUR_MS, type Period, TimeZone } from './periods.ts'
 import { listUsage, MOST_ROWS, type UsageSums } from './sums.ts'
 import { GROUPS, UsageFilter, UsageQuery, UsageReply } from './usage-reply.ts'
@@ -20,6 +23,7 @@ export const getUsage = operation({
   description:
     'Sums over every call of a model or an embedder: those of runs, also failed, retried and cancelled ones, of summaries, facts and memory, and of tests of providers. `Accept: text/csv` gets the rows as CSV. At most 5,000 rows are told; more are refused.',
   permission: 'read',
+  errors: ['not_found'],
   query: UsageQuery,
   data: UsageReply,
   csv: 'rows',
@@ -32,7 +36,9 @@ export const getUsage = operation({
     const periods = periodsOf(query, now())
     const shown = await shownAgents()
     const groups = query.group_by.map((name) => GROUPS[name])
-    const filter = Object.entries(query).filter(([name, value]) => name in UsageFilter && value !== undefined)
+    const agent_id = await agentNamed(db, query, actor)
+    const wanted = Object.entries({ ...query, agent_id })
+    const filter = wanted.filter(([name, value]) => name in UsageFilter && value !== undefined)
     const found = await listUsage(db, {
       periods,
       groups,
@@ -58,6 +64,20 @@ export const getUsage = operation({
 })
 
 type Asked = z.output<typeof UsageQuery>
+
+/** The id of the agent that is asked for. One that is deleted goes by its id alone. */
+async function agentNamed(db: Database, { agent_id, scope }: Asked, actor: Actor): Promise<string | undefined> {
+  if (agent_id === undefined || AGENT_ID.test(agent_id)) return agent_id
+  if (scope === 'service') {
+    throw invalid({ field: 'agent_id', error: 'must be an id: several projects may have an agent of this name' })
+  }
+  const agent = await agents.findIn(db, actor.scope.project_id, agent_id)
+  requireScope(actor, agent?.id ?? null)
+  if (!agent) throw notFound('Agent', agent_id)
+  return agent.id
+}
+
+const AGENT_ID = /^agt_/
 
 function periodsOf({ to: wantedTo, from: wantedFrom, granularity, timezone }: Asked, now: number): Period[] {
   const to = wantedTo ?? now

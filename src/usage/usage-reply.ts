@@ -23,7 +23,7 @@ const GroupName = z.enum(Object.keys(GROUPS) as [Group, ...Group[]])
 const id = (what: string) => Label(500).optional().describe(`Only ${what}`)
 
 export const UsageFilter = {
-  agent_id: id('of this agent'),
+  agent_id: id('of this agent, by its id or name'),
   version: id('of this version'),
   environment: id('of this environment'),
   key_id: id('with this key'),

@@ -94,6 +94,28 @@ onBothEngines('budgets', (service) => {
     })
   })
 
+  test('a key of one agent reads the budgets over it, and changes only those that it made', async () => {
+    const agent = await newAgent(service())
+    const { secret: key } = await createKey(service(), { role: 'admin', agent_id: agent })
+    const body = { ...MONTHLY, scope: { type: 'agent', id: agent } }
+    const { id } = (await create(body)).body.data
+    const raise = { body: { limit: { cost_usd: 1_000 } }, key }
+    assert.equal((await service().call('GET', `/v1/budgets/${id}`, { key })).status, 200)
+    for (const refused of [
+      await service().call('PATCH', `/v1/budgets/${id}`, raise),
+      await service().call('DELETE', `/v1/budgets/${id}`, { key }),
+    ]) {
+      assert.equal(refused.status, 403, refused.text)
+      assert.equal(
+        refused.body.error.message,
+        'This key is limited to one agent: it may change only the budgets that it made itself',
+      )
+    }
+    const own = (await create(body, key)).body.data.id
+    assert.equal((await service().call('PATCH', `/v1/budgets/${own}`, raise)).status, 200)
+    assert.equal((await service().call('DELETE', `/v1/budgets/${own}`, { key })).status, 200)
+  })
+
   test('DELETE /v1/budgets/{budget_id} ends it', async () => {
     const { id } = (await create(MONTHLY)).body.data
     assert.deepEqual((await service().call('DELETE', `/v1/budgets/${id}`)).body.data, { id, deleted: true })

@@ -108,6 +108,18 @@ for (const engine of ENGINES) {
       assert.equal(model.requests.length, 0)
     })
 
+    test('a budget of the service tells projects neither its name nor what all of them have spent', async () => {
+      const agent = await agentWith()
+      const id = await budget({ name: 'secret', scope: { type: 'service' }, limit: { runs: 1 } })
+      assert.equal((await invoke(agent)).status, 200)
+      const { status, body } = await invoke(agent)
+      await service.call('DELETE', `/v1/budgets/${id}`)
+      const { code, message, details } = body.error
+      assert.deepEqual([status, code], [429, 'budget_exceeded'])
+      assert.equal(message, 'A budget of the service has no room for this call')
+      assert.deepEqual(details, [{ field: 'budget_id', error: id }])
+    })
+
     test('every door says in its words that there is no room', async () => {
       const agent = await agentWith()
       await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 1 } })

@@ -6,6 +6,7 @@ import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ENGINES, inProject, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
+import { createKey } from '../support/slices/resources.ts'
 
 const PRICES = JSON.stringify([
   { model: 'local/priced', input: 3, cached_input: 0.3, output: 15, reasoning: 60, request: 0.01 },
@@ -200,7 +201,7 @@ for (const engine of ENGINES) {
         assert.equal(reply.headers.get('content-type'), 'text/csv; charset=utf-8')
         assert.equal(await reply.text(), wanted)
       }
-      const none = await fetch(`${service.url}/v1/usage?agent_id=none&format=csv`, { headers: asked })
+      const none = await fetch(`${service.url}/v1/usage?agent_id=agt_none&format=csv`, { headers: asked })
       assert.match(await none.text(), /^calls,input_tokens,/)
     })
 
@@ -229,6 +230,20 @@ for (const engine of ENGINES) {
       const receipt = (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
       assert.deepEqual([receipt.cost_usd, receipt.steps.at(-1).cost_usd], [0.01045, 0.01045])
       assert.deepEqual(await reprice(), { changed: 0, priced: 0, change_usd: 0, next: null })
+    })
+
+    test('takes an agent by its name; 404 if there is none', async () => {
+      const agent = await newAgent(service, { model: 'builtin/echo' })
+      await ask(agent)
+      const { name } = (await service.call('GET', `/v1/agents/${agent}`)).body.data
+      assert.deepEqual(await usageOf(`agent_id=${name}`), await usageOf(`agent_id=${agent}`))
+      const absent = await service.call('GET', '/v1/usage?agent_id=nobody')
+      assert.deepEqual([absent.status, absent.body.error.message], [404, 'Agent "nobody" not found'])
+      const other = await newAgent(service)
+      const { secret: key } = await createKey(service, { permissions: ['read'], agent_id: other })
+      for (const wanted of [name, 'nobody']) {
+        assert.equal((await service.call('GET', `/v1/usage?agent_id=${wanted}`, { key })).status, 403)
+      }
     })
 
     test('400 for what it does not know', async () => {

@@ -1,5 +1,5 @@
-import { SpendingRefused } from '../../runtime/models/meter.ts'
-import { saidAmount, stateOf } from '../budget.ts'
+import { type BudgetMet, SpendingRefused } from '../../runtime/models/meter.ts'
+import { type Budget, saidAmount, stateOf } from '../budget.ts'
 import type { Applied } from './applies.ts'
 
 type Met = Applied & { used: number; reserved: number }
@@ -15,7 +15,9 @@ export function noRoom(met: Met, wanted: number, now: number): SpendingRefused {
   const isTooMuch = wanted > budget.amount
   const of = subject ? ` of ${JSON.stringify(subject)}` : ''
   const held = reserved > 0 ? ` and ${saidAmount(budget, reserved)} held by calls under way` : ''
-  const message = `The budget ${JSON.stringify(budget.name)}${of} has no room: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call may need ${saidAmount(budget, wanted)}${isTooMuch ? ', more than the whole budget' : ''}`
+  const amounts = `: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call may need ${saidAmount(budget, wanted)}`
+  const hint = isTooMuch ? `, more than the whole budget: limits.max_output_tokens of the agent lets it need less` : ''
+  const message = `${nameOf(budget)}${of} has no room${isOfService(budget) ? ' for this call' : amounts}${hint}`
   if (isTooMuch) return new SpendingRefused(message, metOf(met))
   const opens = isHeld ? now + SOON_MS : (until ?? undefined)
   return new SpendingRefused(message, metOf(met), { until: opens, isHeld, state: stateOf(budget) })
@@ -23,10 +25,20 @@ export function noRoom(met: Met, wanted: number, now: number): SpendingRefused {
 
 /** A budget in dollars is over a model whose price is not known. */
 export function noPrice(met: Met, model: string): SpendingRefused {
-  const message = `The budget ${JSON.stringify(met.budget.name)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one under "prices" in moorage.yaml`
+  const message = `${nameOf(met.budget)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one under "prices" in moorage.yaml`
   return new SpendingRefused(message, metOf(met))
 }
 
-function metOf({ budget, used }: Met) {
+/** Projects see nothing of each other, so they do not hear what all of them have spent together. */
+function isOfService({ project_id }: Budget): boolean {
+  return project_id === null
+}
+
+function nameOf(budget: Budget): string {
+  return isOfService(budget) ? 'A budget of the service' : `The budget ${JSON.stringify(budget.name)}`
+}
+
+function metOf({ budget, used }: Met): BudgetMet {
+  if (isOfService(budget)) return { budget_id: budget.id }
   return { budget_id: budget.id, used: saidAmount(budget, used), limit: saidAmount(budget, budget.amount) }
 }

@@ -37,7 +37,7 @@ export type Meter = {
 }
 
 /** The budget that has no room for a call, in words. */
-export type BudgetMet = { budget_id: string; used: string; limit: string }
+export type BudgetMet = { budget_id: string; used?: string; limit?: string }
 
 /** When a budget has room again. */
 export type Opening = {
