@@ -39,7 +39,7 @@ import type {
   NodesTable,
   SettingsTable,
 } from './tables/service-tables.ts'
-import type { BudgetCountersTable, BudgetsTable, LedgerTable, UsageHoursTable } from './tables/usage-tables.ts'
+import type { BudgetCountersTable, BudgetsTable, LedgerTable, UsageSumsTable } from './tables/usage-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
@@ -85,7 +85,7 @@ export type Tables = {
   listeners: ListenersTable
   agent_counts: AgentCountsTable
   ledger: LedgerTable
-  usage_hours: UsageHoursTable
+  usage_sums: UsageSumsTable
   budgets: BudgetsTable
   budget_counters: BudgetCountersTable
   files: FilesTable

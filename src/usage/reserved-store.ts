@@ -4,16 +4,9 @@ import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import type { LedgerLine } from './ledger-line.ts'
 import type { EndedLine } from './reservation.ts'
-import { HELD, HOUR_SUMS, hourWrite, LEASED_LINES, LEDGER, lineWrites } from './store.ts'
+import { HELD, LEASED_LINES, LEDGER, lineWrites, sumWrites, unsumWrites } from './store.ts'
 
 const RESERVED: BulkTable = { table: 'ledger', columns: [...LEDGER.columns, ...HELD] }
-
-/** What is taken back when it turns out what a lost line has used. */
-function hourWithout(line: LedgerLine): Write {
-  const { into, row } = hourWrite(line)
-  const negative = HOUR_SUMS.map((name) => [name, -Number(row[name])])
-  return { into, row: { ...row, ...Object.fromEntries(negative) } }
-}
 
 /**
  * Writes lines that have ended outside of any entry. They may have been written before: a commit of which no word came
@@ -31,7 +24,7 @@ export async function writeLate(db: Database, ended: readonly EndedLine[]): Prom
     if (known && known.status !== 'reserved' && known.status !== 'lost') continue
     writes.push(...lineWrites(one))
     if (held?.owner === undefined) continue
-    if (known?.status === 'lost') writes.push(hourWithout(known), ...held.found())
+    if (known?.status === 'lost') writes.push(...unsumWrites(known), ...held.found())
     const { id: _id, ...values } = line
     await db
       .updateTable('ledger')
@@ -87,7 +80,7 @@ export async function takeLapsed(
   const lost = lapsed.map((row) => ({ line: { ...(row as LedgerLine), ...given_up }, charges: row.charges }))
   await writeRows(
     db,
-    lost.map(({ line }) => hourWrite(line)),
+    lost.flatMap(({ line }) => sumWrites(line)),
   )
   return lost
 }

@@ -30,9 +30,10 @@ export const LEDGER: BulkTable = {
   columns: ['id', ...SPENDER, 'step', 'attempt', 'model', 'status', ...USED, 'cost_nano', 'price', 'created_at'],
 }
 
-const HOUR_KEY = [
+const SUM_KEY = [
   'project_id',
-  'hour',
+  'hours',
+  'start',
   'agent_id',
   'version',
   'environment',
@@ -42,13 +43,15 @@ const HOUR_KEY = [
   'model',
   'purpose',
 ]
-export const HOUR_SUMS = ['calls', ...USED, 'cost_nano', 'unpriced', 'lost']
+const SUMMED = ['calls', ...USED, 'cost_nano', 'unpriced', 'lost']
 
-const HOURS: BulkTable = {
-  table: 'usage_hours',
-  columns: [...HOUR_KEY, ...HOUR_SUMS],
-  merge: { key: HOUR_KEY, add: HOUR_SUMS, max: [] },
+const SUMS: BulkTable = {
+  table: 'usage_sums',
+  columns: [...SUM_KEY, ...SUMMED],
+  merge: { key: SUM_KEY, add: SUMMED, max: [] },
 }
+/** Each line is in the sums of its hour, and of its day in UTC: that of a month is read from few rows. */
+export const SUM_HOURS = { hour: 1, day: 24 }
 
 /** The call of a reserved line is leased to the node that makes it. */
 export const LEASED_LINES: Leased = {
@@ -64,9 +67,9 @@ export const HELD = ['charges', 'owner', 'lease_until'] as const
 /** What a reserved line gets when its call has ended. It holds nothing any more. */
 const ENDED_LINES: EndedTable = { ...LEASED_LINES, columns: ['status', ...USED, 'cost_nano', 'price', ...HELD] }
 
-/** What an ended line adds to the sums of its hour and to the counters of budgets, and itself unless it was reserved. */
+/** What an ended line adds to the sums and to the counters of budgets, and itself unless it was reserved. */
 export function lineWrites({ line, held }: EndedLine): Write[] {
-  const sums = [hourWrite(line), ...(held?.settled(line) ?? [])]
+  const sums = [...sumWrites(line), ...(held?.settled(line) ?? [])]
   return held?.owner === undefined ? [{ into: LEDGER, row: line }, ...sums] : sums
 }
 
@@ -76,12 +79,30 @@ export function lineEnding({ line, held }: EndedLine): Ending[] {
   return [{ of: ENDED_LINES, lease: { key: [line.id], owner: held.owner }, row: line }]
 }
 
-/** What a line that has ended adds to the sums of its hour. */
-export function hourWrite(line: LedgerLine): Write {
-  const { agent_id, version, environment, key_id, person_id, door, cost_nano } = line
+/** What a line that has ended adds to the sums of its hour and its day. */
+export function sumWrites(line: LedgerLine): Write[] {
+  const { cost_nano } = line
+  const { input_tokens, cached_tokens, output_tokens, reasoning_tokens } = line
+  const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
+  const priced = { cost_nano: cost_nano ?? 0, unpriced: cost_nano === null ? 1 : 0 }
+  return addedToSums(line, { calls: 1, ...used, ...priced, lost: line.status === 'lost' ? 1 : 0 })
+}
+
+/** What takes back that the line was summed. */
+export function unsumWrites(line: LedgerLine): Write[] {
+  return sumWrites(line).map(({ into, row }) => {
+    const negative = SUMMED.map((name) => [name, -Number(row[name])])
+    return { into, row: { ...row, ...Object.fromEntries(negative) } }
+  })
+}
+
+const NOTHING = Object.fromEntries(SUMMED.map((name) => [name, 0]))
+
+/** Adds to the sums of the hour and of the day in which the call of the line began. */
+function addedToSums(line: LedgerLine, sums: Record<string, number>): Write[] {
+  const { agent_id, version, environment, key_id, person_id, door } = line
   const key = {
     project_id: line.project_id,
-    hour: Math.floor(line.created_at / HOUR_MS),
     agent_id: agent_id ?? '',
     version: version ?? '',
     environment: environment ?? '',
@@ -91,20 +112,21 @@ export function hourWrite(line: LedgerLine): Write {
     model: line.model,
     purpose: line.purpose,
   }
-  const { input_tokens, cached_tokens, output_tokens, reasoning_tokens } = line
-  const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
-  const sums = { calls: 1, ...used, cost_nano: cost_nano ?? 0, unpriced: cost_nano === null ? 1 : 0 }
-  return { into: HOURS, row: { ...key, ...sums, lost: line.status === 'lost' ? 1 : 0 } }
+  return Object.values(SUM_HOURS).map((hours) => {
+    const start = Math.floor(line.created_at / (hours * HOUR_MS)) * hours
+    return { into: SUMS, row: { ...key, hours, start, ...NOTHING, ...sums } }
+  })
 }
 
 /** The models that were called since then, each once. */
 export async function listModelsSince(db: Database, shown: ShownAgents, since: number): Promise<string[]> {
   const rows = await db
-    .selectFrom('usage_hours')
+    .selectFrom('usage_sums')
     .select('model')
     .distinct()
     .where('project_id', '=', shown.project_id)
-    .where('hour', '>=', Math.floor(since / HOUR_MS))
+    .where('hours', '=', SUM_HOURS.day)
+    .where('start', '>', Math.floor(since / HOUR_MS) - SUM_HOURS.day)
     .where(isShown(db, sql.ref('agent_id'), shown))
     .execute()
   return rows.map(({ model }) => model)
@@ -114,10 +136,15 @@ export async function listModelsSince(db: Database, shown: ShownAgents, since: n
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
   const lines = await sql`delete from ledger where id in (
     select id from ledger where id < ${firstIdAt('led', before)} and status <> 'reserved' limit ${limit})`.execute(db)
-  const key = sql.join(HOUR_KEY.map((name) => sql.ref(name)))
-  const hours = await sql`delete from usage_hours where (${key}) in (
-    select ${key} from usage_hours where hour < ${Math.floor(before / HOUR_MS)} limit ${limit})`.execute(db)
-  return Number(lines.numAffectedRows) + Number(hours.numAffectedRows)
+  const key = sql.join(SUM_KEY.map((name) => sql.ref(name)))
+  let removed = Number(lines.numAffectedRows)
+  for (const hours of Object.values(SUM_HOURS)) {
+    const sums = await sql`delete from usage_sums where (${key}) in (
+      select ${key} from usage_sums where hours = ${sql.lit(hours)} and start <= ${Math.floor(before / HOUR_MS) - hours}
+      limit ${limit})`.execute(db)
+    removed += Number(sums.numAffectedRows)
+  }
+  return removed
 }
 
 /** Whose calls they were is not known any more, of at most `limit` lines. Returns how many. */
@@ -156,7 +183,7 @@ export async function listLines(
 /** A line, and what it costs by other prices. */
 export type MendedLine = { line: LedgerLine; cost_nano: number; price: string }
 
-/** Changes lines and the sums of their hours. Returns those that nothing else has changed meanwhile. */
+/** Changes lines and their sums. Returns those that nothing else has changed meanwhile. */
 export async function updateCosts(db: Database, mended: readonly MendedLine[]): Promise<MendedLine[]> {
   const changed: MendedLine[] = []
   const writes: Write[] = []
@@ -170,10 +197,8 @@ export async function updateCosts(db: Database, mended: readonly MendedLine[]): 
       .executeTakeFirst()
     if (numUpdatedRows === 0n) continue
     changed.push(one)
-    const { into, row } = hourWrite(line)
-    const nothing = Object.fromEntries(HOUR_SUMS.map((name) => [name, 0]))
     const more = { cost_nano: cost_nano - (line.cost_nano ?? 0), unpriced: line.cost_nano === null ? -1 : 0 }
-    writes.push({ into, row: { ...row, ...nothing, ...more } })
+    writes.push(...addedToSums(line, more))
   }
   await writeRows(db, writes)
   return changed

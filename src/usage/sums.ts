@@ -2,11 +2,12 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import type { UsageHoursTable } from '../storage/tables/usage-tables.ts'
+import type { UsageSumsTable } from '../storage/tables/usage-tables.ts'
 import { HOUR_MS, type Period } from './periods.ts'
+import { SUM_HOURS } from './store.ts'
 
 export type UsageSums = Pick<
-  UsageHoursTable,
+  UsageSumsTable,
   'calls' | 'input_tokens' | 'cached_tokens' | 'output_tokens' | 'reasoning_tokens' | 'cost_nano' | 'unpriced' | 'lost'
 >
 
@@ -36,7 +37,7 @@ type UsageRow = UsageSums & { start: number } & Partial<Record<UsageColumn, stri
 /** A reply tells at most this number of rows. */
 export const MOST_ROWS = 5_000
 
-/** What only lines tell. All else is in the sums of hours. */
+/** What only lines tell. All else is in the sums of hours and days. */
 const OF_LINES = new Set(['user_id', 'request_id'])
 
 /**
@@ -45,9 +46,11 @@ const OF_LINES = new Set(['user_id', 'request_id'])
  */
 export async function listUsage(db: Database, wanted: WantedUsage): Promise<UsageRow[]> {
   const { periods, groups, filter, shown } = wanted
-  const isWhole = periods.every(({ start, end }) => start % HOUR_MS === 0 && end % HOUR_MS === 0)
-  const needsLines = !isWhole || [...groups, ...Object.keys(filter)].some((name) => OF_LINES.has(name))
-  const from = needsLines ? LINES : HOURS
+  const areWhole = (hours: number) =>
+    periods.every(({ start, end }) => start % (hours * HOUR_MS) === 0 && end % (hours * HOUR_MS) === 0)
+  const hours = [SUM_HOURS.day, SUM_HOURS.hour].find(areWhole)
+  const needsLines = [...groups, ...Object.keys(filter)].some((name) => OF_LINES.has(name))
+  const from = needsLines || hours === undefined ? LINES : sumsOf(hours)
   const bounds = periods.map(({ start, end }) => [start, from.bound(start), from.bound(end)])
   const conditions = [
     ...(shown ? [sql<SqlBool>`project_id = ${shown.project_id}`, sql`${isShown(db, sql.ref('agent_id'), shown)}`] : []),
@@ -55,7 +58,7 @@ export async function listUsage(db: Database, wanted: WantedUsage): Promise<Usag
     from.condition,
   ]
   const columns = groups.map((name) => sql.ref(name))
-  const keys = [sql`start`, ...columns]
+  const keys = [sql`periods.start`, ...columns]
   const { rows } = await sql<UsageRow>`
     with periods as materialized (${periodsIn(db, bounds, from.type)})
     select ${sql.join([...keys, ...from.sums])}
@@ -67,19 +70,19 @@ export async function listUsage(db: Database, wanted: WantedUsage): Promise<Usag
 
 const TOKENS = ['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens']
 
-const HOURS = {
-  table: sql`usage_hours`,
-  column: sql`hour`,
+const sumsOf = (hours: number) => ({
+  table: sql`usage_sums`,
+  column: sql`usage_sums.start`,
   type: 'bigint',
   bound: (time: number): number | string => time / HOUR_MS,
-  condition: sql<SqlBool>`true`,
+  condition: sql<SqlBool>`hours = ${sql.lit(hours)}`,
   sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced', 'lost'].map(
     (name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`,
   ),
-}
+})
 
 /** Ids begin with the time. */
-const LINES: typeof HOURS = {
+const LINES: ReturnType<typeof sumsOf> = {
   table: sql`ledger`,
   column: sql`id`,
   type: 'text',

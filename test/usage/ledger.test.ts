@@ -34,8 +34,13 @@ for (const engine of ENGINES) {
         .where('agent_id', '=', agent)
         .orderBy('id')
         .execute()
-    const hoursOf = (agent: string) =>
-      service.app.parts.storage.db.selectFrom('usage_hours').selectAll().where('agent_id', '=', agent).execute()
+    const sumsOf = (agent: string) =>
+      service.app.parts.storage.db
+        .selectFrom('usage_sums')
+        .selectAll()
+        .where('agent_id', '=', agent)
+        .orderBy('hours')
+        .execute()
     const spent = (lines: Awaited<ReturnType<typeof linesOf>>) =>
       lines.map(({ status, step, attempt, input_tokens, output_tokens }) => ({
         status,
@@ -45,7 +50,7 @@ for (const engine of ENGINES) {
         output_tokens,
       }))
 
-    test('has a line of each call, with all that is known of who made it, and the sums of its hour', async () => {
+    test('has a line of each call, with all that is known of who made it, and the sums of its hour and its day', async () => {
       const agent = await newAgent(service, { model: MODEL })
       model.reply({ text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } })
       const { request_id } = await invoke(agent, { user_id: 'ada' })
@@ -80,9 +85,13 @@ for (const engine of ENGINES) {
         owner: null,
         lease_until: null,
       })
-      const hour = { hour: Math.floor(created_at / 3_600_000), key_id, person_id: '', model: MODEL, purpose: 'run' }
+      const start = Math.floor(created_at / 3_600_000)
+      const summed = { key_id, person_id: '', model: MODEL, purpose: 'run' }
       const sums = { calls: 1, ...used, cost_nano: 0, unpriced: 1, lost: 0 }
-      assert.deepEqual(await hoursOf(agent), [{ ...known, version: '', ...hour, ...sums }])
+      assert.deepEqual(await sumsOf(agent), [
+        { ...known, version: '', hours: 1, start, ...summed, ...sums },
+        { ...known, version: '', hours: 24, start: start - (start % 24), ...summed, ...sums },
+      ])
     })
 
     test('has a line of each try, also of those that failed', async () => {
@@ -94,7 +103,7 @@ for (const engine of ENGINES) {
         { status: 'completed', step: 0, attempt: 1, input_tokens: 7, output_tokens: 2 },
       ])
       assert.equal((await receiptOf(agent, request_id)).tokens_used, 9)
-      const [hour] = await hoursOf(agent)
+      const [hour] = await sumsOf(agent)
       assert.equal(hour?.calls, 2)
       assert.equal(hour?.input_tokens, 7)
     })

@@ -213,7 +213,7 @@ for (const engine of ENGINES) {
       // As if there had been no price.
       const none = { cost_nano: null, price: null }
       await db.updateTable('ledger').set(none).where('request_id', '=', request_id).execute()
-      await db.updateTable('usage_hours').set({ cost_nano: 0, unpriced: 1 }).where('agent_id', '=', agent).execute()
+      await db.updateTable('usage_sums').set({ cost_nano: 0, unpriced: 1 }).where('agent_id', '=', agent).execute()
       assert.equal((await usageOf(`agent_id=${agent}`)).totals.cost_usd, null)
       const reprice = async () => {
         const body = { from: new Date(service.app.parts.now() - 3_600_000).toISOString() }

@@ -49,7 +49,7 @@ for (const engine of ENGINES) {
       return found
     }
 
-    test('by day and model, from the sums of hours and from the lines', async () => {
+    test('by day and model, from the sums of days, of hours and from the lines', async () => {
       const bySums = await timed('a month by day and model', ['model'])
       assert.equal(bySums.length, 31 * 5)
       const total = bySums.reduce((sum, { calls }) => sum + calls, 0)
@@ -57,6 +57,11 @@ for (const engine of ENGINES) {
       assert.equal(
         bySums.reduce((sum, { cost_nano }) => sum + cost_nano, 0),
         LINES * 1_000,
+      )
+      const byHours = await timed('a month by day and model, where days begin at 22:00 UTC', ['model'], 'Europe/Berlin')
+      assert.equal(
+        byHours.reduce((sum, { calls }) => sum + calls, 0),
+        LINES,
       )
       const byLines = await timed(
         'a month by day and model, where days begin at 18:15 UTC',
@@ -88,13 +93,17 @@ async function fill({ db, engine }: Storage): Promise<void> {
         100, 10, 20, 0, 1000, '{"source":"configuration"}', ${sql.lit(time)}
       from numbers`.execute(db)
   }
-  await sql`insert into usage_hours (project_id, hour, agent_id, version, environment, key_id, person_id, door, model,
-      purpose, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced, lost)
-    select project_id, created_at / ${sql.lit(HOUR_MS)}, agent_id, '', environment, key_id, '', door, model,
-      purpose, count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens), sum(cost_nano), 0, 0
-    from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`.execute(db)
+  for (const length of [1, 24]) {
+    const span = sql.lit(length * HOUR_MS)
+    await sql`insert into usage_sums (project_id, hours, start, agent_id, version, environment, key_id, person_id, door,
+        model, purpose, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced, lost)
+      select project_id, ${sql.lit(length)}, created_at / ${span} * ${sql.lit(length)}, agent_id, '', environment, key_id, '', door,
+        model, purpose, count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens),
+        sum(cost_nano), 0, 0
+      from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`.execute(db)
+  }
   // As PostgreSQL does by itself a minute later. SQLite has its statistics from the schema.
-  if (engine === 'postgres') await sql`analyze ledger, usage_hours`.execute(db)
-  const { rows } = await sql<{ rows: number }>`select count(*) as rows from usage_hours`.execute(db)
-  console.log(`${engine}: ${rows[0]?.rows} sums of hours`)
+  if (engine === 'postgres') await sql`analyze ledger, usage_sums`.execute(db)
+  const { rows } = await sql<{ rows: number }>`select count(*) as rows from usage_sums`.execute(db)
+  console.log(`${engine}: ${rows[0]?.rows} sums of hours and days`)
 }

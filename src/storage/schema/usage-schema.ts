@@ -37,9 +37,10 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
     // Few lines are ever reserved.
     `create index ledger_reserved on ledger (lease_until) where status = 'reserved'`,
 
-    `create table usage_hours (
+    `create table usage_sums (
       project_id ${text} not null,
-      hour ${integer} not null,
+      hours ${integer} not null,
+      start ${integer} not null,
       agent_id ${text} not null,
       version ${text} not null,
       environment ${text} not null,
@@ -56,9 +57,9 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
       cost_nano ${integer} not null,
       unpriced ${integer} not null,
       lost ${integer} not null,
-      primary key (project_id, hour, agent_id, version, environment, key_id, person_id, door, model, purpose)
+      primary key (project_id, hours, start, agent_id, version, environment, key_id, person_id, door, model, purpose)
     ) ${keyed}`,
-    'create index usage_hours_by_hour on usage_hours (hour)',
+    'create index usage_sums_by_start on usage_sums (hours, start)',
 
     `create table budgets (
       id ${text} primary key,

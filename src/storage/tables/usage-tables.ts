@@ -36,10 +36,14 @@ export type LedgerTable = {
   created_at: number
 }
 
-/** The lines of one hour, summed. An empty text stands for null. `hour` is in hours since the epoch. */
-export type UsageHoursTable = {
+/**
+ * The lines of `hours` hours (1 or 24) from `start` on, summed. `start` is in hours since the epoch. An empty text stands
+ * for null.
+ */
+export type UsageSumsTable = {
   project_id: string
-  hour: number
+  hours: number
+  start: number
   agent_id: string
   version: string
   environment: string

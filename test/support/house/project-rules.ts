@@ -12,7 +12,7 @@ const TABLES = [
   'providers',
   'audit_log',
   'ledger',
-  'usage_hours',
+  'usage_sums',
   'budgets',
   'files',
 ].join('|')
