@@ -160,7 +160,12 @@ for (const engine of ENGINES) {
       const first = invoke(agent, { message: 'x'.repeat(200) }, {})
       await seen
       const request_id = await begin(agent)
-      await becomes(agent, request_id, 'waiting')
+      await becomes(agent, request_id, 'running')
+      // It is held for longer than a call waits in memory.
+      await until('the run to wait', async () => {
+        service.advance(31_000)
+        return (await receiptOf(agent, request_id)).status === 'waiting'
+      })
       answered.resolve()
       assert.equal((await first).status, 200)
       await becomes(agent, request_id, 'completed')
