@@ -3504,7 +3504,7 @@ export type Operations = {
   }
   /** List the audit log */
   listAuditLog: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'started' | 'refused' | undefined; since?: string | undefined; until?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'started' | 'refused' | undefined; deleted_project_id?: string | undefined; since?: string | undefined; until?: string | undefined }
     item: AuditEntry
   }
   /** Get the end of the audit chain */

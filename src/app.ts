@@ -19,6 +19,7 @@ import { createLog } from './lib/log.ts'
 import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
+import { reportIdleRoles } from './people/recognise-person.ts'
 import { openLimiter } from './security/limits/open-limiter.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
@@ -93,6 +94,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const url = server.open()
   await parts.nodes.join()
   const first = await firstStart(parts)
+  await reportIdleRoles(storage.db, parts)
   const closing = opened.move()
   let stopped: Promise<void> | undefined
   return {

@@ -1,8 +1,14 @@
 import { z } from 'zod'
+import { invalid } from '../errors.ts'
 import { withKeyNames } from '../keys/key-names.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
+import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import * as projects from '../projects/store.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
+import type { Database } from '../storage/database.ts'
+import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import { AuditEntryReply, AuditOutcome } from './audit-entry.ts'
 import * as audit from './store.ts'
 
@@ -19,6 +25,10 @@ export const listAuditLog = operation({
     actor: z.string().optional().describe('The id of a key, or of the owner of a token'),
     agent_id: z.string().optional().describe('An id: the entries outlive the agent'),
     outcome: AuditOutcome.optional(),
+    deleted_project_id: z
+      .string()
+      .optional()
+      .describe('The entries of a project that was deleted, instead of this one; for actors of all projects'),
     since: TimeInput.optional(),
     until: TimeInput.optional().describe('Exclusive'),
   }),
@@ -26,8 +36,21 @@ export const listAuditLog = operation({
   list: AuditEntryReply,
 
   async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
-    const { limit, offset, sort, ...filter } = query
-    const { items, total } = await audit.list(db, { limit, offset, sort }, { shown: await shownAgents(), ...filter })
+    const { limit, offset, sort, deleted_project_id, ...filter } = query
+    const shown = deleted_project_id ? await ofDeleted(db, actor, deleted_project_id) : await shownAgents()
+    const { items, total } = await audit.list(db, { limit, offset, sort }, { shown, ...filter })
     return { items: await withKeyNames(db, actor, items, ['actor']), total }
   },
 })
+
+/** A project that is there is named as in every other request: then its agents say who sees what is about them. */
+async function ofDeleted(db: Database, actor: Actor, project_id: string): Promise<ShownAgents> {
+  requireService(actor)
+  if (await projects.find(db, project_id)) {
+    throw invalid({
+      field: 'deleted_project_id',
+      error: 'this project is there: name it in the header Moorage-Project',
+    })
+  }
+  return { project_id, only: null, except: [] }
+}

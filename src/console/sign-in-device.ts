@@ -16,6 +16,9 @@ import * as sessions from './store.ts'
 /** A command line asks its person to sign in again after this time. */
 const KEY_LIFETIME_MS = 90 * 24 * 3_600_000
 
+/** `project` is the one of the key, null for a key of all. `projects` are those of which its person could choose it. */
+type DeviceKey = { actor: Actor; id: string; secret: string; project: string | null; projects: string[] }
+
 export type DeviceFrom = { request_id: string; address: string; name: string; project: string | undefined }
 
 type DeviceParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
@@ -29,7 +32,7 @@ export async function signInDevice(
   vouched: Vouched,
   issuer: OidcIssuer,
   { request_id, address, name, project }: DeviceFrom,
-): Promise<{ actor: Actor; id: string; secret: string } | Unwelcome> {
+): Promise<DeviceKey | Unwelcome> {
   const { storage, audit, config, newId } = parts
   return storage.transaction(async (db) => {
     const now = parts.now()
@@ -57,7 +60,9 @@ export async function signInDevice(
         person_id: person.id,
       })
     }
-    return { actor, id, secret }
+    const offered = await projects.listToChoose(db, [...(actor.roles?.keys() ?? [])])
+    const chosen = offered.find((one) => one.id === actor.scope.project_id)
+    return { actor, id, secret, project: chosen?.name ?? null, projects: offered.map((one) => one.name) }
   })
 }
 

@@ -68,7 +68,7 @@ export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits
   if (refusal === 'overloaded') return new BacklogFullError('too many writes are waiting')
   const full =
     refusal === 'project_full'
-      ? 'The project runs as many invocations as it may (limits of the project)'
+      ? 'The project runs as many invocations as it may (limits.concurrent_runs): try again soon, or raise the limit'
       : `Agent "${name}" runs ${limits.max_concurrency} invocations already`
   return new ApiError('rate_limited', full, { retry_after: 1 })
 }

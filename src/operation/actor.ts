@@ -52,6 +52,8 @@ export function requirePerson(actor: Actor): Actor & { person_id: string } {
   return { ...actor, person_id }
 }
 
-export function requirePermission({ permissions }: Actor, permission: Permission): void {
-  if (!covers(permissions, permission)) throw forbidden(`This key lacks the permission "${permission}"`)
+export function requirePermission({ kind, permissions }: Actor, permission: Permission): void {
+  if (covers(permissions, permission)) return
+  const who = kind === 'person' ? 'Your role here' : 'This key'
+  throw forbidden(`${who} lacks the permission "${permission}"`)
 }

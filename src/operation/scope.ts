@@ -15,7 +15,7 @@ export type Scope = {
 type Scoped = { readonly scope: Scope }
 
 /** An actor of one project, or of the service: that one chooses a project with every request. */
-type Reaching = Scoped & { readonly reach: 'project' | 'service' }
+type Reaching = Scoped & { readonly reach: 'project' | 'service'; readonly kind?: string }
 
 /** The answer is the same whether or not the agent exists, so that a scoped key learns nothing about other agents. */
 export function requireScope({ scope }: Scoped, wanted: string | null): void {
@@ -47,12 +47,14 @@ function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned, 'proj
 export function requireOperator(actor: Reaching): void {
   requireScope(actor, null)
   if (actor.reach === 'service' || actor.scope.project_id === DEFAULT_PROJECT) return
-  throw forbidden('This key belongs to a project, and this concerns the whole service')
+  const what = actor.kind === 'person' ? 'Your role is for a project' : 'This key belongs to a project'
+  throw forbidden(`${what}, and this concerns the whole service`)
 }
 
-/** Refuses keys of one project, for what concerns others too. */
-export function requireService({ reach }: Reaching): void {
-  if (reach !== 'service') throw forbidden('This takes a key of all projects')
+/** Refuses keys and people of one project, for what concerns others too. */
+export function requireService({ reach, kind }: Reaching): void {
+  if (reach === 'service') return
+  throw forbidden(kind === 'person' ? 'This takes an administrator of the service' : 'This takes a key of all projects')
 }
 
 /** The user that the actor acts for. A token that speaks for one user cannot act for another. */

@@ -151,21 +151,33 @@ async function grantsOf(
   { config, log }: RecogniseParts,
 ): Promise<Map<string | null, Omit<Grant, 'source' | 'by'>>> {
   const grants = new Map<string | null, Omit<Grant, 'source' | 'by'>>()
-  for (const { group, project, role } of roles) {
-    if (!groups.includes(group)) continue
-    const project_id = project === ALL_PROJECTS ? null : (await projects.find(db, project))?.id
-    const permissions = permissionsOf(role, config.roles)
-    if (project_id === undefined || permissions.length === 0) {
-      log.warn(
-        { issuer: name, group, project, role },
-        'console.oidc roles name a project or a role that does not exist',
-      )
-      continue
-    }
-    if (!grants.has(project_id))
-      grants.set(project_id, { project_id, role, permissions, tier: config.limits.defaultTier })
+  for (const line of roles) {
+    const given = groups.includes(line.group) ? await grantOf(db, line, { name, config, log }) : undefined
+    if (given && !grants.has(given.project_id)) grants.set(given.project_id, given)
   }
   return grants
+}
+
+/** What a line of the settings gives. Undefined, with a word in the log, if its project or role does not exist. */
+async function grantOf(
+  db: Database,
+  { group, project, role }: OidcSettings['roles'][number],
+  { name, config, log }: { name: string; config: Config; log: Logger },
+): Promise<Omit<Grant, 'source' | 'by'> | undefined> {
+  const project_id = project === ALL_PROJECTS ? null : (await projects.find(db, project))?.id
+  const permissions = permissionsOf(role, config.roles)
+  if (project_id !== undefined && permissions.length > 0) {
+    return { project_id, role, permissions, tier: config.limits.defaultTier }
+  }
+  log.warn({ issuer: name, group, project, role }, 'console.oidc roles name a project or a role that does not exist')
+  return undefined
+}
+
+/** Lets the log tell at start which lines of the settings give nothing. */
+export async function reportIdleRoles(db: Database, { config, log }: { config: Config; log: Logger }): Promise<void> {
+  for (const { name, roles } of config.console.oidc) {
+    for (const line of roles) await grantOf(db, line, { name, config, log })
+  }
 }
 
 async function acceptInvitations(

@@ -53,9 +53,16 @@ export const moveAgent = operation({
     await webhooks.moveOfAgent(db, id, project_id)
     await budgets.moveOfAgent(db, id, project_id)
     await agents.move(db, agent, project_id)
+    if (agent.project_id !== project_id) await tellNewProject(id, project_id, needs)
     return { id, project_id, revoked_keys }
   },
 })
+
+/** The pipeline tells the project in which the move was asked for. */
+async function tellNewProject(id: string, project_id: string, { db, actor, audit, request_id }: MoveNeeds) {
+  const event = { actor, action: 'moveAgent', project_id, agent_id: id, target: id, request_id, address: null }
+  await audit.record(db, { ...event, fields: ['project'], outcome: 'success' })
+}
 
 /** A person may have no role in the new project, or another one. The entry of the move itself says from where it came. */
 async function revokePersonal(

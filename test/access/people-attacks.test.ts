@@ -235,6 +235,10 @@ test('made-up codes and polls of devices do not reach the provider without end',
     few(await flood(poll))
 
     service.advance(MINUTE)
+    const begin = () => new PersonTab(() => service).ask('POST', '/console/sign-in/corp', { body: {} })
+    assert.equal((await flood(begin)).refused, 15, 'the way there counts too')
+
+    service.advance(MINUTE)
     const tab = new PersonTab(() => service)
     const { url, attempt } = await tab.begin()
     const state = new URL(url).searchParams.get('state')

@@ -3,8 +3,9 @@ import { describe, test } from 'node:test'
 import { PersonTab, signInDevice } from '../support/console/person-tab.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ENGINES, inProject, type Service, withService } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -79,6 +80,34 @@ for (const engine of ENGINES) {
       })
     })
 
+    test('sign-ins that are refused: who has no role, who declines, who comes back with nothing', async (t) => {
+      const issuer = await issuerOf(t)
+      issuer.accounts.set('bob', { ...ada, groups: [] })
+      await withIssuers(engine, [{ issuer, entry: { roles } }], async (service) => {
+        const refused = async () => {
+          const { body } = await service.call('GET', '/v1/audit-log?outcome=refused')
+          return body.data.map(({ action, code, times, address }: Record<string, unknown>) => ({
+            action,
+            code,
+            times,
+            address,
+          }))
+        }
+        const entry = { action: 'signIn', times: 1, address: '127.0.0.1' }
+        assert.equal(await new PersonTab(() => service).signInAs(issuer, 'bob'), '/#sign-in-failed=no_role')
+        await until('it is told', async () => (await refused()).length === 1)
+        assert.deepEqual(await refused(), [{ ...entry, code: 'forbidden' }])
+        assert.equal(await new PersonTab(() => service).signInAs(issuer, undefined), '/#sign-in-failed=denied')
+        const made = await fetch(`${service.url}/console/sign-in/corp/callback?state=x&code=y`, { redirect: 'manual' })
+        assert.match(made.headers.get('location') ?? '', /sign-in-failed=expired$/)
+        await until('it is told', async () => (await refused()).length === 2)
+        assert.deepEqual((await refused())[0], { ...entry, code: 'unauthorized' }, 'many become few')
+        issuer.isDown = true
+        await new PersonTab(() => service).ask('POST', '/console/sign-in/corp', { body: {} })
+        assert.equal((await refused()).length, 2, 'a provider that is away refuses nothing')
+      })
+    })
+
     test('a role for which the provider has not vouched in time', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
@@ -133,6 +162,41 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+for (const engine of ENGINES) {
+  test(`administrators of the service read the entries of a deleted project, on ${engine}`, async () => {
+    await withService(engine, async (service) => {
+      const { id } = (await service.call('POST', '/v1/projects', { body: { name: 'brief' } })).body.data
+      const brief = inProject(service, 'brief')
+      const agent = await createAgent(brief, 'gone')
+      const { secret: key } = await createKey(service, { role: 'admin', all_projects: false })
+      const read = (by = service.admin) => service.call('GET', `/v1/audit-log?deleted_project_id=${id}`, { key: by })
+      const early = await read()
+      assert.deepEqual(
+        [early.status, early.body.error.details],
+        [400, [{ field: 'deleted_project_id', error: 'this project is there: name it in the header Moorage-Project' }]],
+      )
+      assert.equal((await service.call('DELETE', `/v1/projects/${id}?name=brief`)).status, 200)
+      assert.partialDeepStrictEqual((await read()).body.data, [
+        { action: 'createAgent', project_id: id, agent_id: agent, target: agent, outcome: 'success' },
+      ])
+      assert.equal((await read(key)).status, 403)
+    })
+  })
+}
+
+test('the log tells at start which lines of the settings give nothing', async (t) => {
+  const issuer = await issuerOf(t)
+  const idle = { group: 'shop', project: 'no-such', role: 'viewer' }
+  await withIssuers('sqlite', [{ issuer, entry: { roles: [...roles, idle] } }], async (service) => {
+    const told = service
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('roles name a project or a role that does not exist'))
+    assert.equal(told.length, 1)
+    assert.partialDeepStrictEqual(JSON.parse(told[0] ?? ''), { issuer: 'corp', ...idle })
+  })
+})
 
 test('a role whose provider the operator has removed', async (t) => {
   const issuer = await issuerOf(t)

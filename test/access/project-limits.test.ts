@@ -8,7 +8,8 @@ import { betweenNodes, inProject, onBothEngines, type Service } from '../support
 import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
 
 const DAY = 86_400_000
-const FULL = 'The project runs as many invocations as it may (limits of the project)'
+const FULL =
+  'The project runs as many invocations as it may (limits.concurrent_runs): try again soon, or raise the limit'
 
 const limitedProject = async (service: Service, name: string, limits: object): Promise<Service> => {
   const { status, text } = await service.call('POST', '/v1/projects', { body: { name, limits } })

@@ -54,6 +54,15 @@ onAnyEngine('what the old project keeps of an agent that has moved', (service) =
     assert.deepEqual(body.data.deliveries, [])
   })
 
+  test('the audit logs of both projects tell of the move', async () => {
+    const { agent, move, to } = await moving()
+    await move()
+    const told = async (from: Service) => (await from.call('GET', '/v1/audit-log?action=moveAgent')).body.data
+    const entry = { action: 'moveAgent', target: agent, agent_id: agent, fields: ['project'], outcome: 'success' }
+    assert.partialDeepStrictEqual(await told(to), [entry])
+    assert.partialDeepStrictEqual(await told(inProject(service(), `old-${made}`)), [entry])
+  })
+
   test('a stream ends', async () => {
     const { agent, key, move } = await moving({
       model: 'builtin/script',

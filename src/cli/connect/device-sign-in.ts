@@ -14,18 +14,20 @@ type Begun = {
   interval: number
 }
 
+type DeviceKey = { secret: string; project: string | null; projects: string[] }
+
 /** Each `slow_down` of the provider adds this much to the time between two questions, as RFC 8628 says. */
 const SLOWER_SECONDS = 5
 
 /**
  * Signs a person in with an identity provider: they open a page in any browser, and this command gets a key of theirs.
- * Returns the key.
+ * Returns the key, with the project that it is for and those of which another could be chosen.
  */
 export async function signInDevice(
   world: World,
   url: URL,
   { sso, project }: { sso?: string | true; project?: string },
-): Promise<string> {
+): Promise<DeviceKey> {
   const begun = await post<Begun>(world, url, 'console/devices', sso === true ? {} : { issuer: sso })
   note(world, `Open ${begun.verification_uri} in a browser and enter the code ${begun.user_code}`)
   if (begun.verification_uri_complete) note(world, `  or open ${begun.verification_uri_complete}`, 'dim')
@@ -34,11 +36,11 @@ export async function signInDevice(
   for (;;) {
     await delay(seconds * 1000, undefined, { signal: world.signal })
     // Several devices of one network may be asked to wait, and a provider may be away for a moment.
-    const { status, secret } = await patiently(world, () =>
-      post<{ status?: string; secret?: string }>(world, url, 'console/devices/key', asked),
+    const answer = await patiently(world, () =>
+      post<DeviceKey | { status: string }>(world, url, 'console/devices/key', asked),
     )
-    if (secret !== undefined) return secret
-    if (status === 'slow_down') seconds += SLOWER_SECONDS
+    if ('secret' in answer) return answer
+    if (answer.status === 'slow_down') seconds += SLOWER_SECONDS
   }
 }
 

@@ -12,7 +12,7 @@ import type { World } from '../../world.ts'
 const columns = (nameOf: NameOf): Column<AuditEntry>[] => [
   { title: 'SEQ', of: (entry) => entry.seq },
   { title: 'TIME', of: (entry) => entry.created_at },
-  { title: 'ACTOR', of: (entry) => entry.actor },
+  { title: 'ACTOR', of: ({ actor, actor_name }) => (actor_name === null ? actor : `${actor_name} (${actor})`) },
   { title: 'ACTION', of: (entry) => entry.action },
   { title: 'OUTCOME', of: (entry) => entry.code ?? entry.outcome },
   { title: 'TARGET', of: (entry) => nameOf(entry.target ?? entry.agent_id ?? '-') },
@@ -24,6 +24,7 @@ type Filter = {
   action?: string
   actor?: string
   agent?: string
+  deletedProject?: string
   outcome?: AuditEntry['outcome']
   since?: string
   until?: string
@@ -38,16 +39,17 @@ export function audit(command: Command, world: World): void {
     .option('--action <operation>', 'such as deleteAgent')
     .option('--actor <id>', 'a key, or the owner of a token')
     .option('--agent <agent>', 'id or name; the id of one that was deleted')
+    .option('--deleted-project <id>', 'the entries of a project that was deleted')
     .option('--outcome <outcome>', 'success, started or refused')
     .option('--since <when>', 'a duration such as 7d, or a time')
     .option('--until <when>', 'the same')
     .action(async (options: Common & Limit & Filter) => {
-      const { action, actor, agent, outcome, since, until } = options
+      const { action, actor, agent, outcome, since, until, deletedProject } = options
       const range = { since: since && pointInTime(since), until: until && pointInTime(until) }
       await withClientOrStore(world, options, async (client) => {
         // The audit log has only the ids of agents, because it outlives them.
         const agent_id = agent && !agent.startsWith('agt_') ? (await client.agents.get(agent)).id : agent
-        const query = { action, actor, agent_id, outcome, ...range }
+        const query = { action, actor, agent_id, outcome, deleted_project_id: deletedProject, ...range }
         const found = await gather(world, options, (limit) => client.audit.list({ ...query, limit }))
         const nameOf = await agentNames(
           client,

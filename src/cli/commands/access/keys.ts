@@ -3,6 +3,7 @@ import type { Key, KeyWithSecret, Operations, Self } from '../../../../sdk/clien
 import { list, seconds, takesStore, yesOption } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { type PlaceOf, projectNames } from '../../connect/project-names.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { timeAhead } from '../../terminal/input.ts'
@@ -10,10 +11,17 @@ import { type Column, note, print, printJson, printRecord, printRows, success } 
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
-const columns = (nameOf: NameOf): Column<Key>[] => [
+const OWNER: Column<Key> = {
+  title: 'OWNER',
+  of: ({ person_id, person_name }) => person_name ?? person_id ?? 'service',
+}
+
+/** Where no key is a person's, nothing is said of owners. */
+const columns = (found: readonly Key[], nameOf: NameOf, placeOf: PlaceOf): Column<Key>[] => [
   { title: 'ID', of: (key) => key.id },
   { title: 'NAME', of: (key) => key.name },
-  { title: 'SCOPE', of: (key) => scopeOf(key, nameOf) },
+  ...(found.some(({ person_id }) => person_id !== null) ? [OWNER] : []),
+  { title: 'SCOPE', of: (key) => scopeOf(key, nameOf, placeOf) },
   { title: 'PERMISSIONS', of: (key) => key.role ?? key.permissions },
   { title: 'TIER', of: (key) => key.tier },
   { title: 'STATUS', of: (key) => key.status },
@@ -21,9 +29,8 @@ const columns = (nameOf: NameOf): Column<Key>[] => [
   { title: 'LAST USED', of: (key) => key.last_used_at },
 ]
 
-function scopeOf({ project_id, agent_id }: Key, nameOf: NameOf): string {
-  if (agent_id !== null) return nameOf(agent_id)
-  return project_id === null ? 'all projects' : 'its project'
+function scopeOf({ project_id, agent_id }: Key, nameOf: NameOf, placeOf: PlaceOf): string {
+  return agent_id === null ? (placeOf(project_id) ?? 'all agents') : nameOf(agent_id)
 }
 
 type CreateOptions = Common & {
@@ -79,7 +86,7 @@ export function keys(command: Command, world: World): void {
       await withClientOrStore(world, options, async (client) => {
         const found = await gather(world, options, (limit) => client.keys.list({ ...query, limit }))
         const nameOf = await agentNames(client, options.json ? [] : found.map((key) => key.agent_id))
-        printRows(world, found, columns(nameOf), options)
+        printRows(world, found, columns(found, nameOf, await projectNames(client)), options)
       })
     })
 

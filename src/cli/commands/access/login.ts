@@ -66,7 +66,8 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
   const asked = givenUrl ?? (isInteractive(world) ? await ask(world, { message: 'URL', initial, missing }) : initial)
   const url = URL.parse(asked)
   if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${asked}" is no http(s) URL`)
-  const key = options.sso === undefined ? await readKey(world) : await signInDevice(world, url, options)
+  const device = options.sso === undefined ? undefined : await signInDevice(world, url, options)
+  const key = device?.secret ?? (await readKey(world))
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     warn(world, `the key goes to ${url.host} in the clear: use https`)
   }
@@ -75,6 +76,10 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
   if (options.json) return printJson(world, { profile: name, url: asked, ...self })
   success(world, `Logged in to ${asked} as ${self.name ?? self.id} (${self.permissions.join(', ')})`)
   note(world, `  kept in ${profilesPath(world)}, readable by you only`)
+  if (device && device.projects.length > 1) {
+    const others = device.projects.filter((one) => one !== device.project).join(', ')
+    note(world, `  for the project ${device.project}; sign in again with --project for another one: ${others}`)
+  }
 }
 
 async function readKey(world: World): Promise<string> {

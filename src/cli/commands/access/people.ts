@@ -1,28 +1,32 @@
 import type { Command } from 'commander'
-import type { Invitation, Person } from '../../../../sdk/client.ts'
+import type { Client, Invitation, Person } from '../../../../sdk/client.ts'
 import { count, takesService, takesStore, yesOption } from '../../command.ts'
 import { type Common, withClient, withClientOrStore } from '../../connect/connect.ts'
+import { type PlaceOf, projectNames } from '../../connect/project-names.ts'
 import { addressOf } from '../../connect/service-address.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, note, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
-const COLUMNS: Column<Person>[] = [
+const columns = (placeOf: PlaceOf): Column<Person>[] => [
   { title: 'NAME', of: ({ name }) => name },
-  { title: 'E-MAIL', of: ({ email }) => email },
-  { title: 'ROLES', of: ({ roles }) => roles.map(rolePhrase).join(', ') || 'none' },
+  { title: 'E-MAIL', of: addressPhrase },
+  { title: 'ROLES', of: ({ roles }) => rolesPhrase(roles, placeOf) || 'none' },
   { title: 'LAST SEEN', of: ({ last_seen_at }) => last_seen_at },
   { title: 'ID', of: ({ id }) => id },
 ]
 
-const INVITATIONS: Column<Invitation>[] = [
+const invitationColumns = (placeOf: PlaceOf): Column<Invitation>[] => [
   { title: 'E-MAIL', of: ({ email }) => email },
-  { title: 'ROLE', of: rolePhrase },
+  { title: 'ROLE', of: (invitation) => rolesPhrase([invitation], placeOf) },
   { title: 'STATUS', of: ({ status }) => status },
   { title: 'EXPIRES', of: ({ expires_at }) => expires_at },
   { title: 'ID', of: ({ id }) => id },
 ]
+
+const PERSON = 'id or address'
 
 type Everywhere = { allProjects?: true }
 
@@ -33,41 +37,57 @@ export function people(command: Command, world: World): void {
     .option('--email <address>', 'only who has this address')
     .addOption(limitOption())
     .action(async (options: Common & Limit & { email?: string }) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.people.list({ limit, email: options.email, sort: 'name' })),
-      )
-      printRows(world, found, COLUMNS, options)
+      await withClientOrStore(world, options, async (client) => {
+        const query = { email: options.email, sort: 'name' } as const
+        const found = await gather(world, options, (limit) => client.people.list({ limit, ...query }))
+        printRows(world, found, columns(await projectNames(client)), options)
+      })
     })
 
   takesStore(command.command('get'))
     .description('Show a person')
-    .argument('<person>', 'id')
-    .action(async (id: string, options: Common) => {
-      printRecord(world, await withClientOrStore(world, options, (client) => client.people.get(id)), options)
+    .argument('<person>', PERSON)
+    .action(async (ref: string, options: Common) => {
+      await withClientOrStore(world, options, async (client) => {
+        const person = await findPerson(client, ref)
+        const roles = rolesPhrase(person.roles, await projectNames(client)) || 'none'
+        printRecord(world, options.json ? person : { ...person, email: addressPhrase(person), roles }, options)
+      })
     })
 
   takesStore(command.command('role'))
     .description('Give a person a role in --project, or take it away')
-    .argument('<person>', 'id')
+    .argument('<person>', PERSON)
     .argument('<role>', 'a role of the configuration, or none')
     .option('--all-projects', 'in all projects: with admin they administer the service')
-    .action(async (id: string, role: string, options: Common & Everywhere) => {
+    .action(async (ref: string, role: string, options: Common & Everywhere) => {
       const body = { role: role === 'none' ? null : role, all_projects: options.allProjects ?? false }
-      const person = await withClientOrStore(world, options, (client) => client.people.setRole(id, body, options))
-      if (options.json) return printJson(world, person)
-      success(world, `${person.name}: ${person.roles.map(rolePhrase).join(', ') || 'no role'}`)
+      await withClientOrStore(world, options, async (client) => {
+        const { id } = await findPerson(client, ref)
+        const person = await client.people.setRole(id, body, options)
+        if (options.json) return printJson(world, person)
+        success(world, `${person.name}: ${rolesPhrase(person.roles, await projectNames(client)) || 'no role'}`)
+        tellKeys(world, 'Keys of theirs that may do less from now on', person.narrowed_keys)
+        tellKeys(world, 'Keys of theirs that have ended', person.revoked_keys)
+      })
     })
 
   takesStore(command.command('remove'))
     .alias('rm')
     .description('Remove a person with their roles, keys and sessions')
-    .argument('<person>', 'id')
+    .argument('<person>', PERSON)
     .addOption(yesOption())
-    .action(async (id: string, options: Common & { yes?: boolean }) => {
-      await confirm(world, `Remove ${id} with their keys and sessions?`, options)
-      const removed = await withClientOrStore(world, options, (client) => client.people.delete(id, options))
-      if (options.json) return printJson(world, removed)
-      success(world, `Removed ${id}`)
+    .action(async (ref: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Remove ${ref} with their keys and sessions?`, options)
+      await withClientOrStore(world, options, async (client) => {
+        const { id, name } = await findPerson(client, ref)
+        const removed = await client.people.delete(id, options)
+        if (options.json) return printJson(world, removed)
+        success(world, `Removed ${name} (${id})`)
+        tellKeys(world, 'Keys of theirs that have ended', removed.revoked_keys)
+        tellKeys(world, 'Keys of services that they have made, which go on', removed.kept_keys)
+        tellKeys(world, 'Webhooks that they have made, which go on', removed.kept_webhooks)
+      })
     })
 
   takesService(command.command('invite'))
@@ -91,10 +111,10 @@ export function people(command: Command, world: World): void {
     .description('List invitations of --project')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.invitations.list({ limit })),
-      )
-      printRows(world, found, INVITATIONS, options)
+      await withClientOrStore(world, options, async (client) => {
+        const found = await gather(world, options, (limit) => client.invitations.list({ limit }))
+        printRows(world, found, invitationColumns(await projectNames(client)), options)
+      })
     })
 
   takesStore(command.command('invitation'))
@@ -114,6 +134,27 @@ export function people(command: Command, world: World): void {
     })
 }
 
-function rolePhrase({ role, project_id }: { role: string; project_id: string | null }): string {
-  return `${role} of ${project_id ?? 'all projects'}`
+/** A person by their id, or by the address that one person has. */
+async function findPerson(client: Client, ref: string): Promise<Person> {
+  if (!ref.includes('@')) return client.people.get(ref)
+  const { data } = await client.people.list({ email: ref, limit: 10 })
+  const [person, ...others] = data
+  if (!person) throw new Failure(EXIT.notFound, `Nobody here has the address ${ref}`)
+  if (others.length > 0) {
+    throw usage(`Several people have the address ${ref}, name one by id: ${data.map(({ id }) => id).join(', ')}`)
+  }
+  return person
+}
+
+function addressPhrase({ email, email_verified }: Person): string | null {
+  return email === null || email_verified ? email : `${email} (not verified)`
+}
+
+function rolesPhrase(roles: readonly { role: string; project_id: string | null }[], placeOf: PlaceOf): string {
+  const phrases = roles.map(({ role, project_id }) => [role, placeOf(project_id)].filter(Boolean).join(' of '))
+  return phrases.toSorted().join(', ')
+}
+
+function tellKeys(world: World, what: string, ids: readonly string[]): void {
+  if (ids.length > 0) note(world, `  ${what}: ${ids.join(', ')}`)
 }

@@ -100,8 +100,8 @@ export function projects(command: Command, world: World): void {
       const moved = await withClientOrStore(world, options, (client) => client.agents.move(agent, { project }, options))
       if (options.json) return printJson(world, moved)
       success(world, `Moved ${agent} to ${project}`)
-      const { length } = moved.revoked_keys
-      if (length > 0) note(world, `${length} of the keys that people had made for it have ended`)
+      const ended = moved.revoked_keys.join(', ')
+      if (ended) note(world, `  Keys that people had made for it, and that have ended: ${ended}`)
     })
 }
 

@@ -78,8 +78,9 @@ class DevicePages {
     const { request_id, address } = arrived
     const made = await this.#console.sessions.signInDevice(vouched, issuer, { request_id, address, name, project })
     if (typeof made === 'string') throw new ApiError('forbidden', WHY_NOT[made] ?? 'You may not sign in here')
-    arrived.trace.actor = made.actor
-    this.#reply(arrived, response, 201, { id: made.id, secret: made.secret })
+    const { actor, ...key } = made
+    arrived.trace.actor = actor
+    this.#reply(arrived, response, 201, key)
   }
 
   async #read<Shape extends z.ZodType>(arrived: Arrived, body: Shape): Promise<z.output<Shape>> {

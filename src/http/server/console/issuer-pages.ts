@@ -8,6 +8,7 @@ import { readBytes } from '../../input/read-bytes.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
 import { sessionCookie } from '../../pipeline/guards/console-cookie.ts'
+import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Arrived } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
@@ -27,6 +28,11 @@ const Begin = z.strictObject({
     .default('/'),
   invitation: z.string().max(200).optional(),
 })
+
+/** No refusal: the provider was not there. */
+const UNANSWERED = new Set(['issuer_unavailable'])
+/** Who it was is not known, or not proven. Otherwise the person is known, and may not come in. */
+const UNPROVEN = new Set(['expired', 'denied', 'refused'])
 
 /** Signing in with an identity provider: the way there, the way back, and its word that somebody has signed out. */
 export function issuerPages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
@@ -55,6 +61,8 @@ class IssuerPages {
     const bytes = await readBytes(arrived.message, parts.config)
     const { to, invitation } = validate(Begin, readBody({ body: Begin }, bytes))
     const issuer = this.#issuerOf(arrived)
+    // A stranger must not make us ask the provider without end.
+    await this.#front.steps.countFailure(addressBucket(arrived.address))
     const { url, checks } = await issuer.begin(this.#callback(arrived, issuer)).catch((error) => {
       if (!(error instanceof IssuerUnavailable)) throw error
       this.#tell(arrived, issuer, error)
@@ -85,6 +93,8 @@ class IssuerPages {
     const result =
       attempt && attempt.issuer === issuer.settings.name ? await this.#signIn(arrived, issuer, attempt) : 'expired'
     if (typeof result === 'string') {
+      const code = UNANSWERED.has(result) ? undefined : UNPROVEN.has(result) ? 'unauthorized' : 'forbidden'
+      if (code) reportRefusal(parts.audit, arrived, new ApiError(code, result))
       return this.#redirect(arrived, response, `/#sign-in-failed=${result}`, cookies)
     }
     cookies.push(sessionCookie(arrived, result.secret))
