@@ -49,7 +49,7 @@ export function people(command: Command, world: World): void {
     .argument('<person>', PERSON)
     .action(async (ref: string, options: Common) => {
       await withClientOrStore(world, options, async (client) => {
-        const person = await findPerson(client, ref)
+        const person = await client.people.get(await idOf(client, ref))
         const roles = rolesPhrase(person.roles, await projectNames(client)) || 'none'
         printRecord(world, options.json ? person : { ...person, email: addressPhrase(person), roles }, options)
       })
@@ -63,8 +63,7 @@ export function people(command: Command, world: World): void {
     .action(async (ref: string, role: string, options: Common & Everywhere) => {
       const body = { role: role === 'none' ? null : role, all_projects: options.allProjects ?? false }
       await withClientOrStore(world, options, async (client) => {
-        const { id } = await findPerson(client, ref)
-        const person = await client.people.setRole(id, body, options)
+        const person = await client.people.setRole(await idOf(client, ref), body, options)
         if (options.json) return printJson(world, person)
         success(world, `${person.name}: ${rolesPhrase(person.roles, await projectNames(client)) || 'no role'}`)
         tellKeys(world, 'Keys of theirs that may do less from now on', person.narrowed_keys)
@@ -80,10 +79,9 @@ export function people(command: Command, world: World): void {
     .action(async (ref: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Remove ${ref} with their keys and sessions?`, options)
       await withClientOrStore(world, options, async (client) => {
-        const { id, name } = await findPerson(client, ref)
-        const removed = await client.people.delete(id, options)
+        const removed = await client.people.delete(await idOf(client, ref), options)
         if (options.json) return printJson(world, removed)
-        success(world, `Removed ${name} (${id})`)
+        success(world, `Removed ${ref}`)
         tellKeys(world, 'Keys of theirs that have ended', removed.revoked_keys)
         tellKeys(world, 'Keys of services that they have made, which go on', removed.kept_keys)
         tellKeys(world, 'Webhooks that they have made, which go on', removed.kept_webhooks)
@@ -134,16 +132,16 @@ export function people(command: Command, world: World): void {
     })
 }
 
-/** A person by their id, or by the address that one person has. */
-async function findPerson(client: Client, ref: string): Promise<Person> {
-  if (!ref.includes('@')) return client.people.get(ref)
+/** The id of a person, who may be named by the address that only they have. */
+async function idOf(client: Client, ref: string): Promise<string> {
+  if (!ref.includes('@')) return ref
   const { data } = await client.people.list({ email: ref, limit: 10 })
   const [person, ...others] = data
   if (!person) throw new Failure(EXIT.notFound, `Nobody here has the address ${ref}`)
   if (others.length > 0) {
     throw usage(`Several people have the address ${ref}, name one by id: ${data.map(({ id }) => id).join(', ')}`)
   }
-  return person
+  return person.id
 }
 
 function addressPhrase({ email, email_verified }: Person): string | null {
