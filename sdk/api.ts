@@ -252,6 +252,8 @@ export type InvocationStep = {
     /** Part of the output that was thought and not said, if it says so */
     reasoning_tokens?: number | undefined
   } | undefined
+  /** What that answer has cost */
+  cost_usd?: number | null | undefined
 } | {
   /** Which attempt of the run took it */
   attempt: number
@@ -2652,11 +2654,9 @@ export type CreateBudget = {
   name: string
   /** One of the three. Tokens are those of the input and of the output together */
   limit: {
-    cost_usd: number
-  } | {
-    tokens: number
-  } | {
-    runs: number
+    cost_usd?: number | undefined
+    tokens?: number | undefined
+    runs?: number | undefined
   }
   /** Percentages of the limit that the event `budget.threshold` tells, once each in a period */
   thresholds?: number[] | undefined
@@ -2678,11 +2678,9 @@ export type UpdateBudget = {
   name?: string | undefined
   /** One of the three. Tokens are those of the input and of the output together */
   limit?: {
-    cost_usd: number
-  } | {
-    tokens: number
-  } | {
-    runs: number
+    cost_usd?: number | undefined
+    tokens?: number | undefined
+    runs?: number | undefined
   } | undefined
   /** Percentages of the limit that the event `budget.threshold` tells, once each in a period */
   thresholds?: number[] | undefined

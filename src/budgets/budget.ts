@@ -13,11 +13,12 @@ const MOST_USD = 9_000_000
 const MOST_TOKENS = 1_000_000_000_000_000
 
 const Limit = z
-  .union([
-    z.strictObject({ cost_usd: z.number().min(0.000001).max(MOST_USD) }),
-    z.strictObject({ tokens: z.int().min(1).max(MOST_TOKENS) }),
-    z.strictObject({ runs: z.int().min(1).max(MOST_TOKENS) }),
-  ])
+  .strictObject({
+    cost_usd: z.number().min(0.000001).max(MOST_USD).optional(),
+    tokens: z.int().min(1).max(MOST_TOKENS).optional(),
+    runs: z.int().min(1).max(MOST_TOKENS).optional(),
+  })
+  .refine((limit) => Object.keys(limit).length === 1, 'give exactly one of cost_usd, tokens and runs')
   .describe('One of the three. Tokens are those of the input and of the output together')
 
 const Thresholds = z
@@ -111,9 +112,10 @@ export type Budget = RowWith<
 /** What was spent in one period, by one key or user if each has the limit for itself. */
 export type SpentSums = { subject: string; used: number; reserved: number }
 
-export function limitOf(limit: z.output<typeof Limit>): Pick<Budget, 'limit_kind' | 'amount'> {
-  if ('cost_usd' in limit) return { limit_kind: 'cost_usd', amount: Math.round(limit.cost_usd * NANO) }
-  return 'tokens' in limit ? { limit_kind: 'tokens', amount: limit.tokens } : { limit_kind: 'runs', amount: limit.runs }
+/** The one of the three that is given. */
+export function limitOf({ cost_usd, tokens, runs = 0 }: z.output<typeof Limit>): Pick<Budget, 'limit_kind' | 'amount'> {
+  if (cost_usd !== undefined) return { limit_kind: 'cost_usd', amount: Math.round(cost_usd * NANO) }
+  return tokens === undefined ? { limit_kind: 'runs', amount: runs } : { limit_kind: 'tokens', amount: tokens }
 }
 
 /** An amount as replies show it. */

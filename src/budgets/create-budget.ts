@@ -74,7 +74,8 @@ async function ownedBy(
     return { ...none, project_id }
   }
   if (type === 'agent') {
-    const agent = id === null ? undefined : await agents.findIn(db, project_id, id)
+    if (id === null) throw refuse('must name the agent, by its id or name')
+    const agent = await agents.findIn(db, project_id, id)
     if (!agent) throw refuse('no such agent')
     return { ...none, project_id, agent_id: agent.id }
   }

@@ -163,7 +163,7 @@ export async function updateCosts(
       row,
     )<Invocation['steps']>('steps').map((step, position) => {
       const own = calls.filter((call) => call.step === position)
-      return step.kind === 'model' && own.length > 0 ? { ...step, cost_nano: sumOf(own) } : step
+      return 'cost_nano' in step && own.length > 0 ? { ...step, cost_nano: sumOf(own) } : step
     })
     await db
       .updateTable('invocations')

@@ -61,6 +61,17 @@ onBothEngines('budgets', (service) => {
       })
     }
 
+    test('says which limits there are, and what is wrong with the one that is given', async () => {
+      const one = { field: 'limit', error: 'give exactly one of cost_usd, tokens and runs' }
+      for (const limit of [{}, { tokens: 1, runs: 1 }]) {
+        assert.deepEqual((await create({ ...MONTHLY, limit })).body.error.details, [one])
+      }
+      const [wrong] = (await create({ ...MONTHLY, limit: { tokens: 1.5 } })).body.error.details
+      assert.equal(wrong.field, 'limit.tokens')
+      const [nameless] = (await create({ ...MONTHLY, scope: { type: 'agent' } })).body.error.details
+      assert.deepEqual(nameless, { field: 'scope.id', error: 'must name the agent, by its id or name' })
+    })
+
     test('a budget of the service takes a key of all projects, and is hidden from others', async () => {
       const body = { ...MONTHLY, scope: { type: 'service' } }
       const { secret } = await createKey(inProject(service(), 'default'), { role: 'admin' })

@@ -95,6 +95,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([steps.length, steps[0].kind, steps[0].reason], [1, 'wait', 'Paused'])
       assert.equal(steps[0].usage.input_tokens > 0, true)
       assert.equal(waiting.tokens_used, steps[0].usage.total_tokens)
+      assert.equal(waiting.cost_usd, steps[0].cost_usd)
 
       const over = await resume()
       assert.deepEqual(over.body.data, { paused: false, project: null, service: null })

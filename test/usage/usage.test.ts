@@ -248,7 +248,7 @@ for (const engine of ENGINES) {
 
     test('400 for what it does not know', async () => {
       for (const query of [
-        'group_by=color',
+        'group_by=model,color',
         'timezone=Mars/Base',
         'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
         'granularity=hour&from=2020-01-01T00:00:00Z',
@@ -257,6 +257,9 @@ for (const engine of ENGINES) {
         const { status, body } = await service.call('GET', `/v1/usage?${query}`)
         assert.equal(status, 400, JSON.stringify(body))
       }
+      const { body } = await service.call('GET', '/v1/usage?group_by=model,status')
+      const known = 'project, agent, version, environment, key, person, user, door, model, purpose'
+      assert.deepEqual(body.error.details, [{ field: 'group_by', error: `must be of ${known}, with commas` }])
     })
 
     test('shows a key its own project, and all of them to a key of all projects that asks for it', async () => {

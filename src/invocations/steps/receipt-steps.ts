@@ -73,6 +73,7 @@ export const ReceiptStepShape = z
       kind: z.literal('wait'),
       reason: z.string(),
       usage: TokenUsage.optional().describe('Of the answer that a pause cut off; the model was asked again'),
+      cost_usd: CostUsd.optional().describe('What that answer has cost'),
     }),
     ShownTimes.extend({
       kind: z.literal('approval'),
@@ -110,7 +111,7 @@ type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: stri
 /** Steps in the order in which they ended, as a receipt stores them. */
 export type ReceiptStep = RecallReceipt | ModelReceipt | ToolReceipt | ApprovalReceipt | WaitReceipt
 
-type WaitReceipt = Times & { kind: 'wait'; reason: string; usage?: z.output<typeof TokenUsage> }
+type WaitReceipt = Times & { kind: 'wait'; reason: string; usage?: z.output<typeof TokenUsage>; cost_nano?: Cost }
 
 type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling, 'kind' | 'tool'>
 
@@ -138,9 +139,9 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
       return { kind: 'recall', ...times, turns, memories, summarized_at }
     }
     if (step.kind === 'wait') {
-      const { reason } = step
-      const shown = totalOf(step.usage)
-      return { kind: 'wait', ...times, reason, ...(shown.total_tokens > 0 && { usage: shown }) }
+      const { reason, cost_nano } = step
+      const usage = totalOf(step.usage)
+      return { kind: 'wait', ...times, reason, ...(usage.total_tokens > 0 && { usage, cost_nano }) }
     }
     if (step.kind === 'approval') {
       const { kind: _kind, tool: name, ...decided } = step.decided
@@ -167,6 +168,10 @@ export function presentSteps(steps: readonly ReceiptStep[]): z.input<typeof Rece
     if (step.kind === 'model') {
       const { cost_nano, ...rest } = step
       return { ...rest, cost_usd: usdOf(cost_nano) }
+    }
+    if (step.kind === 'wait') {
+      const { cost_nano, ...rest } = step
+      return cost_nano === undefined ? rest : { ...rest, cost_usd: usdOf(cost_nano) }
     }
     if (step.kind !== 'recall') return step
     const { turns, memories, summarized_at, ...rest } = step

@@ -12,8 +12,8 @@ import type { World } from '../../world.ts'
 const COLUMNS: Column<Budget>[] = [
   { title: 'ID', of: ({ id }) => id },
   { title: 'NAME', of: ({ name }) => name },
-  { title: 'SCOPE', of: ({ scope: { type, id } }) => (id === null ? type : `${type} ${id}`) },
-  { title: 'LIMIT', of: ({ limit }) => Object.entries(limit).map(([kind, amount]) => `${amount} ${kind}`) },
+  { title: 'SCOPE', of: scopeText },
+  { title: 'LIMIT', of: ({ limit }) => Object.entries(limit).map(([kind, amount]) => amountText(kind, amount)) },
   { title: 'PER', of: ({ per }) => per },
   { title: 'USED', of: ({ used }) => used },
   { title: 'HELD', of: ({ reserved }) => reserved },
@@ -104,6 +104,15 @@ export function budgets(command: Command, world: World): void {
     })
 }
 
+function scopeText({ scope: { type, id } }: Budget): string {
+  if (id !== null) return `${type} ${id}`
+  return type === 'user' || type === 'key' ? `each ${type}` : type
+}
+
+function amountText(kind: string, amount: number | undefined): string {
+  return kind === 'cost_usd' ? `USD ${amount}` : `${amount} ${kind}`
+}
+
 function takesLimit(command: Command): Command {
   return command
     .option('--usd <amount>', 'the limit in US dollars')
@@ -114,7 +123,9 @@ function takesLimit(command: Command): Command {
 }
 
 function limitOf({ usd, tokens, runs }: Changes): CreateBudget['limit'] | undefined {
-  if (usd !== undefined) return { cost_usd: Number(usd) }
-  if (tokens !== undefined) return { tokens: Number(tokens) }
-  return runs === undefined ? undefined : { runs: Number(runs) }
+  const given = Object.entries({ cost_usd: usd, tokens, runs }).filter(([, amount]) => amount !== undefined)
+  if (given.length > 1) throw usage('Say how much in one way: --usd, --tokens or --runs')
+  const wrong = given.find(([, amount]) => !(Number(amount) > 0))
+  if (wrong) throw usage(`The limit is a number above 0, not ${JSON.stringify(wrong[1])}`)
+  return given.length === 0 ? undefined : Object.fromEntries(given.map(([kind, amount]) => [kind, Number(amount)]))
 }

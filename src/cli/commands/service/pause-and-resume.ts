@@ -13,7 +13,8 @@ export function pause(command: Command, world: World): void {
       const body = { reason, scope: scopeOf(options) }
       const state = await withClientOrStore(world, options, (client) => client.pauses.begin(body, options))
       if (options.json) return printJson(world, state)
-      success(world, `Paused the ${body.scope}: nothing runs until \`moorage resume\``)
+      const again = options.allProjects ? 'moorage resume --all-projects' : 'moorage resume'
+      success(world, `Paused the ${body.scope}: nothing runs until \`${again}\``)
     })
 }
 

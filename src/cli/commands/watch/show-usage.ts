@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { Price, Usage, UsageRow } from '../../../../sdk/client.ts'
+import type { Client, Price, Usage, UsageRow } from '../../../../sdk/client.ts'
 import { csvOf } from '../../../lib/text/csv.ts'
 import { takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
@@ -7,6 +7,8 @@ import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { pointInTime } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
+
+type UsageQuery = NonNullable<Parameters<Client['usage']['get']>[0]>
 
 type UsageOptions = Common & {
   by?: string
@@ -18,6 +20,9 @@ type UsageOptions = Common & {
   agent?: string
   model?: string
   user?: string
+  key?: string
+  door?: string
+  purpose?: string
   csv?: boolean
 }
 
@@ -37,9 +42,12 @@ export function usage(command: Command, world: World): void {
     .option('--until <when>', 'the same')
     .addOption(new Option('--per <length>', 'a row for each').choices(['hour', 'day', 'month']))
     .option('--timezone <name>', 'whose days and months, such as Europe/Berlin')
-    .option('--agent <id>', 'only of this agent')
+    .option('--agent <agent>', 'only of this agent, by its id or name')
     .option('--model <model>', 'only of this model')
     .option('--user <id>', 'only for this user')
+    .option('--key <id>', 'only with this key')
+    .option('--door <door>', 'only through this door, such as openai')
+    .option('--purpose <purpose>', 'only for this purpose, such as summary')
     .option('--all-projects', 'of all projects, with a key of all projects')
     .option('--csv', 'print CSV')
     .action(async (options: UsageOptions) => {
@@ -53,6 +61,9 @@ export function usage(command: Command, world: World): void {
           agent_id: options.agent,
           model: options.model,
           user_id: options.user,
+          key_id: options.key,
+          door: options.door as UsageQuery['door'],
+          purpose: options.purpose as UsageQuery['purpose'],
           scope: scopeOf(options),
         }),
       )
@@ -101,7 +112,8 @@ export function usage(command: Command, world: World): void {
     })
 }
 
-const usd = (cost: number | null) => (cost === null ? 'unknown' : cost.toFixed(6))
+/** Costs are exact to a billionth. Zeros at the end are left out, from the sixth digit on. */
+const usd = (cost: number | null) => (cost === null ? 'unknown' : cost.toFixed(9).replace(/0{1,3}$/, ''))
 
 const SUMS: Column<UsageRow>[] = [
   { title: 'CALLS', of: (row) => row.calls },

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+
+const USAGE = { prompt_tokens: 1_000, completion_tokens: 100 }
+
+for (const engine of ANY_ENGINE) {
+  describe(`moorage usage and budgets on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    let shell: Shell
+    let agent: string
+    before(async () => {
+      ;({ service, model, stop } = await startWithModel(engine))
+      shell = newShell(service)
+      agent = await newAgent(service, { name: 'teller', model: 'local/dear' })
+      model.reply({ text: ['Calm.'], usage: USAGE })
+      await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'x', context: { user_id: 'ada' } } })
+    })
+    after(async () => {
+      shell.remove()
+      await stop()
+    })
+
+    test('tells sums, of an agent by its name too, and as CSV', async () => {
+      const shown = await shell.moorage(['usage', '--by', 'model', '--agent', 'teller'])
+      assert.equal(shown.code, 0, shown.stderr)
+      assert.match(
+        shown.stdout,
+        /^MODEL +CALLS +INPUT +CACHED +OUTPUT +REASONING +USD\nlocal\/dear +1 +1000 +0 +100 +0 +unknown\n$/,
+      )
+      assert.match(shown.stderr, /1 calls have no known price/)
+      const csv = await shell.moorage(['usage', '--by', 'user,door', '--door', 'api', '--csv'])
+      assert.equal(
+        csv.stdout,
+        'user_id,door,calls,input_tokens,cached_tokens,output_tokens,reasoning_tokens,total_tokens,cost_usd,priced_cost_usd,unpriced_calls,lost_calls\r\nada,api,1,1000,0,100,0,1100,,0,1,0\r\n',
+      )
+      const none = await shell.moorage(['usage', '--agent', 'nobody'])
+      assert.deepEqual([none.code, none.stdout], [3, ''])
+    })
+
+    test('a price that is set later is applied to the past, and one that is lowered says less', async () => {
+      const { url } = service.app.parts.config.database
+      const reprice = async (input: number) => {
+        const env = {
+          MOORAGE_DATA: service.data,
+          ...(url && { DATABASE_URL: url }),
+          MOORAGE_PRICES: JSON.stringify([{ model: 'local/dear', input, output: 10 }]),
+        }
+        const { code, stderr } = await shell.moorage(['usage', 'reprice', '--from', '1d', '--local'], { env })
+        assert.equal(code, 0, stderr)
+        return stderr
+      }
+      const costOf = async () => (await service.call('GET', `/v1/usage?agent_id=${agent}`)).body.data.totals.cost_usd
+      assert.equal(await costOf(), null)
+      assert.match(await reprice(3), /1 of 1 calls cost something else now, 1 had no price: USD 0\.004000 more/)
+      assert.equal(await costOf(), 0.004)
+      const [receipt] = (await service.call('GET', `/v1/agents/${agent}/invocations`)).body.data
+      assert.equal(receipt.cost_usd, 0.004)
+      assert.match(await reprice(1), /1 of 1 calls cost something else now, 0 had no price: USD 0\.002000 less/)
+      assert.match(await reprice(1), /0 of 1 calls cost something else now, 0 had no price: USD 0\.000000 more/)
+    })
+
+    test('a budget has one limit, which is a number; a list says whose it is', async () => {
+      const create = (...args: string[]) => shell.moorage(['budgets', 'create', 'small', ...args])
+      const two = await create('--usd', '1', '--tokens', '2')
+      assert.deepEqual([two.code, two.stderr.includes('Say how much in one way')], [2, true])
+      const word = await create('--usd', 'abc')
+      assert.deepEqual([word.code, word.stderr.includes('The limit is a number above 0, not "abc"')], [2, true])
+      assert.equal((await create('--usd', '25', '--scope', 'user')).code, 0)
+      assert.match((await shell.moorage(['budgets', 'list'])).stdout, /small +each user +USD 25 +month +0 +0/)
+    })
+
+    test('a pause of all projects says how it ends', async () => {
+      const paused = await shell.moorage(['pause', 'a loop', '--all-projects'])
+      assert.match(paused.stderr + paused.stdout, /nothing runs until `moorage resume --all-projects`/)
+      assert.equal((await shell.moorage(['resume', '--all-projects'])).code, 0)
+    })
+
+    test('a run in the background waits for a budget if it is told to', async () => {
+      const made = await shell.moorage(['invoke', 'teller', 'Go', '--background', '--on-budget', 'wait'])
+      assert.equal(made.code, 0, made.stderr)
+      const refused = await shell.moorage(['invoke', 'teller', 'Go', '--on-budget', 'wait'])
+      assert.match(refused.stderr, /only a run in the background can wait/)
+      assert.equal((await shell.moorage(['invoke', 'teller', 'Go', '--on-budget', 'hope'])).code, 2)
+    })
+  })
+}
