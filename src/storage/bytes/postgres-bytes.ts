@@ -1,12 +1,22 @@
+import { SharedRoom } from '../../lib/work/shared-room.ts'
 import type { Database } from '../database.ts'
 import { type ByteStore, MissingBytesError } from './byte-store.ts'
 
 const CHUNK_BYTES = 262_144
+/** All uploads of a node use this number of connections together. The others are for requests that take less. */
+const AT_ONCE = 3
 
 /** Keeps blobs in the database, in chunks: every node has them, and none holds more than a chunk of one in memory. */
 export function postgresBytes(db: Database): ByteStore {
-  const insert = (blob_id: string, part: number, bytes: Uint8Array) =>
-    db.insertInto('blob_chunks').values({ blob_id, part, bytes }).execute()
+  const places = new SharedRoom(AT_ONCE)
+  const insert = async (blob_id: string, part: number, bytes: Uint8Array) => {
+    await places.take(1, Number.POSITIVE_INFINITY)
+    await db
+      .insertInto('blob_chunks')
+      .values({ blob_id, part, bytes })
+      .execute()
+      .finally(() => places.give(1))
+  }
   return {
     async write(id, pieces) {
       let part = 0
@@ -31,21 +41,23 @@ export function postgresBytes(db: Database): ByteStore {
   }
 }
 
-/** The same bytes in pieces of one size; the last one may be smaller. */
+/**
+ * The same bytes in pieces of one size; the last one may be smaller. Each is gone when the next one is asked for: of all
+ * uploads together there would be much to collect.
+ */
 async function* inChunks(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
-  let gathered: Uint8Array[] = []
+  const chunk = Buffer.allocUnsafeSlow(size)
   let length = 0
   for await (const piece of pieces) {
-    let rest = piece
-    while (length + rest.length >= size) {
-      const cut = size - length
-      yield Buffer.concat([...gathered, rest.subarray(0, cut)])
-      rest = rest.subarray(cut)
-      gathered = []
+    for (let taken = 0; taken < piece.length; ) {
+      const part = piece.subarray(taken, taken + size - length)
+      chunk.set(part, length)
+      taken += part.length
+      length += part.length
+      if (length < size) continue
+      yield chunk
       length = 0
     }
-    if (rest.length > 0) gathered.push(rest)
-    length += rest.length
   }
-  if (length > 0) yield Buffer.concat(gathered)
+  if (length > 0) yield chunk.subarray(0, length)
 }

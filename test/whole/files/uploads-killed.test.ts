@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Database } from '../../../src/storage/database.ts'
+import { until } from '../../support/running/until.ts'
+import { type ChildService, startChildService } from '../../support/service/child-service.ts'
+import { endLeases } from '../../support/service/end-leases.ts'
+import { ENGINES, type Engine } from '../../support/service/service.ts'
+
+const KILLS = 6
+const CLIENTS = 6
+const HOUR = 3_600_000
+
+for (const engine of ENGINES) {
+  describe(`kill -9 during uploads and deletions, on ${engine}`, () => {
+    test('no file that was answered is lost, none is without its bytes, and nothing is left of the others', async (t) => {
+      const service = await startChildService(t, engine)
+      /** What was answered: each file with its hash, until its deletion is asked for. */
+      const answered = new Map<string, string>()
+      for (let kill = 0; kill < KILLS; kill++) {
+        const stop = new AbortController()
+        const half = await halfUpload(service)
+        const clients = Array.from({ length: CLIENTS }, () => work(service, answered, stop.signal))
+        await delay(randomInt(50, 400))
+        await service.kill()
+        stop.abort()
+        half.destroy()
+        await Promise.all(clients)
+        await service.inStore((db) => requireBytes(db, engine, service.data))
+        if (engine === 'postgres') await service.inStore(endLeases)
+        await service.start()
+      }
+      assert.ok(answered.size > 0, 'some came through')
+      for (const [id, sha256] of answered) {
+        const response = await service.open(`/v1/files/${id}/content`)
+        assert.equal(response.status, 200, id)
+        assert.equal(sha256Of(Buffer.from(await response.arrayBuffer())), sha256)
+      }
+
+      await service.kill()
+      await service.inStore(async (db) => {
+        await db
+          .updateTable('blobs')
+          .set((blob) => ({ created_at: blob('created_at', '-', 3 * HOUR) }))
+          .execute()
+        await db.updateTable('jobs').set({ run_at: 0, owner: null }).where('id', '=', 'retention').execute()
+      })
+      await service.start()
+      await until('only the bytes of files are left', async () => {
+        let isClean = false
+        await service.inStore(async (db) => {
+          const referred = await db.selectFrom('files').select('blob_id').distinct().orderBy('blob_id').execute()
+          const stored = await bytesIn(db, engine, service.data)
+          const rows = await db.selectFrom('blobs').select('id').orderBy('id').execute()
+          const wanted = referred.map(({ blob_id }) => blob_id).join()
+          isClean = stored.join() === wanted && rows.map(({ id }) => id).join() === wanted
+        })
+        return isClean
+      })
+    })
+  })
+}
+
+/** Uploads and deletes until the process dies. */
+async function work(service: ChildService, answered: Map<string, string>, signal: AbortSignal): Promise<void> {
+  const headers = { Authorization: `Bearer ${service.admin}` }
+  while (!signal.aborted) {
+    try {
+      const bytes = randomBytes(randomInt(1, 600_000))
+      const made = await fetch(`${service.url()}/v1/files`, { method: 'POST', headers, body: bytes, signal })
+      if (made.status !== 201) continue
+      const { data } = (await made.json()) as { data: { id: string; sha256: string } }
+      assert.equal(data.sha256, sha256Of(bytes))
+      answered.set(data.id, data.sha256)
+      if (randomInt(2) === 0) continue
+      // From now on it may be gone or not: only its answer would tell.
+      answered.delete(data.id)
+      await fetch(`${service.url()}/v1/files/${data.id}`, { method: 'DELETE', headers, signal })
+    } catch (error) {
+      if (error instanceof assert.AssertionError) throw error
+      return
+    }
+  }
+}
+
+/** An upload whose client never sends the rest. */
+async function halfUpload(service: ChildService) {
+  const { hostname, port } = new URL(service.url())
+  const socket = connect(Number(port), hostname).on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(
+    `POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.admin}\r\nContent-Length: 900000\r\n\r\n`,
+  )
+  socket.write(randomBytes(400_000))
+  return socket
+}
+
+/** Whatever the moment was: each file has all of its bytes, and all bytes have a row. */
+async function requireBytes(db: Database, engine: Engine, data: string): Promise<void> {
+  const stored = new Set(await bytesIn(db, engine, data))
+  const files = await db.selectFrom('files').select(['id', 'blob_id']).execute()
+  for (const { id, blob_id } of files) assert.ok(stored.has(blob_id), `${id} has no bytes`)
+  const rows = new Set((await db.selectFrom('blobs').select('id').execute()).map(({ id }) => id))
+  for (const id of stored) assert.ok(rows.has(id), `${id} has no row`)
+}
+
+async function bytesIn(db: Database, engine: Engine, data: string): Promise<string[]> {
+  if (engine === 'sqlite') return (await readdir(join(data, 'files')).catch(() => [])).toSorted()
+  const rows = await db.selectFrom('blob_chunks').select('blob_id').distinct().orderBy('blob_id').execute()
+  return rows.map(({ blob_id }) => blob_id)
+}
+
+function sha256Of(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
