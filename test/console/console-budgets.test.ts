@@ -91,7 +91,7 @@ inConsole(
 
       await page.goto(`${service().url}/activity?status=failed`)
       await page.getByRole('link', { name: 'twice' }).click()
-      await page.getByText('The budget "Parrot" has no room').waitFor()
+      await page.getByText('The budget "Parrot" has no room').first().waitFor()
       await page.getByRole('link', { name: 'See the budget' }).click()
       await row(page, 'Parrot').waitFor()
       await leave()
