@@ -77,6 +77,17 @@ export type Invoke = {
     /** How often the model is shown what is wrong with its answer and asked again */
     retries?: number | undefined
   } | undefined
+  /** Files that the model is shown with the message: images, PDFs and texts. `url` is fetched, `data` is base64; both become files */
+  attachments?: ({
+    file_id: string
+  } | {
+    url: string
+  } | {
+    /** Base64 */
+    data: string
+    media_type?: string | undefined
+    name?: string | undefined
+  })[] | undefined
   /** Hears how a run in the background ends */
   callback?: NewCallback | undefined
 }
@@ -107,6 +118,8 @@ export type Invocation = {
   deployment_id: string | null
   message: string
   context: Record<string, unknown>
+  /** The files that came with the message */
+  attachments: InvocationAttachment[]
   response: string | null
   /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
   output?: unknown | undefined
@@ -158,6 +171,18 @@ export type Invocation = {
   finished_at: string | null
   /** When its texts were erased */
   erased_at: string | null
+}
+
+export type InvocationAttachment = {
+  file_id: string
+  name: string
+  media_type: string
+  /** In bytes */
+  size: number
+  /** How the model that was asked last was shown it; null while none was asked */
+  shown_as: 'image' | 'text' | 'omitted' | null
+  /** What the model was not shown of it, and why */
+  note: string | null
 }
 
 export type InvocationStep = {
@@ -1915,6 +1940,8 @@ export type UserLine = {
   deployment_id: string | null
   message: string
   context: Record<string, unknown>
+  /** The files that came with the message */
+  attachments: InvocationAttachment[]
   response: string | null
   /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
   output?: unknown | undefined

@@ -5,6 +5,7 @@ import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { BudgetDesk } from './budgets/desk/budget-desk.ts'
 import { watchCounters } from './budgets/desk/tend-counters.ts'
 import { type Config, type ShownSetting, shownSettings } from './config.ts'
+import { openFiles } from './files/attached-files.ts'
 import * as invocations from './invocations/store.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { idSource } from './lib/id.ts'
@@ -113,7 +114,9 @@ export async function buildParts(
     const agent = await agents.findKnownBySeq(agent_seq, { memo, storage })
     return agent !== undefined && (await pauses.find(agent.project_id)) !== undefined
   }
+  const bytes = openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log })
   const runtime = new Runtime({
+    files: openFiles({ storage, bytes, now }),
     pauses,
     providers,
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
@@ -141,7 +144,7 @@ export async function buildParts(
     config,
     settings: () => overrides.settings ?? shownSettings(config),
     storage,
-    bytes: openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log }),
+    bytes,
     journal,
     keyring: ring,
     runtime,

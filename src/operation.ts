@@ -1,12 +1,13 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Actor } from './operation/actor.ts'
-import type { Context } from './operation/context.ts'
+import type { Context, Uploads } from './operation/context.ts'
 import type { KnownAnswer } from './operation/known-answer.ts'
 import type { Parts } from './operation/parts.ts'
 import type { PendingEntry } from './operation/pending-entry.ts'
 import type { Accepted, Mode } from './operation/reply-channel.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
+import type { AskedGiven } from './runtime/given.ts'
 import type { Permission } from './security/permissions.ts'
 import type { ProtectedName } from './security/security-settings.ts'
 import type { Content } from './storage/bytes/content.ts'
@@ -79,6 +80,12 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   concerns?(input: Input<P, Q, B>, db: Database): Promise<string | null>
   /** Checks what a shape cannot, before the transaction begins, because it may take a while. */
   check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime'>, actor: Actor): Promise<void>
+  /** Takes in bytes that the input asks for, before the transaction begins. */
+  receive?(
+    input: Input<P, Q, B> & { given: AskedGiven | undefined },
+    actor: Actor,
+    parts: Parts,
+  ): Promise<Uploads | undefined>
   /** The shape of a 202 reply, for an operation that can go on in the background. */
   accepted?: z.ZodType
   /**

@@ -195,6 +195,7 @@ const Provider = z.strictObject({
   type: ProviderType.default('openai-compatible').describe('Protocol: openai-compatible, openai, anthropic'),
   baseUrl: WebAddress.optional().describe('Endpoint; required for openai-compatible'),
   apiKey: SecretText.optional().describe('Key sent to the endpoint'),
+  vision: z.boolean().optional().describe('Whether its models take images; without it they are tried'),
 })
 const Providers = z
   .array(

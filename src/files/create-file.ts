@@ -46,6 +46,7 @@ export const createFile = operation({
         name: name ?? body.name,
         user_id: requireUser(actor, user_id) ?? null,
         created_by: actor.id,
+        request_id: null,
         expires_in_seconds,
       },
       { config, newId, now },

@@ -112,6 +112,7 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
         error: error === null ? null : JSON.stringify({ ...error, message: '', details: undefined }),
         steps: JSON.stringify(withoutWords(steps)),
         created_by: withoutToken(created_by),
+        attachments: null,
         given: null,
         rounds: null,
         erased_at: now,

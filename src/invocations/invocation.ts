@@ -7,11 +7,13 @@ import { timeOf } from '../lib/id.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
 import type { Door } from '../operation/door.ts'
+import type { ShownAttachment } from '../runtime/attachments/attachment.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Cost } from '../runtime/models/cost.ts'
 import type { Round } from '../runtime/models/model.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { Label, Text } from '../shapes.ts'
+import { AskedAttachments } from './attachments/attachment-shape.ts'
 import { NewCallback } from './callbacks/callback.ts'
 import type { ReceiptStep } from './steps/receipt-steps.ts'
 
@@ -55,6 +57,9 @@ export const InvokeBody = z
     output: WantedOutput.optional().describe(
       "What this answer has to be: JSON that fits a schema. It counts instead of the agent's own `output`",
     ),
+    attachments: AskedAttachments.optional().describe(
+      'Files that the model is shown with the message: images, PDFs and texts. `url` is fetched, `data` is base64; both become files',
+    ),
     callback: NewCallback.optional().describe('Hears how a run in the background ends'),
   })
   .meta({ id: 'Invoke' })
@@ -94,6 +99,8 @@ export type Invocation = {
   deployment_id: string | null
   message: string
   context: z.output<typeof InvocationContext>
+  /** The files that came with the message, and how the model was shown them. */
+  attachments: readonly ShownAttachment[] | null
   /** What its caller gave besides the message. */
   given: Given | null
   response: string | null
@@ -152,6 +159,7 @@ export function newInvocation(
     deployment_id: served.deployment_id,
     message: asked.message,
     context: asked.context,
+    attachments: null,
     given: asked.output ? { output: asked.output } : null,
     response: null,
     structured: false,

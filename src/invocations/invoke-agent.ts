@@ -12,6 +12,7 @@ import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
+import type { Attachment, ShownAttachment } from '../runtime/attachments/attachment.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { announce } from '../storage/database.ts'
@@ -20,6 +21,8 @@ import { admit, leave, notAdmittedError } from './admit.ts'
 import type { Approval } from './approvals/approval.ts'
 import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
+import { type KeepNeeds, keepAttachments } from './attachments/keep-attachments.ts'
+import { receiveAttachments } from './attachments/receive-attachments.ts'
 import { callbackOf } from './callbacks/callback.ts'
 import { type FollowNeeds, followInvocation } from './following/follow-invocation.ts'
 import { replayEvents, startEvent } from './following/stream-events.ts'
@@ -54,6 +57,7 @@ export const invokeAgent = operation({
   params: AgentParams,
   body: InvokeBody,
   check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
+  receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
   data: InvocationResult,
   accepted: QueuedReply,
   streams: { replay: replayEvents },
@@ -192,16 +196,26 @@ function answerOf(done: Done['invocation'], agent: Agent, waits: Waits | undefin
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
-type NewRunNeeds = Needs<'actor' | 'db' | 'door' | 'given' | 'mode' | 'now' | 'repeatable' | 'request_id'>
+type NewRunNeeds = KeepNeeds & Needs<'door' | 'given' | 'repeatable'>
+
+function notShown(attachment: Attachment): ShownAttachment {
+  return { ...attachment, shown_as: null, note: null }
+}
 
 /** The invocation that was asked for. */
 async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewRunNeeds): Promise<Invocation> {
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
-  const invocation = newInvocation(bound, agent, served, context)
-  if (!context.given) return invocation
-  requireTools(context.given, served.definition)
-  return { ...invocation, ...(await takeGiven({ ...context.given, ...invocation.given }, invocation, context)) }
+  const begun = newInvocation(bound, agent, served, context)
+  const { attachments, given } = await keepAttachments(
+    { attachments: asked.attachments, given: context.given },
+    user_id ?? null,
+    context,
+  )
+  const invocation = attachments ? { ...begun, attachments: attachments.map(notShown) } : begun
+  if (!given) return invocation
+  requireTools(given, served.definition)
+  return { ...invocation, ...(await takeGiven({ ...given, ...invocation.given }, invocation, context)) }
 }
 
 type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>

@@ -6,6 +6,7 @@ import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
+import { ReceiptAttachment } from './attachments/attachment-shape.ts'
 import { ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
@@ -48,6 +49,7 @@ export const Receipt = z
     deployment_id: z.string().nullable(),
     message: z.string(),
     context: z.record(z.string(), z.unknown()),
+    attachments: z.array(ReceiptAttachment).describe('The files that came with the message'),
     response: z.string().nullable(),
     output: OutputValue,
     calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
@@ -89,7 +91,7 @@ export function presentInvocation(invocation: Invocation, agent_id: string): Pre
   const { attempt: attempts } = invocation
   const model = invocation.steps.findLast((step) => step.kind === 'model')?.model ?? null
   const spent = { tokens_used, usage, cost_usd }
-  const said = outputOf(invocation)
+  const said = { ...outputOf(invocation), attachments: [...(invocation.attachments ?? [])] }
   return { ...rest, ...said, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, ...spent, steps }
 }
 

@@ -75,7 +75,17 @@ async function runStored(
   parts: RunParts,
 ): Promise<Omit<Done, 'leave'>> {
   const { agent, definition, run, streaming, kept } = started
-  const { id: request_id, message, context, given, attempt, background, keyed, created_by } = started.invocation
+  const {
+    id: request_id,
+    message,
+    context,
+    given,
+    attachments,
+    attempt,
+    background,
+    keyed,
+    created_by,
+  } = started.invocation
   const began_at = parts.now()
   run.begin({ attempt, milestones: milestonesOf(kept.map(tellingOf)), user_id: context.user_id, created_by })
   const span = beginRunSpan(started, parts)
@@ -101,6 +111,7 @@ async function runStored(
           meter,
           agent: definition,
           message,
+          attachments: attachments ?? undefined,
           context,
           history: taken.value?.history ?? history,
           summary,
@@ -194,7 +205,7 @@ function endedBy(
   outcome: EndOutcome,
   end: Pick<EndedInvocation, 'error' | 'duration_ms' | 'finished_at'>,
 ): EndedInvocation {
-  const { status, usage, cost_nano, response, output, steps } = outcome
+  const { status, usage, cost_nano, response, output, attachments, steps } = outcome
   const rounds = (status === 'completed' && outcome.rounds) || null
   return {
     ...invocation,
@@ -203,6 +214,7 @@ function endedBy(
     // A run that did not complete keeps what it has said, if anything.
     response: status === 'completed' ? response : response || null,
     structured: output !== undefined,
+    attachments: attachments ?? invocation.attachments,
     input_tokens: usage.input_tokens,
     output_tokens: usage.output_tokens,
     tokens_used: usage.total_tokens,

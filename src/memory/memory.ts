@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { RememberedTurn } from '../operation/recall.ts'
+import type { Turn } from '../runtime/outcome.ts'
 import { Label, Metadata, Text, Time, TimeInput } from '../shapes.ts'
 
 const MAX_ITEMS = 100
@@ -82,3 +84,10 @@ export const FoundMemory = z
   .meta({ id: 'FoundMemory' })
 
 export type Memory = z.input<typeof MemoryReply>
+
+/** A memory of what one side said, as a turn of its session. */
+export function turnOf({ role, content, metadata }: Pick<Memory, 'role' | 'content' | 'metadata'>): RememberedTurn {
+  const turn = { role, content } as Turn
+  const attachments = metadata['attachments']
+  return Array.isArray(attachments) ? { ...turn, attachments } : turn
+}

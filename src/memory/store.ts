@@ -1,6 +1,7 @@
 import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Conversation, MemoryScope } from '../operation/recall.ts'
+import type { Attachment } from '../runtime/attachments/attachment.ts'
 import { readable } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Row, Write } from '../storage/journal/rows.ts'
@@ -33,6 +34,7 @@ type AnsweredMessage = Conversation & {
   request_id: string
   message: string
   response: string
+  attachments?: readonly Attachment[] | null
   created_at: number
   newId: NewId
 }
@@ -42,12 +44,14 @@ export function turnWrites(answered: AnsweredMessage): Write[] {
   const { message, response, request_id, newId, agent_seq, created_at } = answered
   const user_id = answered.user_id ?? ''
   const session_id = answered.session_id ?? ''
-  const metadata = JSON.stringify({ request_id })
+  const attachments = answered.attachments?.map(({ file_id, name, media_type, size }) => {
+    return { file_id, name, media_type, size }
+  })
   const turns = [
-    { role: 'user', content: message },
-    { role: 'assistant', content: response },
+    { role: 'user', content: message, metadata: JSON.stringify({ request_id, attachments }) },
+    { role: 'assistant', content: response, metadata: JSON.stringify({ request_id }) },
   ].filter(({ content }) => content !== '')
-  const rows = turns.map(({ role, content }) => {
+  const rows = turns.map(({ role, content, metadata }) => {
     const { terms, length } = storedTerms('turn', content)
     const id = newId('mem', created_at)
     const of = { id, agent_seq, kind: 'turn', role, user_id, session_id }

@@ -1,4 +1,6 @@
-import type { Given } from '../runtime/given.ts'
+import type { ApiError } from '../errors.ts'
+import type { AskedGiven } from '../runtime/given.ts'
+import type { Upload } from '../storage/bytes/upload.ts'
 import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Span } from '../telemetry/tracing.ts'
@@ -18,6 +20,14 @@ export type Repeated = {
   beginAnew(): Promise<boolean>
 }
 
+/** Bytes that came with the input of an operation. They are durable when `run` begins. */
+export type Uploads = {
+  /** By the part of the input that asks for them. The error is what the client hears, unless its request is a repeated one. */
+  readonly taken: ReadonlyMap<object, Upload | ApiError>
+  /** Removes what was not kept. */
+  release(): Promise<void>
+}
+
 /** All that operations may use while they run. Each says in its signature what it does use: see `Needs`. */
 export type Context = Parts &
   ReplyChannel & {
@@ -28,7 +38,9 @@ export type Context = Parts &
     actor: Actor
     door: Door
     /** What the caller gives besides the input, if it came through a door that has words for it. */
-    given: Given | undefined
+    given: AskedGiven | undefined
+    /** Bytes that came with the input. */
+    uploads: Uploads | undefined
     request_id: string
     /** There when the request carries an Idempotency-Key. */
     repeatable: Repeated | undefined

@@ -1,3 +1,4 @@
+import type { Attachment } from '../runtime/attachments/attachment.ts'
 import type { Meter } from '../runtime/models/meter.ts'
 import type { Turn } from '../runtime/outcome.ts'
 import type { RecalledNames } from '../runtime/steps.ts'
@@ -27,12 +28,15 @@ export type Found = {
   matched: ('words' | 'meaning' | 'date')[]
 }
 
+/** A turn with the files that came with it. */
+export type RememberedTurn = Turn & { attachments?: Attachment[] }
+
 /**
  * What the model is given besides the message: the latest turns of the session, oldest first, its summary if there is
  * one, and other memories that fit.
  */
 export type Remembered = {
-  history: Turn[]
+  history: RememberedTurn[]
   recalled: Found[]
   summary?: string | undefined
   /** The same by the seqs of the memories. Undefined if there is nothing. */

@@ -1,3 +1,4 @@
+import type { AskedAttachment, Attachment } from './attachments/attachment.ts'
 import type { Round, ToolCall, ToolDefinition } from './models/model.ts'
 import type { Turn } from './outcome.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
@@ -6,9 +7,9 @@ import type { WantedOutput } from './output/wanted-output.ts'
  * What a caller gives for one run besides its message, through a door that has words for it. These are plain values,
  * because they are stored with the run. The agent's own settings stay in force.
  */
-export type Given = {
+export type Given<Attached = Attachment> = {
   /** Earlier turns. They are shown instead of the session's. */
-  history?: GivenTurn[]
+  history?: GivenTurn<Attached>[]
   /** It comes after the agent's own instructions and never replaces them. */
   instructions?: string
   /** What the model has answered to the message so far, with the results of the tools that it called. */
@@ -30,7 +31,16 @@ export type Given = {
 /**
  * The assistant's turn may have called tools before it said something. With `of`, it is what that invocation answered.
  */
-export type GivenTurn = Turn & { rounds?: GivenRound[]; of?: string }
+export type GivenTurn<Attached = Attachment> = Turn & {
+  rounds?: GivenRound[]
+  of?: string
+  attachments?: readonly Attached[]
+  /** Those of the attachments that the model is shown as images. */
+  images?: readonly Attachment[]
+}
+
+/** As the caller gives it: before its attachments are files. */
+export type AskedGiven = Given<AskedAttachment>
 
 /** A call that an earlier invocation handed to its caller, and its position among the calls of that answer. */
 export type GivenCall = ToolCall & { of?: { request_id: string; index: number } }

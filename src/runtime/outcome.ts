@@ -1,3 +1,5 @@
+import type { Attachment } from './attachments/attachment.ts'
+
 /** What one side said in a session. */
 export type Turn = { role: 'user' | 'assistant'; content: string }
 
@@ -15,7 +17,8 @@ export type RunEvent =
 
 /** One tool call and its result. */
 export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
-export type ToolResult = { result: string } | { error: string }
+/** `files` are what the tool answered besides text. */
+export type ToolResult = { result: string; files?: readonly Attachment[] } | { error: string }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogEntry = { timestamp: number; level: LogLevel; message: string; metadata: Record<string, unknown> }

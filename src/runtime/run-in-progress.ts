@@ -1,13 +1,15 @@
 import type { Span } from '../telemetry/tracing.ts'
 import type { Ask } from './approvals/ask.ts'
+import type { ShownAttachment } from './attachments/attachment.ts'
+import type { RunFiles } from './attachments/run-files.ts'
 import type { Deadline } from './deadline.ts'
 import { addCosts, type Cost } from './models/cost.ts'
 import type { Meter } from './models/meter.ts'
 import type { Model } from './models/model-request.ts'
+import type { Refusals } from './models/refusing-models.ts'
 import { addTokens, NO_USAGE, tokensSince, type Usage } from './models/usage.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { checkOutput } from './output/check-output.ts'
-import type { SchemaSupport } from './output/schema-support.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
@@ -24,6 +26,8 @@ export type RunInProgress = {
   getModel(name: string): Promise<Model>
   meter: Meter
   windows: ModelWindows
+  /** What is attached to messages and results of tools. */
+  files: RunFiles
   toolbox: Toolbox
   deadline: Deadline
   emit: ((event: RunEvent) => void) | undefined
@@ -51,15 +55,23 @@ export type RunOutput = {
   wanted: WantedOutput
   /** There are no tools, so the model is asked for it at once. */
   isAtOnce: boolean
-  support: SchemaSupport
+  support: Refusals
   check(answer: string): ReturnType<typeof checkOutput>
   /** The answer that is being given. It is not said before it is known that it fits. */
   draft: string
 }
 
 /** What a run leaves. It is filled while the run goes on. */
-/** `output` is there when the answer was wanted as JSON, and fits. */
-export type Left = { response: string; output?: { value: unknown }; usage: Usage; cost_nano: Cost; steps: Step[] }
+export type Left = {
+  response: string
+  /** There when the answer was wanted as JSON, and fits. */
+  output?: { value: unknown }
+  /** There when a model was shown attachments of the message. */
+  attachments?: ShownAttachment[]
+  usage: Usage
+  cost_nano: Cost
+  steps: Step[]
+}
 
 /** What earlier attempts of the run have left. */
 export function leftBy(kept: readonly Step[]): Left {

@@ -1,3 +1,4 @@
+import type { Attachment, ShownFiles, ShownWith } from './attachments/attachment.ts'
 import type { Given, GivenTurn } from './given.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 import type { AgentSpec, ModelSpec } from './spec.ts'
@@ -15,6 +16,8 @@ type InvocationContext = {
 export type RunInput<Spec extends AgentSpec = AgentSpec> = {
   agent: Spec
   message: string
+  /** Files that came with the message. */
+  attachments?: readonly Attachment[] | undefined
   context: InvocationContext
   history: readonly GivenTurn[]
   /** What the session was about so far, also the turns that are not in the history any more. */
@@ -24,7 +27,11 @@ export type RunInput<Spec extends AgentSpec = AgentSpec> = {
 }
 
 /** The input of a run whose agent has a model. */
-export type ModelInput = RunInput<ModelSpec>
+export type ModelInput = RunInput<ModelSpec> & {
+  /** How the model that is asked is shown files, by their ids, and what stands with the message. */
+  files?: ShownFiles
+  shown?: ShownWith
+}
 
 /** What the caller wants of this run counts; else what the agent always answers with. */
 export function wantedOutput({ agent, given }: Pick<ModelInput, 'agent' | 'given'>): WantedOutput | undefined {

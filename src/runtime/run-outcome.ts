@@ -1,12 +1,9 @@
 import type { Ask } from './approvals/ask.ts'
-import type { Cost } from './models/cost.ts'
 import type { BudgetMet } from './models/meter.ts'
 import type { Round } from './models/model.ts'
-import type { Usage } from './models/usage.ts'
 import type { LogEntry } from './outcome.ts'
 import type { Left } from './run-in-progress.ts'
 import type { SchemaProblem } from './schemas/schema-errors.ts'
-import type { Step } from './steps.ts'
 
 /** How a run ended and what it left. `response` is what was said, even if the run did not complete. */
 export type RunOutcome =
@@ -26,4 +23,5 @@ export type RunOutcome =
      * when the budget `waits_for` names has changed.
      */
     | { status: 'waiting'; until: number; asks: readonly Ask[]; waits_for: string | undefined }
-  ) & { response: string; output?: Left['output']; usage: Usage; cost_nano: Cost; steps: Step[]; logs: LogEntry[] }
+  ) &
+    Left & { logs: LogEntry[] }

@@ -170,6 +170,7 @@ async function openWorld({ storage }: Store) {
       keyed: false,
       on_budget: 'fail',
       door: n % 2 ? 'api' : 'openai',
+      attachments: null,
       given: null,
       rounds: null,
       structured: false,

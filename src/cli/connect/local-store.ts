@@ -132,6 +132,7 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
   const call = {
     door: 'cli' as const,
     given: undefined,
+    uploads: undefined,
     writer: wanted.writer,
     operation,
     input,

@@ -5,7 +5,7 @@ import type { Door } from '../../operation/door.ts'
 import type { Mode, ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
-import type { Given } from '../../runtime/given.ts'
+import type { AskedGiven } from '../../runtime/given.ts'
 import type { Content } from '../../storage/bytes/content.ts'
 
 /** A reply as it goes to the client. */
@@ -70,7 +70,7 @@ export type CallRequest = {
   body: unknown
   query: Record<string, unknown>
   /** What the caller gives for a run besides the body. */
-  given?: Given | undefined
+  given?: AskedGiven | undefined
   /** What the client sent. A repeated request with the same key must send the same. */
   sent: unknown
   mode: Mode

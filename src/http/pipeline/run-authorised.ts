@@ -1,5 +1,6 @@
 import { notFound } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
+import type { Uploads } from '../../operation/context.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { isOneTransaction } from '../../operation.ts'
@@ -24,10 +25,10 @@ export async function runAuthorised(
   wanted: CallRequest,
   channel: ReplyChannel,
 ): Promise<Rendered> {
-  const { arrived, actor, operation, params } = authorised
+  const { actor, operation } = authorised
   // The body may have taken long to come.
   if (operation.body) await requireStillAllowed(edge, authorised)
-  const { body, sent, idempotencyKey: key, writer } = wanted
+  const { body } = wanted
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
   const early = operation.concerns && readInput(authorised, wanted)
   const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
@@ -36,10 +37,31 @@ export async function runAuthorised(
   const input = early ?? readInput(authorised, wanted)
   await operation.check?.(input, edge.parts, actor)
 
+  const { given } = wanted
+  const uploads = await operation.receive?.({ ...input, given }, actor, edge.parts)
+  try {
+    return await runOnce(edge, authorised, wanted, channel, { input, agent, uploads })
+  } finally {
+    await uploads?.release()
+  }
+}
+
+type Prepared = { input: Input; agent: FoundAgent | undefined; uploads: Uploads | undefined }
+
+/** Runs the call; with an Idempotency-Key, only if it was not run before. */
+async function runOnce(
+  edge: Edge,
+  authorised: Authorised,
+  { given, writer, sent, idempotencyKey: key }: CallRequest,
+  channel: ReplyChannel,
+  { input, agent, uploads }: Prepared,
+): Promise<Rendered> {
+  const { arrived, actor, operation, params } = authorised
   const { path, request_id, address } = arrived
   const call = {
     door: arrived.dialect.door,
-    given: wanted.given,
+    given,
+    uploads,
     writer,
     operation,
     input,

@@ -1,13 +1,13 @@
 import { ApiError, conflict, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
-import type { Context, Repeated } from '../../operation/context.ts'
+import type { Context, Repeated, Uploads } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { PendingEntry } from '../../operation/pending-entry.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { auditTarget, isAudited, isOneTransaction, type Operation } from '../../operation.ts'
-import type { Given } from '../../runtime/given.ts'
+import type { AskedGiven } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { Span } from '../../telemetry/tracing.ts'
@@ -20,7 +20,8 @@ export type Input = { params: Record<string, unknown>; query: Record<string, unk
 /** One operation to run, and for whom. */
 export type Call = {
   door: Door
-  given: Given | undefined
+  given: AskedGiven | undefined
+  uploads: Uploads | undefined
   writer: Writer
   operation: Operation
   input: Input
@@ -72,7 +73,7 @@ export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, 
 }
 
 function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, repeatable?: Repeated): Context {
-  const { actor, door, given, request_id, span } = call
+  const { actor, door, given, request_id, span, uploads } = call
   return {
     ...parts,
     ...channel,
@@ -80,6 +81,7 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
     actor,
     door,
     given,
+    uploads,
     request_id,
     repeatable,
     span,

@@ -32,8 +32,9 @@ export async function effects(
   )
   // An answer that ended with calls for its caller is remembered when it goes on.
   if (status === 'completed' && policy.remember && !isStateless(context) && !invocation.rounds) {
-    const { message, response } = invocation
-    const answered = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
+    const { message, response, attachments } = invocation
+    const said = { message, response: response ?? '', attachments }
+    const answered = { agent_seq: agent.seq, user_id, session_id, request_id, ...said }
     writes.push(...memory.turnWrites({ ...answered, created_at: time, newId }))
   }
   return [...writes, ...(await events.writes(endEvent(invocation, agent)))]

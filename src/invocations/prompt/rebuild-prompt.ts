@@ -3,11 +3,12 @@ import { type Definition, hasModel, toolsIn } from '../../agents/definition.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import { notFound, unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
+import { turnOf } from '../../memory/memory.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
 import type { Needs } from '../../operation/context.ts'
+import type { RememberedTurn } from '../../operation/recall.ts'
 import { firstName } from '../../runtime/models/model-name.ts'
-import type { Turn } from '../../runtime/outcome.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
 import type { ModelInput, Recalled } from '../../runtime/run-input.ts'
@@ -95,7 +96,7 @@ async function definitionThen({ agent, invocation, definition }: PromptRequest, 
   return getDefinition(agent, version, parts)
 }
 
-type Found = { history: Turn[]; recalled: (Memory & { score: number })[]; summary: string | undefined }
+type Found = { history: RememberedTurn[]; recalled: (Memory & { score: number })[]; summary: string | undefined }
 
 /** What memory still has of what it gave. */
 async function remembered(wanted: PromptRequest, db: Database, notes: string[]): Promise<Found> {
@@ -113,7 +114,7 @@ async function remembered(wanted: PromptRequest, db: Database, notes: string[]):
   })
   const forgotten = recall.turns.length + recall.memories.length - history.length - recalled.length
   if (forgotten > 0) notes.push(`Memories that were forgotten since and are not shown: ${forgotten}`)
-  const turns = history.map(({ role, content }) => ({ role, content }) as Turn)
+  const turns = history.map(turnOf)
   return { history: turns, recalled, summary: await summaryThen(recall, conversation, db, notes) }
 }
 

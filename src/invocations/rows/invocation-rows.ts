@@ -21,6 +21,7 @@ export const RECEIPT = [
   'deployment_id',
   'message',
   'context',
+  'attachments',
   'user_id',
   'session_id',
   'schedule_id',
@@ -64,6 +65,7 @@ const ENDED_RUNS: EndedTable = {
     'status',
     'response',
     'structured',
+    'attachments',
     'error',
     'input_tokens',
     'output_tokens',
@@ -117,7 +119,7 @@ export function waiting(
 }
 
 export function toRow(invocation: Invocation) {
-  const { context, error, given, rounds, steps, background, keyed, structured, ...fields } = invocation
+  const { context, error, given, rounds, steps, background, keyed, structured, attachments, ...fields } = invocation
   return {
     ...fields,
     background: background ? 1 : 0,
@@ -127,6 +129,7 @@ export function toRow(invocation: Invocation) {
     user_id: context.user_id ?? null,
     session_id: context.session_id ?? null,
     error: error && JSON.stringify(error),
+    attachments: attachments && JSON.stringify(attachments),
     given: given && JSON.stringify(given),
     rounds: rounds && JSON.stringify(rounds),
     steps: JSON.stringify(steps),
@@ -151,6 +154,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     on_budget: on_budget as Invocation['on_budget'],
     structured: structured === 1,
     context: json('context'),
+    attachments: json('attachments'),
     error: json('error'),
     steps: json('steps'),
   }

@@ -11,6 +11,8 @@ export const ONE_LINE = /^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u
 
 export const NOT_ONE_LINE = 'must not contain line breaks, control characters or changes of direction'
 
+export const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+
 /** Takes away the slashes at the end of an address or a path, so that more of a path can follow. */
 export function withoutEndingSlashes(address: string): string {
   return address.replace(/(?<!\/)\/+$/, '')

@@ -1,14 +1,13 @@
 import type { Conversation, Found, MemoryScope, Recall, Remembered } from '../../operation/recall.ts'
 import type { Embedder } from '../../runtime/embedders/embedder.ts'
 import type { Meter } from '../../runtime/models/meter.ts'
-import type { Turn } from '../../runtime/outcome.ts'
 import type { RecalledNames } from '../../runtime/steps.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import type { Page } from '../../storage/queries/page.ts'
 import { findSimilar } from '../embedding/vectors.ts'
 import { questionOf } from '../language/question.ts'
 import { WordVectors } from '../language/word-vectors.ts'
-import type { Memory } from '../memory.ts'
+import { type Memory, turnOf } from '../memory.ts'
 import { type BestOptions, bestOf } from '../ranking/best.ts'
 import type { Ranked } from '../ranking/heap.ts'
 import { planSearch } from '../ranking/plan.ts'
@@ -169,10 +168,6 @@ export class WarmRecall implements Recall {
       ),
     )
   }
-}
-
-function turnOf({ role, content }: Memory): Turn {
-  return { role, content } as Turn
 }
 
 function namesOf(turns: number[], hits: Ranked[], summary: SessionSummary | undefined): RecalledNames | undefined {

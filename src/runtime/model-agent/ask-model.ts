@@ -1,3 +1,4 @@
+import { hasFiles, shownAttachments } from '../attachments/run-files.ts'
 import { addCosts } from '../models/cost.ts'
 import type { CallStatus } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, PromptTooLong, type Round } from '../models/model.ts'
@@ -54,16 +55,42 @@ export async function askModel(run: RunInProgress, asking: Asking): Promise<Answ
 /** Shows the model as much as fits. */
 function askOne(run: RunInProgress, model: NamedModel, asking: Asking): Promise<ModelAnswer> {
   if (run.output && model.noOutput) throw new OutputInvalid(model.noOutput, [{ at: '', problem: model.noOutput }])
+  return hasFiles(run.input, asking.rounds)
+    ? askWithFiles(run, model, asking)
+    : askFitted(run, model, run.input, asking)
+}
+
+/** If the model refuses images, it is told of them in words. */
+async function askWithFiles(run: RunInProgress, model: NamedModel, asking: Asking): Promise<ModelAnswer> {
+  const show = () => run.files.show(model, run.input, asking.rounds)
+  const input = await show()
+  try {
+    return await askFitted(run, model, input, asking)
+  } catch (error) {
+    const refusal = error instanceof ModelFailure ? error.refusedImages : undefined
+    if (!refusal || run.deadline.stopped) throw error
+    run.files.refused(model.name, `${model.name} refused the image`, refusal === 'all')
+    run.log('warn', `${(error as ModelFailure).message}; it is asked again without images`)
+    return askFitted(run, model, await show(), asking)
+  }
+}
+
+function askFitted(run: RunInProgress, model: NamedModel, input: ModelInput, asking: Asking): Promise<ModelAnswer> {
   const budget = run.windows.budget(model.name, run.input.agent, model)
-  return budget === Infinity ? ask(run, model, run.input, asking) : askWithin(run, model, asking, budget)
+  return budget === Infinity ? ask(run, model, input, asking) : askWithin(run, model, { ...asking, input }, budget)
 }
 
 /**
  * If the model refuses the prompt as too long, it is asked again with less of the history, until only the message is
  * left.
  */
-async function askWithin(run: RunInProgress, model: NamedModel, asking: Asking, budget: number): Promise<ModelAnswer> {
-  const { input, toolbox, windows, deadline, log } = run
+async function askWithin(
+  run: RunInProgress,
+  model: NamedModel,
+  { input, ...asking }: Asking & { input: ModelInput },
+  budget: number,
+): Promise<ModelAnswer> {
+  const { toolbox, windows, deadline, log } = run
   let refused = false
   for (let tokens = budget; ; ) {
     const fitted = fitPrompt(
@@ -113,6 +140,7 @@ async function ask(
   { rounds, wanted }: Asking,
 ): Promise<ModelAnswer> {
   const { toolbox, deadline, emit, log, left } = run
+  if (input.attachments) left.attachments = shownAttachments(input)
   const spend = (tokens: TokenCount) => {
     left.usage = addTokens(left.usage, tokens)
   }
@@ -120,6 +148,7 @@ async function ask(
     input,
     rounds,
     tools: toolbox.definitions,
+    openFile: (file_id: string) => run.files.open(file_id),
     deadline,
     say: run.output ? draftingIn(run, run.output, wanted !== undefined) : sayingIn(run),
     spend,
@@ -131,7 +160,7 @@ async function ask(
   if (!wanted || !run.output) return send()
   const { schema } = wanted
   const { support } = run.output
-  const inWords = !support.takesSchemas(model.name)
+  const inWords = !support.takes(model.name)
   try {
     return await send({ schema, inWords })
   } catch (error) {

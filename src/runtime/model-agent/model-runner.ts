@@ -1,8 +1,11 @@
 import { LRUCache } from 'lru-cache'
+import type { FileOwner, FileSource } from '../attachments/attachment.ts'
+import { PdfTexts } from '../attachments/pdf-text.ts'
+import { RunFiles } from '../attachments/run-files.ts'
+import { Refusals } from '../models/refusing-models.ts'
 import { Models } from '../models/registry.ts'
 import { roundsForCaller } from '../next-step.ts'
 import { checkOutput } from '../output/check-output.ts'
-import { SchemaSupport } from '../output/schema-support.ts'
 import { ModelWindows } from '../prompt/model-windows.ts'
 import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
 import { keysOf, ProviderKeys, type ProviderSource } from '../providers/provider-source.ts'
@@ -26,6 +29,8 @@ export type ModelRunnerOptions = {
   reach: Reach
   /** For requests to the other model providers. */
   proxy?: ProxySettings | undefined
+  /** The files that are attached to messages. */
+  files: FileSource
   now: () => number
   /** How long to wait before the first retry of a model call. */
   retryDelayMs?: number
@@ -33,7 +38,7 @@ export type ModelRunnerOptions = {
 }
 
 /** What was learnt of models from their refusals. */
-type LearntModels = { windows: ModelWindows; support: SchemaSupport }
+type LearntModels = { windows: ModelWindows; schemas: Refusals; vision: Refusals }
 
 const RETRY_DELAY_MS = 500
 const REMEMBERED_PROJECTS = 1_000
@@ -46,6 +51,7 @@ export class ModelRunner implements Runner<ModelSpec> {
   readonly #learnt = new LRUCache<string, LearntModels>({ max: REMEMBERED_PROJECTS })
   readonly #providerKeys = new ProviderKeys()
   readonly #mcpServers: McpServers
+  readonly #pdfs = new PdfTexts()
 
   constructor(options: ModelRunnerOptions) {
     this.#options = options
@@ -67,6 +73,7 @@ export class ModelRunner implements Runner<ModelSpec> {
         attempt,
         input: request,
         windows: this.#learntIn(project_id).windows,
+        files: this.#filesOf({ project_id, user_id: request.context.user_id ?? null }),
         output: this.#outputOf(request, toolbox),
         toolbox,
         emit,
@@ -91,14 +98,21 @@ export class ModelRunner implements Runner<ModelSpec> {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#mcpServers.close(), this.#models.close()])
+    await Promise.all([this.#mcpServers.close(), this.#models.close(), this.#pdfs.close()])
   }
 
   #learntIn(project_id: string): LearntModels {
     const { now } = this.#options
-    const known = this.#learnt.get(project_id) ?? { windows: new ModelWindows(now), support: new SchemaSupport(now) }
-    this.#learnt.set(project_id, known)
-    return known
+    const known = this.#learnt.get(project_id)
+    if (known) return known
+    const learnt = { windows: new ModelWindows(now), schemas: new Refusals(now), vision: new Refusals(now) }
+    this.#learnt.set(project_id, learnt)
+    return learnt
+  }
+
+  #filesOf(whose: FileOwner): RunFiles {
+    const { vision } = this.#learntIn(whose.project_id)
+    return new RunFiles({ whose, find: this.#options.files, pdfs: this.#pdfs, vision })
   }
 
   #outputOf(request: RunRequest<ModelSpec>, toolbox: Toolbox): RunOutput | undefined {
@@ -109,7 +123,7 @@ export class ModelRunner implements Runner<ModelSpec> {
     return {
       wanted,
       isAtOnce: toolbox.definitions.length === 0 || given?.tool_choice === 'none',
-      support: this.#learntIn(project_id).support,
+      support: this.#learntIn(project_id).schemas,
       check: (answer) => checkOutput(answer, wanted, { schemaCheck, agent_id }),
       draft: '',
     }

@@ -1,3 +1,4 @@
+import type { OpenFile } from '../attachments/attachment.ts'
 import type { Deadline } from '../deadline.ts'
 import type { Log } from '../outcome.ts'
 import type { ModelInput } from '../run-input.ts'
@@ -16,6 +17,8 @@ export type ModelRequest = {
   rounds: readonly Round[]
   tools: readonly ToolDefinition[]
   output?: OutputRequest | undefined
+  /** Opens a file that the request shows, while it is written. */
+  openFile: (file_id: string) => Promise<OpenFile>
   deadline: Deadline
   /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
   say: (text: string) => void
@@ -30,10 +33,22 @@ export type ModelRequest = {
   headers?: Record<string, string>
 }
 
+/** How many bytes one image may have, and all of a request. */
+export type ImageLimits = {
+  each: number
+  together: number
+  /** It takes PDFs and looks at their pages. */
+  documents?: true
+  /** The operator says that the model takes them. Else it is tried. */
+  isKnown?: true
+}
+
 /** The conversation goes in. Text comes out through `say`, and tool calls as the result. */
 export type Model = {
   /** It has no limit for its prompts, and understands nothing of them. */
   isBuiltin?: true
+  /** There unless it takes no images. */
+  images?: ImageLimits
   /** Why it cannot answer with JSON that fits a schema. */
   noOutput?: string
   answer(request: ModelRequest): Promise<ModelAnswer>

@@ -37,6 +37,8 @@ export class ModelFailure extends AgentFailure {
   readonly retry: { after_ms: number | undefined } | undefined
   /** The field of the request that the provider refuses, if it names one. */
   refused: string | undefined
+  /** The provider refuses images: those of this request, or all. */
+  refusedImages: 'these' | 'all' | undefined
 
   constructor(message: string, detail: Record<string, unknown> = {}, retry?: { after_ms: number | undefined }) {
     super(message, detail)

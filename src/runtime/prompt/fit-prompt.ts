@@ -1,4 +1,6 @@
 import { cutToBytes } from '../../lib/text/text.ts'
+import { pagesOf } from '../attachments/attachment.ts'
+import { cutTexts, shownWith } from '../attachments/shown-input.ts'
 import type { GivenTurn } from '../given.ts'
 import type { Round, ToolDefinition } from '../models/model.ts'
 import type { ModelInput, Recalled } from '../run-input.ts'
@@ -11,6 +13,9 @@ const WRAPPING_TOKENS = 16
 /** A turn is left out if it could keep less than this. */
 const SHORTEST_CUT_TOKENS = 64
 const CUT_MARK = ' […]'
+/** What an image takes, about, and how much of the free room the texts of attachments may take. */
+const IMAGE_TOKENS = 1_600
+const ATTACHED_SHARE = 0.75
 
 /** The input with as much of the history, its summary and the memories as fits. */
 export type FittedPrompt = {
@@ -35,8 +40,10 @@ type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[]; schem
 
 /** Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. */
 export function fitPrompt(input: ModelInput, fixed: Fixed, budget: number): FittedPrompt {
-  const needed = tokensOfFixed(input, fixed)
-  const fitted = fitIntoRoom(input, Math.max(0, budget - needed))
+  const without = tokensOfFixed(input, fixed)
+  const shown = input.shown ? fitAttachments(input, budget - without) : input
+  const needed = without + tokensOfAttachments(shown)
+  const fitted = fitIntoRoom(shown, Math.max(0, budget - needed))
   return { ...fitted, tokens: needed + fitted.optional }
 }
 
@@ -63,6 +70,21 @@ export function fitIntoRoom(input: ModelInput, room: number): Omit<FittedPrompt,
       room,
     },
   }
+}
+
+/** The texts of the message's attachments get the room that is left, but for what the latest turns need. */
+function fitAttachments(input: ModelInput, room: number): ModelInput {
+  const { attachments = [], files = new Map() } = input
+  if (tokensOfAttachments(input) <= room) return input
+  const bytes = Math.max(0, Math.floor(room * ATTACHED_SHARE * BYTES_PER_TOKEN))
+  const cut = cutTexts(attachments, files, bytes)
+  return { ...input, files: cut, shown: shownWith(attachments, cut) }
+}
+
+function tokensOfAttachments({ shown, files }: ModelInput): number {
+  if (!shown) return 0
+  const texts = shown.texts.reduce((tokens, text) => tokens + tokensOf(text), 0)
+  return shown.images.reduce((tokens, { file_id }) => tokens + IMAGE_TOKENS * pagesOf(files?.get(file_id)), texts)
 }
 
 function summaryOf(input: ModelInput): GivenTurn[] {
@@ -113,11 +135,17 @@ function shortened(turn: GivenTurn, longest: number): GivenTurn {
   return { ...turn, content: cutToBytes(turn.content, bytes) + CUT_MARK }
 }
 
-function sum(texts: readonly { content: string; rounds?: readonly Round[] }[]): number {
-  return texts.reduce((tokens, text) => tokens + tokensOf(text.content) + WRAPPING_TOKENS + tokensOfRounds(text), 0)
+type Measured = { content: string; rounds?: readonly Round[]; images?: readonly unknown[] }
+
+function sum(texts: readonly Measured[]): number {
+  return texts.reduce(
+    (tokens, { content, rounds, images = [] }) =>
+      tokens + tokensOf(content) + WRAPPING_TOKENS + tokensOfRounds(rounds) + images.length * IMAGE_TOKENS,
+    0,
+  )
 }
 
-function tokensOfRounds({ rounds }: { rounds?: readonly Round[] }): number {
+function tokensOfRounds(rounds: readonly Round[] | undefined): number {
   return rounds ? tokensOf(JSON.stringify(rounds)) : 0
 }
 

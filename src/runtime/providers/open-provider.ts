@@ -26,9 +26,9 @@ export type OpenProvider = { model(id: string): Model; close(): Promise<void> }
 
 /** A provider with its connections. */
 export function openProvider(provider: Provider, options: ProviderOptions): OpenProvider {
-  const { name, type, apiKey = '' } = provider
+  const { name, type, apiKey = '', vision } = provider
   const sockets = socketsOf(provider, options)
-  const connected = { provider: name, apiKey, protocol: PROTOCOLS[type], sockets, now: options.now }
+  const connected = { provider: name, apiKey, vision, protocol: PROTOCOLS[type], sockets, now: options.now }
   return { model: (id) => providerModel(connected, id), close: () => sockets.close() }
 }
 

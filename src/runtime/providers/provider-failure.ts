@@ -1,5 +1,6 @@
 import { ModelFailure, PromptTooLong } from '../models/model.ts'
 import { AgentFailure } from '../outcome.ts'
+import { imageRefusal } from './image-refusal.ts'
 import { promptRefusal } from './prompt-refusal.ts'
 import { ReportedError } from './protocols/protocol.ts'
 import { NotAnAnswer } from './protocols/read-events.ts'
@@ -9,7 +10,7 @@ import { retryAfter } from './retry.ts'
 const MAX_READ = 10_000
 
 /** `asked` is what the provider was asked for, if that was no answer of a model. */
-export type FailureSource = { provider: string; now: () => number; asked?: string }
+export type FailureSource = { provider: string; now: () => number; asked?: string; hasImages?: boolean }
 
 /** An answer that broke off. */
 export class TruncatedAnswer extends Error {}
@@ -70,6 +71,12 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   const reason = refusal ? refusal.reason : String((error as Error).message)
   const detail = { ...(refusal && { status: refusal.status }), provider_message: reason }
 
+  const refusedImages = source.hasImages && !spoken ? imageRefusal(refusal?.status, reason) : undefined
+  if (refusedImages) {
+    const failure = new ModelFailure(`Model provider ${provider} refused the images of the request`, detail)
+    failure.refusedImages = refusedImages
+    return failure
+  }
   if (refusal || error instanceof ReportedError) {
     const tooLong = spoken ? undefined : promptRefusal(refusal?.status, `${reason}\n${refusal?.text ?? ''}`)
     if (tooLong) {

@@ -25,7 +25,7 @@ export type SocketRequest = {
   path: string
   query?: string
   headers: Record<string, string>
-  body?: string
+  body?: string | AsyncIterable<Uint8Array>
   signal: AbortSignal
 }
 
@@ -68,10 +68,13 @@ export function guardedSockets(baseUrl: string, reach: Reach, owner: string): Pr
   }
 }
 
+/** Undici takes any iterable; its types name streams only. */
+type Body = NonNullable<Dispatcher.DispatchOptions['body']>
+
 function dispatch(
   dispatcher: Dispatcher,
   baseUrl: string,
-  { path, query, signal, ...message }: SocketRequest,
+  { path, query, signal, body, ...message }: SocketRequest,
   receiver: ReplyReceiver,
 ): Promise<void> {
   const url = new URL(baseUrl)
@@ -90,7 +93,12 @@ function dispatch(
   signal.addEventListener('abort', abort, { once: true })
   const release = () => signal.removeEventListener('abort', abort)
   dispatcher.dispatch(
-    { ...message, origin: url.origin, path: withoutEndingSlashes(url.pathname) + path + (search && `?${search}`) },
+    {
+      ...message,
+      body: (body ?? null) as Body | null,
+      origin: url.origin,
+      path: withoutEndingSlashes(url.pathname) + path + (search && `?${search}`),
+    },
     {
       onRequestStart(begun) {
         controller = begun

@@ -5,6 +5,8 @@ export type Provider = {
   type: 'openai-compatible' | 'openai' | 'anthropic'
   baseUrl?: string | undefined
   apiKey?: string | undefined
+  /** Whether its models take images. Undefined: they are tried. */
+  vision?: boolean | undefined
   /** A client chose the address, through the API. Only the guarded client may call it. */
   isGuarded?: true
 }

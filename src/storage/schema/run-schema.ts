@@ -49,6 +49,7 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       authors ${text},
       door ${text} not null default 'api',
       given ${text},
+      attachments ${text},
       rounds ${text},
       structured ${integer} not null default 0,
       erased_at ${integer}

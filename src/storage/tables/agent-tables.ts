@@ -87,6 +87,8 @@ export type InvocationsTable = {
   /** The keys that made or changed that schedule. JSON. */
   authors: Generated<string | null>
   door: Generated<string>
+  /** The files that came with the message. JSON. */
+  attachments: Generated<string | null>
   /** What its caller gave besides the message. JSON. */
   given: Generated<string | null>
   /** 1 if the response is JSON that fits what was wanted. */

@@ -9,6 +9,8 @@ export type FilesTable = {
   sha256: string
   user_id: string | null
   created_by: string
+  /** The invocation whose message or tool brought it; it goes with the receipt. Null for one that a client uploaded. */
+  request_id: string | null
   created_at: number
   expires_at: number | null
 }

@@ -41,6 +41,7 @@ export function localRuntime({
   return new Runtime({
     providers: async () => providers,
     secrets: async () => ({}),
+    files: async () => undefined,
     pauses: NOTHING_PAUSED,
     fetch: guarded.fetch,
     reach: (url, asked) => guarded.reach(url, asked),

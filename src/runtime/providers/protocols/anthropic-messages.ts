@@ -1,7 +1,11 @@
+import type { Attachment } from '../../attachments/attachment.ts'
+import { shownResult } from '../../attachments/shown-input.ts'
 import { type Round, type ToolDefinition } from '../../models/model.ts'
 import type { ModelRequest } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
+import type { ModelInput } from '../../run-input.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
+import type { ByteSlots } from '../byte-slots.ts'
 import { type AnthropicNative, readAnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicFormat } from './output-format.ts'
 import { NO_WORDS, type Protocol } from './protocol.ts'
@@ -9,13 +13,17 @@ import { toolChoiceOf } from './tool-choice.ts'
 
 const API_VERSION = '2023-06-01'
 
+/** In base64 an image may have 5 MiB, and a request 32 MiB. */
+const IMAGES = { each: 3_900_000, together: 22_000_000, documents: true as const }
+
 /** Anthropic Messages. */
 export const anthropicMessages: Protocol = {
   path: '/messages',
   headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': API_VERSION }),
-  body(request, model) {
+  images: IMAGES,
+  body(request, model, slots) {
     const { fields, instruction } = anthropicFormat(request.output)
-    const { system, messages } = conversationOf(request, instruction)
+    const { system, messages } = conversationOf(request, instruction, slots)
     return {
       model,
       // The protocol demands a number.
@@ -51,17 +59,26 @@ type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 function conversationOf(
   { input, rounds }: ModelRequest,
   instruction: string,
+  slots: ByteSlots,
 ): { system: Block[]; messages: AnthropicMessage[] } {
   const system: Block[] = []
   const messages: AnthropicMessage[] = []
-  for (const { role, content, rounds: before = [] } of buildPrompt(input, instruction)) {
-    for (const round of before) addRound(messages, round)
-    if (content === '') continue
-    if (role === 'system') system.push({ type: 'text', text: content })
-    else add(messages, role, [{ type: 'text', text: content }])
+  for (const { role, content, rounds: before = [], images = [] } of buildPrompt(input, instruction)) {
+    for (const round of before) addRound(messages, round, input, slots)
+    const text = content === '' ? [] : [{ type: 'text', text: content }]
+    if (role === 'system') system.push(...text)
+    else if (text.length + images.length > 0) {
+      add(messages, role, [...images.map((image) => imageBlock(image, slots)), ...text])
+    }
   }
-  for (const round of rounds) addRound(messages, round)
+  for (const round of rounds) addRound(messages, round, input, slots)
   return { system, messages }
+}
+
+/** A PDF whose pages are looked at is a document. */
+function imageBlock({ file_id, media_type }: Attachment, slots: ByteSlots): Block {
+  const type = media_type.startsWith('image/') ? 'image' : 'document'
+  return { type, source: { type: 'base64', media_type, data: slots.add(file_id) } }
 }
 
 /** Blocks of one side that follow each other are one message. */
@@ -71,7 +88,12 @@ function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], block
   else messages.push({ role, content: [...blocks] })
 }
 
-function addRound(messages: AnthropicMessage[], { calls, results, native, text, told }: Round): void {
+function addRound(
+  messages: AnthropicMessage[],
+  { calls, results, native, text, told }: Round,
+  input: ModelInput,
+  slots: ByteSlots,
+): void {
   const written = (native as Partial<AnthropicNative> | undefined)?.anthropic?.content
   const blocks = written ?? [
     ...(text ? [{ type: 'text', text }] : []),
@@ -79,10 +101,14 @@ function addRound(messages: AnthropicMessage[], { calls, results, native, text, 
   ]
   add(messages, 'assistant', blocks.length > 0 ? blocks : [{ type: 'text', text: NO_WORDS }])
   const answers: Block[] = calls.map(({ id }, index) => {
-    const result = results[index] ?? { error: 'No result' }
-    return 'result' in result
-      ? { type: 'tool_result', tool_use_id: id, content: result.result }
-      : { type: 'tool_result', tool_use_id: id, content: result.error, is_error: true }
+    const { text: content, images, isError } = shownResult(results[index], input)
+    const shown = images.map((image) => imageBlock(image, slots))
+    return {
+      type: 'tool_result',
+      tool_use_id: id,
+      content: shown.length > 0 ? [{ type: 'text', text: content }, ...shown] : content,
+      ...(isError && { is_error: true }),
+    }
   })
   if (told !== undefined) answers.push({ type: 'text', text: told })
   add(messages, 'user', answers)

@@ -1,7 +1,11 @@
+import type { Attachment } from '../../attachments/attachment.ts'
+import { shownResult } from '../../attachments/shown-input.ts'
 import type { Round, ToolDefinition } from '../../models/model.ts'
 import type { ModelRequest } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
+import type { ModelInput } from '../../run-input.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
+import type { ByteSlots } from '../byte-slots.ts'
 import { type ChatNative, readChatAnswer } from './chat-answer.ts'
 import { chatFormat } from './output-format.ts'
 import { NO_WORDS, type Protocol } from './protocol.ts'
@@ -15,12 +19,13 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
   return {
     path: '/chat/completions',
     headers: (apiKey) => (apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
-    body(request, model) {
+    images: IMAGES,
+    body(request, model, slots) {
       const reasons = vendor === 'openai' && isReasoningModel(model)
       const { fields, instruction } = chatFormat(request.output, vendor)
       return {
         model,
-        messages: messagesOf(request, reasons ? 'developer' : 'system', instruction),
+        messages: messagesOf(request, reasons ? 'developer' : 'system', instruction, slots),
         stream: true,
         stream_options: { include_usage: true },
         ...(reasons ? reasoningSampling(request) : samplingOf(request)),
@@ -38,23 +43,43 @@ function isReasoningModel(model: string): boolean {
   return /^(?:o\d|gpt-(?:[5-9]|\d\d))/.test(model) && !/^gpt-\d+-chat/.test(model)
 }
 
+const MIB = 1024 * 1024
+const IMAGES = { each: 20 * MIB, together: 50 * MIB }
+
 type ChatMessage = Record<string, unknown> & { role: string }
 
 function messagesOf(
   { input, rounds }: ModelRequest,
   instructor: 'system' | 'developer',
   instruction: string,
+  slots: ByteSlots,
 ): ChatMessage[] {
   const messages: ChatMessage[] = []
-  for (const { role, content, rounds: before = [] } of buildPrompt(input, instruction)) {
-    for (const round of before) addRound(messages, round)
-    if (content !== '' || role === 'system') messages.push({ role: role === 'system' ? instructor : role, content })
+  const add = (round: Round) => addRound(messages, round, input, slots)
+  for (const { role, content, rounds: before = [], images = [] } of buildPrompt(input, instruction)) {
+    for (const round of before) add(round)
+    if (images.length > 0) messages.push({ role, content: withImages(content, images, slots) })
+    else if (content !== '' || role === 'system') {
+      messages.push({ role: role === 'system' ? instructor : role, content })
+    }
   }
-  for (const round of rounds) addRound(messages, round)
+  for (const round of rounds) add(round)
   return messages
 }
 
-function addRound(messages: ChatMessage[], { calls, results, native, text = '', told }: Round): void {
+function withImages(content: string, images: readonly Attachment[], slots: ByteSlots) {
+  const shown = images.map(({ file_id, media_type }) => {
+    return { type: 'image_url', image_url: { url: `data:${media_type};base64,${slots.add(file_id)}` } }
+  })
+  return content === '' ? shown : [{ type: 'text', text: content }, ...shown]
+}
+
+function addRound(
+  messages: ChatMessage[],
+  { calls, results, native, text = '', told }: Round,
+  input: ModelInput,
+  slots: ByteSlots,
+): void {
   const { content = text, reasoning = {}, extras = [] } = (native as Partial<ChatNative> | undefined)?.chat ?? {}
   messages.push({
     role: 'assistant',
@@ -70,9 +95,11 @@ function addRound(messages: ChatMessage[], { calls, results, native, text = '', 
     }),
   })
   for (const [index, { id }] of calls.entries()) {
-    const result = results[index] ?? { error: 'No result' }
-    messages.push({ role: 'tool', tool_call_id: id, content: 'result' in result ? result.result : result.error })
+    messages.push({ role: 'tool', tool_call_id: id, content: shownResult(results[index], input).text })
   }
+  // A result of a tool is text here, so its images come after it.
+  const images = results.flatMap((result) => shownResult(result, input).images)
+  if (images.length > 0) messages.push({ role: 'user', content: withImages('Images of the results:', images, slots) })
   if (told !== undefined) messages.push({ role: 'user', content: told })
 }
 

@@ -1,5 +1,6 @@
 import type { ModelAnswer } from '../../models/model.ts'
-import type { ModelRequest } from '../../models/model-request.ts'
+import type { ImageLimits, ModelRequest } from '../../models/model-request.ts'
+import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
 import type { ReplyReader } from './read-events.ts'
 
@@ -8,8 +9,10 @@ export type Protocol = {
   /** Behind the base URL. */
   path: string
   headers(apiKey: string): Record<string, string>
-  /** The request without what every protocol has. `model` is the provider's own name of it. */
-  body(request: ModelRequest, model: string): Record<string, unknown>
+  /** What it takes of images. */
+  images: ImageLimits
+  /** `model` is the provider's own name of it. Bytes of files go where `slots` says. */
+  body(request: ModelRequest, model: string, slots: ByteSlots): Record<string, unknown>
   reader(answer: AnswerSoFar): AnswerReader
 }
 

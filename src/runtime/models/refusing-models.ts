@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache'
 const REMEMBERED_MS = 600_000
 const REMEMBERED_MODELS = 256
 
-/** Models whose provider has refused to be given a schema. They are told it in words, and asked again after a while. */
-export class SchemaSupport {
+/** Models whose provider has refused one kind of thing, such as schemas or images. They get it again after a while. */
+export class Refusals {
   readonly #now: () => number
   readonly #refused = new LRUCache<string, number>({ max: REMEMBERED_MODELS })
 
@@ -12,7 +12,7 @@ export class SchemaSupport {
     this.#now = now
   }
 
-  takesSchemas(model: string): boolean {
+  takes(model: string): boolean {
     return (this.#refused.get(model) ?? 0) <= this.#now()
   }
 

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { FileName } from '../../files/file.ts'
+import { BASE64 } from '../../lib/text/text.ts'
+import { WebAddress } from '../../security/security-settings.ts'
+import { Label } from '../../shapes.ts'
+
+const MOST_ATTACHMENTS = 20
+
+const MediaType = z.string().regex(/^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,100}$/i, 'must be a media type')
+
+/** Files of a message: stored ones, ones to be fetched, or their bytes. */
+export const AskedAttachments = z
+  .array(
+    z.union(
+      [
+        z.strictObject({ file_id: Label(100) }),
+        z.strictObject({ url: WebAddress.max(2048) }),
+        z.strictObject({
+          data: z.string().min(1).regex(BASE64, 'must be base64').describe('Base64'),
+          media_type: MediaType.optional(),
+          name: FileName.optional(),
+        }),
+      ],
+      { error: 'must be { file_id }, { url } or { data, media_type }' },
+    ),
+  )
+  .max(MOST_ATTACHMENTS)
+
+/** An attachment as the receipt shows it. */
+export const ReceiptAttachment = z
+  .object({
+    file_id: z.string(),
+    name: z.string(),
+    media_type: z.string(),
+    size: z.int().describe('In bytes'),
+    shown_as: z
+      .enum(['image', 'text', 'omitted'])
+      .nullable()
+      .describe('How the model that was asked last was shown it; null while none was asked'),
+    note: z.string().nullable().describe('What the model was not shown of it, and why'),
+  })
+  .meta({ id: 'InvocationAttachment' })

@@ -1,0 +1,78 @@
+import { ApiError, invalid } from '../../errors.ts'
+import { FileName } from '../../files/file.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { GuardedFetchError } from '../../security/outgoing/guarded-error.ts'
+import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
+import { Upload } from '../../storage/bytes/upload.ts'
+
+export type ReceiveParts = Pick<Parts, 'bytes' | 'config' | 'fetch'>
+
+const TIMEOUT_MS = 30_000
+const MOST_REDIRECTS = 3
+
+/** Fetches a file that a client names by its address, through the guard, which lets it reach public addresses only. */
+export async function fetchFile(
+  url: string,
+  field: string,
+  project_id: string,
+  { bytes, config, fetch }: ReceiveParts,
+): Promise<Upload> {
+  const { maxBytes } = config.files
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  try {
+    const response = await follow(url, (address) => fetch(address, { max_bytes: maxBytes, signal, owner: project_id }))
+    if (!response.ok) throw invalid({ field, error: `the server answered ${response.status}` })
+    const taken = await bytes.take(project_id, someOf(response, field))
+    return new Upload(
+      taken,
+      await mediaTypeOf(taken.head, response.headers.get('content-type') ?? undefined),
+      nameIn(url),
+    )
+  } catch (error) {
+    throw signal.aborted
+      ? invalid({ field, error: `was not read within ${TIMEOUT_MS / 1000} s` })
+      : told(error, field, maxBytes)
+  }
+}
+
+/** Each address on the way is checked by the guard. */
+async function follow(url: string, fetch: (url: string) => Promise<Response>): Promise<Response> {
+  let address = url
+  for (let redirects = 0; ; redirects++) {
+    const response = await fetch(address)
+    const next = response.headers.get('location')
+    const isRedirect = response.status >= 300 && response.status <= 399 && next !== null
+    if (!isRedirect || redirects === MOST_REDIRECTS || !URL.canParse(next, address)) return response
+    await response.body?.cancel()
+    address = new URL(next, address).href
+  }
+}
+
+async function* someOf({ body }: Response, field: string): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const piece of body ?? []) {
+    size += piece.length
+    yield piece
+  }
+  if (size === 0) throw invalid({ field, error: 'the file is empty' })
+}
+
+/** The name at the end of an address, if it is one. */
+function nameIn(url: string): string | undefined {
+  try {
+    const last = decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '')
+    return FileName.safeParse(last).success ? last : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The guard's own words do not tell what is behind an address. */
+function told(error: unknown, field: string, maxBytes: number): ApiError | unknown {
+  if (!(error instanceof GuardedFetchError)) return error
+  return error.code === 'too_large' ? tooLarge(maxBytes) : invalid({ field, error: error.message })
+}
+
+export function tooLarge(maxBytes: number): ApiError {
+  return new ApiError('payload_too_large', `A file may have ${maxBytes} bytes (files.maxBytes)`)
+}

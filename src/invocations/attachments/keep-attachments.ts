@@ -1,0 +1,79 @@
+import { ApiError, invalid, notFound } from '../../errors.ts'
+import type { StoredFile } from '../../files/file.ts'
+import { getInReach } from '../../files/file-in-reach.ts'
+import { keepFile } from '../../files/keep-file.ts'
+import type { Needs } from '../../operation/context.ts'
+import type { AskedAttachment, Attachment } from '../../runtime/attachments/attachment.ts'
+import type { AskedGiven, Given } from '../../runtime/given.ts'
+import type { Database } from '../../storage/database.ts'
+
+export type KeepNeeds = Needs<
+  'actor' | 'config' | 'db' | 'mode' | 'newId' | 'now' | 'request_id' | 'storage' | 'uploads'
+>
+
+type Attached = { attachments: readonly AskedAttachment[] | undefined; given: AskedGiven | undefined }
+
+type Kept = { attachments: Attachment[] | null; given: Given | undefined }
+
+/**
+ * Makes a file of every attachment, of the run's user. A file that is stored must be in the actor's reach, and be that
+ * user's or nobody's.
+ */
+export async function keepAttachments(
+  { attachments = [], given }: Attached,
+  user_id: string | null,
+  context: KeepNeeds,
+): Promise<Kept> {
+  const isTold = given?.history?.some((turn) => turn.attachments?.length)
+  if (attachments.length === 0 && !isTold) return { attachments: null, given: given as Given | undefined }
+  const keepAll = async (db: Database): Promise<Kept> => {
+    const keepList = (list: readonly AskedAttachment[]) => keepEach(db, list, user_id, context)
+    const kept = attachments.length > 0 ? await keepList(attachments) : null
+    if (!given?.history) return { attachments: kept, given: given as Given | undefined }
+    const history = []
+    for (const { attachments: own, ...turn } of given.history) {
+      history.push(own?.length ? { ...turn, attachments: await keepList(own) } : turn)
+    }
+    return { attachments: kept, given: { ...given, history } }
+  }
+  // A run in the background is queued in the transaction of the request.
+  return context.mode === 'background' ? keepAll(context.db) : context.storage.transaction(keepAll)
+}
+
+async function keepEach(
+  db: Database,
+  asked: readonly AskedAttachment[],
+  user_id: string | null,
+  context: KeepNeeds,
+): Promise<Attachment[]> {
+  const kept: Attachment[] = []
+  for (const [i, one] of asked.entries()) {
+    const file =
+      'file_id' in one ? await findFor(db, one.file_id, user_id, context) : await keep(db, one, i, user_id, context)
+    const { id: file_id, name, media_type, size } = file
+    kept.push({ file_id, name, media_type, size })
+  }
+  return kept
+}
+
+/** A key that speaks for many users must not show one of them the file of another. */
+async function findFor(db: Database, file_id: string, user_id: string | null, { actor, now }: KeepNeeds) {
+  const file = await getInReach(db, actor, 'read', file_id, now())
+  if (file.user_id !== null && file.user_id !== user_id) throw notFound('File', file_id)
+  return file
+}
+
+async function keep(
+  db: Database,
+  asked: object,
+  position: number,
+  user_id: string | null,
+  { actor, request_id, uploads, ...using }: KeepNeeds,
+): Promise<StoredFile> {
+  const upload = uploads?.taken.get(asked)
+  if (upload instanceof ApiError) throw upload
+  if (!upload) throw invalid({ field: `attachments.${position}`, error: 'can only be a file_id here' })
+  const { taken, media_type, name } = upload
+  const of = { taken, media_type, name, user_id, created_by: actor.id, request_id, expires_in_seconds: undefined }
+  return keepFile(db, of, using)
+}

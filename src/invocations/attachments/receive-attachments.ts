@@ -1,0 +1,81 @@
+import { ApiError, invalid } from '../../errors.ts'
+import { BASE64 } from '../../lib/text/text.ts'
+import type { Actor } from '../../operation/actor.ts'
+import type { Uploads } from '../../operation/context.ts'
+import type { AskedAttachment } from '../../runtime/attachments/attachment.ts'
+import type { AskedGiven } from '../../runtime/given.ts'
+import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
+import { Upload } from '../../storage/bytes/upload.ts'
+import type { Asked } from '../invocation.ts'
+import { fetchFile, type ReceiveParts, tooLarge } from './fetch-file.ts'
+
+/** A conversation that a client tells anew may have images in all its turns. */
+const MOST_RECEIVED = 100
+
+type Received = { body: Pick<Asked, 'attachments'>; given: AskedGiven | undefined }
+
+/**
+ * Takes in the bytes of attachments that are not stored yet, before the run is admitted and outside of any transaction:
+ * fetching them may take a while. Undefined if there are none.
+ */
+export async function receiveAttachments(
+  { body, given }: Received,
+  { scope }: Actor,
+  parts: ReceiveParts,
+): Promise<Uploads | undefined> {
+  const asked = [...(body.attachments ?? []), ...(given?.history ?? []).flatMap(({ attachments = [] }) => attachments)]
+  const wanted = asked.filter((one) => !('file_id' in one))
+  if (wanted.length === 0) return undefined
+  if (wanted.length > MOST_RECEIVED) {
+    throw invalid({ field: 'attachments', error: `may be ${MOST_RECEIVED} in a whole conversation` })
+  }
+  const taken = new Map<object, Upload | ApiError>()
+  const release = async () => {
+    for (const one of taken.values()) if (one instanceof Upload) await parts.bytes.release(one.taken)
+  }
+  try {
+    for (const [i, one] of wanted.entries()) {
+      taken.set(one, await receive(one, `attachments.${i}`, scope.project_id, parts).catch(asRefusal))
+    }
+  } catch (error) {
+    await release()
+    throw error
+  }
+  return { taken, release }
+}
+
+/** What is wrong with an attachment is told when the request is run: the reply to a repeated one is known already. */
+function asRefusal(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  throw error
+}
+
+function receive(
+  asked: AskedAttachment,
+  field: string,
+  project_id: string,
+  parts: ReceiveParts,
+): Promise<Upload | ApiError> {
+  if ('url' in asked) return fetchFile(asked.url, `${field}.url`, project_id, parts)
+  if ('data' in asked) return decode(asked, field, project_id, parts)
+  throw new Error('a stored file is not received')
+}
+
+async function decode(
+  { data, media_type, name }: Extract<AskedAttachment, { data: string }>,
+  field: string,
+  project_id: string,
+  { bytes, config }: ReceiveParts,
+): Promise<Upload> {
+  if (data.length % 4 !== 0 || !BASE64.test(data)) throw invalid({ field: `${field}.data`, error: 'must be base64' })
+  const { maxBytes } = config.files
+  const decoded = Buffer.from(data, 'base64')
+  if (decoded.length === 0) throw invalid({ field: `${field}.data`, error: 'must not be empty' })
+  if (decoded.length > maxBytes) throw tooLarge(maxBytes)
+  const taken = await bytes.take(project_id, onePiece(decoded))
+  return new Upload(taken, await mediaTypeOf(taken.head, media_type), name)
+}
+
+async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

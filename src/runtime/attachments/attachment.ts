@@ -1,0 +1,46 @@
+/** A file that goes along with a message. What stands in rows, steps and prompts are names and ids, never its bytes. */
+export type Attachment = { file_id: string; name: string; media_type: string; size: number }
+
+/** A file as a caller names it: one that is stored, one to be fetched, or its bytes in base64. */
+export type AskedAttachment =
+  | { file_id: string }
+  | { url: string }
+  | { data: string; media_type?: string | undefined; name?: string | undefined }
+
+export type ShownAs = 'image' | 'text' | 'omitted'
+
+/** What the model was shown of an attachment. The note says what it was not shown, and why. */
+export type ShownAttachment = Attachment & { shown_as: ShownAs | null; note: string | null }
+
+/** How a file is shown to one model. `pages` is there for a document whose pages are shown as images. */
+export type ShownFile =
+  | { as: 'image'; pages?: number; note?: string }
+  | { as: 'text'; text: string; note?: string }
+  | { as: 'omitted'; note: string }
+
+/** By their ids. */
+export type ShownFiles = ReadonlyMap<string, ShownFile>
+
+/** What one message shows of its attachments: text that stands before it, and images. */
+export type ShownWith = { texts: readonly string[]; images: readonly Attachment[] }
+
+/** How many images the model looks at. */
+export function pagesOf(shown: ShownFile | undefined): number {
+  return shown?.as === 'image' ? (shown.pages ?? 1) : 1
+}
+
+/** A stored file that can be read, a part of it or all. */
+export type OpenFile = Attachment & { read(range: { start: number; end: number }): AsyncIterable<Uint8Array> }
+
+/** Finds a file of a project that is that user's or no user's. Undefined if there is none, or none any more. */
+export type FileSource = (whose: FileOwner, file_id: string) => Promise<OpenFile | undefined>
+
+export type FileOwner = { project_id: string; user_id: string | null }
+
+/** Reads the first bytes of a file. */
+export async function readFirst(file: OpenFile, most: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = []
+  const end = Math.min(file.size, most) - 1
+  for await (const piece of file.read({ start: 0, end })) pieces.push(piece)
+  return Buffer.concat(pieces)
+}

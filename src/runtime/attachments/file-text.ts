@@ -1,0 +1,38 @@
+import { storable } from '../../lib/text/text.ts'
+import { type OpenFile, readFirst, type ShownFile } from './attachment.ts'
+import type { PdfTexts } from './pdf-text.ts'
+
+/** No more of one file is ever shown as text. */
+const MOST_CHARACTERS = 400_000
+const MOST_PDF_BYTES = 32 * 1024 * 1024
+
+const TEXT_TYPES =
+  /^text\/|^application\/(?:json|xml|javascript|x-ndjson|yaml|x-yaml|toml|sql|x-sh)$|\+(?:json|xml|yaml)$/
+
+const PDF = 'application/pdf'
+
+/** A file as text, where it has one. `pages` is there for a PDF that has pages and no text: it was scanned. */
+export type FileText = ShownFile | { as: 'scan'; pages: number }
+
+export async function textOfFile(file: OpenFile, pdfs: PdfTexts): Promise<FileText> {
+  if (file.media_type === PDF) return textOfPdf(file, pdfs)
+  if (!TEXT_TYPES.test(file.media_type)) {
+    return { as: 'omitted', note: `${file.media_type} cannot be shown to a model` }
+  }
+  const bytes = await readFirst(file, MOST_CHARACTERS)
+  // What is left of a character at the end is not decoded.
+  const text = storable(new TextDecoder().decode(bytes, { stream: true }))
+  if (file.size <= MOST_CHARACTERS) return { as: 'text', text }
+  return { as: 'text', text, note: `the first ${MOST_CHARACTERS} of ${file.size} bytes` }
+}
+
+async function textOfPdf(file: OpenFile, pdfs: PdfTexts): Promise<FileText> {
+  if (file.size > MOST_PDF_BYTES) return { as: 'omitted', note: `a PDF may have ${MOST_PDF_BYTES} bytes to be shown` }
+  const answer = await pdfs.read(await readFirst(file, file.size), MOST_CHARACTERS)
+  if ('problem' in answer) return { as: 'omitted', note: `the PDF was not read: ${answer.problem}` }
+  const { text, pages, read } = answer
+  if (text === '') return { as: 'scan', pages }
+  const shown = storable(text.slice(0, MOST_CHARACTERS))
+  if (read === pages && shown.length === text.length) return { as: 'text', text: shown }
+  return { as: 'text', text: shown, note: `the beginning: ${read} of ${pages} pages` }
+}

@@ -1,0 +1,28 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { getDocumentProxy } from 'unpdf'
+
+export type PdfRequest = { bytes: Uint8Array; most_characters: number; most_pages: number }
+
+/** `pages` is how many the document has, `read` is how many were read. */
+export type PdfAnswer = { text: string; pages: number; read: number } | { problem: string }
+
+if (parentPort) parentPort.postMessage(await answer(workerData as PdfRequest))
+
+async function answer({ bytes, most_characters, most_pages }: PdfRequest): Promise<PdfAnswer> {
+  try {
+    const pdf = await getDocumentProxy(bytes, { verbosity: 0 })
+    const texts: string[] = []
+    let characters = 0
+    while (texts.length < Math.min(pdf.numPages, most_pages) && characters < most_characters) {
+      const { items } = await (await pdf.getPage(texts.length + 1)).getTextContent()
+      const page = items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join('')
+      characters += page.length
+      texts.push(page.trim())
+    }
+    const text = texts.filter((page) => page !== '').join('\n\n')
+    return { text, pages: pdf.numPages, read: texts.length }
+  } catch (error) {
+    const isLocked = (error as Error).name === 'PasswordException'
+    return { problem: isLocked ? 'it is protected by a password' : 'it is not a PDF that can be read' }
+  }
+}

@@ -1,0 +1,144 @@
+import type { Round } from '../models/model.ts'
+import type { Model } from '../models/model-request.ts'
+import type { Refusals } from '../models/refusing-models.ts'
+import { shownTurns } from '../prompt/build-prompt.ts'
+import type { ModelInput } from '../run-input.ts'
+import type { Attachment, FileOwner, FileSource, OpenFile, ShownAttachment, ShownFile } from './attachment.ts'
+import { type FileText, textOfFile } from './file-text.ts'
+import type { PdfTexts } from './pdf-text.ts'
+import { withShownFiles } from './shown-input.ts'
+
+/** The types of images that providers take. */
+const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+const MOST_IMAGES = 20
+const MOST_SCANNED_PAGES = 100
+/** All texts of files in one prompt. */
+const MOST_TEXT = 1_000_000
+
+type Options = { whose: FileOwner; find: FileSource; pdfs: PdfTexts; vision: Refusals }
+
+type NamedModel = Model & { name: string }
+
+/** The files that a run shows to its models. Texts are read once for all its steps. */
+export class RunFiles {
+  readonly #options: Options
+  readonly #texts = new Map<string, Promise<FileText>>()
+  /** Why images are not shown to a model in this run. */
+  readonly #unseen = new Map<string, string>()
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** A file to be sent, while the request is written. */
+  async open(file_id: string): Promise<OpenFile> {
+    const file = await this.#find(file_id)
+    if (!file) throw new Error(`the file ${file_id} is gone`)
+    return file
+  }
+
+  /** The model has refused images, and is not shown them any more: this kind of image, or any if that is `lasting`. */
+  refused(model: string, note: string, lasting: boolean): void {
+    this.#unseen.set(model, note)
+    if (lasting) this.#options.vision.refused(model)
+  }
+
+  /** The input with what this model is shown of all files in it: the latest come first, as long as there is room. */
+  async show(model: NamedModel, input: ModelInput, rounds: readonly Round[]): Promise<ModelInput> {
+    const files = new Map<string, ShownFile>()
+    const room = { images: MOST_IMAGES, bytes: model.images?.together ?? 0, text: MOST_TEXT }
+    for (const attachment of latestFirst(input, rounds)) {
+      if (files.has(attachment.file_id)) continue
+      const shown = fitting(await this.#showOne(model, attachment), attachment, room)
+      files.set(attachment.file_id, shown)
+    }
+    return withShownFiles(input, files)
+  }
+
+  async #showOne(model: NamedModel, attachment: Attachment): Promise<ShownFile> {
+    const { file_id, media_type, size } = attachment
+    if (IMAGES.has(media_type)) {
+      const note = this.#blindness(model) ?? tooLarge(size, model)
+      if (note !== undefined) return { as: 'omitted', note }
+      return (await this.#find(file_id)) ? { as: 'image' } : { as: 'omitted', note: 'the file is gone' }
+    }
+    const read = this.#texts.get(file_id) ?? this.#read(file_id)
+    this.#texts.set(file_id, read)
+    const text = await read
+    return text.as === 'scan' ? this.#showScan(model, attachment, text.pages) : text
+  }
+
+  #showScan(model: NamedModel, { size }: Attachment, pages: number): ShownFile {
+    if (!model.images?.documents) return { as: 'omitted', note: 'the PDF has no text' }
+    const note = this.#blindness(model) ?? tooLarge(size, model)
+    if (note !== undefined) return { as: 'omitted', note: `the PDF has no text, and ${note}` }
+    if (pages > MOST_SCANNED_PAGES)
+      return { as: 'omitted', note: `a PDF without text may have ${MOST_SCANNED_PAGES} pages` }
+    return { as: 'image', pages, note: 'its pages are shown as images' }
+  }
+
+  #blindness({ name, images }: NamedModel): string | undefined {
+    const here = this.#unseen.get(name)
+    if (here !== undefined) return here
+    const isBlind = !images || (images.isKnown !== true && !this.#options.vision.takes(name))
+    return isBlind ? `${name} takes no images` : undefined
+  }
+
+  async #read(file_id: string): Promise<FileText> {
+    const file = await this.#find(file_id)
+    return file ? textOfFile(file, this.#options.pdfs) : { as: 'omitted', note: 'the file is gone' }
+  }
+
+  #find(file_id: string): Promise<OpenFile | undefined> {
+    const { find, whose } = this.#options
+    return find(whose, file_id)
+  }
+}
+
+/** Whether anything in the prompt has files. */
+export function hasFiles(input: ModelInput, rounds: readonly Round[]): boolean {
+  if (input.attachments?.length) return true
+  return (
+    input.history.some(({ attachments }) => attachments?.length) || rounds.some((round) => filesOf(round).length > 0)
+  )
+}
+
+/** What is shown of the message's own attachments. */
+export function shownAttachments({ attachments = [], files }: ModelInput): ShownAttachment[] {
+  return attachments.map((one) => {
+    const shown = files?.get(one.file_id)
+    return { ...one, shown_as: shown?.as ?? null, note: shown?.note ?? null }
+  })
+}
+
+function latestFirst(input: ModelInput, rounds: readonly Round[]): Attachment[] {
+  const turns = shownTurns(input).toReversed()
+  return [
+    ...(input.attachments ?? []),
+    ...rounds.toReversed().flatMap(filesOf),
+    ...turns.flatMap(({ attachments = [] }) => attachments),
+  ]
+}
+
+function filesOf({ results }: Round): readonly Attachment[] {
+  return results.flatMap((result) => (result && 'files' in result && result.files) || [])
+}
+
+function tooLarge(size: number, { images }: NamedModel): string | undefined {
+  const most = images?.each ?? 0
+  return size > most ? `it has ${size} bytes, and an image may have ${most}` : undefined
+}
+
+type Room = { images: number; bytes: number; text: number }
+
+function fitting(shown: ShownFile, { size }: Attachment, room: Room): ShownFile {
+  if (shown.as === 'text') {
+    room.text -= shown.text.length
+    return room.text < 0 ? { as: 'omitted', note: 'the attachments have too much text together' } : shown
+  }
+  if (shown.as !== 'image') return shown
+  room.images -= 1
+  room.bytes -= size
+  const isTooMuch = room.images < 0 || room.bytes < 0
+  return isTooMuch ? { as: 'omitted', note: 'there are too many images to show all' } : shown
+}

@@ -1,0 +1,75 @@
+import { cutToBytes } from '../../lib/text/text.ts'
+import type { GivenTurn } from '../given.ts'
+import type { ToolResult } from '../outcome.ts'
+import type { ModelInput } from '../run-input.ts'
+import type { Attachment, ShownFile, ShownFiles, ShownWith } from './attachment.ts'
+
+const GONE: ShownFile = { as: 'omitted', note: 'the file is gone' }
+const SHORTEST_BYTES = 256
+const CUT_MARK = ' […]'
+
+/** Puts what is shown of files where they were attached: to the message, and to the turns before it. */
+export function withShownFiles(input: ModelInput, files: ShownFiles): ModelInput {
+  const { attachments = [], history } = input
+  return {
+    ...input,
+    files,
+    history: history.map((turn) => withTexts(turn, files)),
+    ...(attachments.length > 0 && { shown: shownWith(attachments, files) }),
+  }
+}
+
+function withTexts(turn: GivenTurn, files: ShownFiles): GivenTurn {
+  if (!turn.attachments?.length) return turn
+  const { texts, images } = shownWith(turn.attachments, files)
+  return { ...turn, content: [...texts, turn.content].filter((text) => text !== '').join('\n\n'), images }
+}
+
+export function shownWith(attachments: readonly Attachment[], files: ShownFiles): ShownWith {
+  const isImage = ({ file_id }: Attachment) => files.get(file_id)?.as === 'image'
+  return {
+    texts: attachments.filter((one) => !isImage(one)).map((one) => quoted(one, files.get(one.file_id) ?? GONE)),
+    images: attachments.filter(isImage),
+  }
+}
+
+/** The result of a tool as the model is shown it: its text, with that of its files, and images. */
+export function shownResult(
+  result: ToolResult | null | undefined,
+  { files = new Map() }: Pick<ModelInput, 'files'>,
+): { text: string; images: readonly Attachment[]; isError: boolean } {
+  if (!result) return { text: 'No result', images: [], isError: true }
+  if ('error' in result) return { text: result.error, images: [], isError: true }
+  if (!result.files) return { text: result.result, images: [], isError: false }
+  const { texts, images } = shownWith(result.files, files)
+  return { text: [result.result, ...texts].join('\n\n'), images, isError: false }
+}
+
+/** JSON keeps it on one line. Without `<` it cannot close the block around it. */
+function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
+  if (shown.as !== 'text') return `[${name} (${media_type}) is not shown: ${shown.note ?? ''}]`
+  const { text, note } = shown
+  const told = JSON.stringify({ name, media_type, ...(note && { note }), text }).replaceAll('<', '\\u003c')
+  return `<attachment>\n${told}\n</attachment>`
+}
+
+/** Cuts the texts of the message's attachments to as many bytes. The first ones are shown as far as possible. */
+export function cutTexts(attachments: readonly Attachment[], files: ShownFiles, most_bytes: number): ShownFiles {
+  const cut = new Map(files)
+  let left = most_bytes
+  for (const { file_id } of attachments) {
+    const shown = cut.get(file_id)
+    if (shown?.as !== 'text') continue
+    const size = Buffer.byteLength(shown.text)
+    if (size > left) cut.set(file_id, cutShown(shown, left, size))
+    left = Math.max(0, left - size)
+  }
+  return cut
+}
+
+function cutShown({ text, note }: Extract<ShownFile, { as: 'text' }>, bytes: number, size: number): ShownFile {
+  const why = 'the rest does not fit into what the model takes'
+  if (bytes < SHORTEST_BYTES) return { as: 'omitted', note: 'it does not fit into what the model takes' }
+  const told = `the first ${bytes} of ${size} bytes of its text: ${why}`
+  return { as: 'text', text: cutToBytes(text, bytes) + CUT_MARK, note: note ? `${note}; ${told}` : told }
+}
