@@ -225,7 +225,7 @@ export function methods({ call, list, lines }: Caller) {
       endSession: (session_id: string, o?: RequestOptions) => call('endConsoleSession', { params: { session_id } }, o),
     },
     invitations: {
-      /** Invite a person. Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. It ends when the key or the role with which it was made does, and takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail. */
+      /** Invite a person. Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. It ends when the key or the role with which it was made does, and takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail. Without an identity provider in `console.oidc`: 409. */
       create: (body: Body<'createInvitation'>, o?: RequestOptions) => call('createInvitation', { body }, o),
       /** List invitations. Of this project; an actor of all projects also sees those for all. Tokens are never shown again. */
       list: (query?: ListQuery<'listInvitations'>, o?: RequestOptions) => list('listInvitations', { query }, o),

@@ -51,6 +51,7 @@ export function Account() {
 
 /** `developer in shop`. Where there is one project only, it is not spoken of. */
 function roleText({ person, reach }: Session): string {
-  const where = reach === 'service' ? ' in all projects' : chosenProject.value ? ` in ${chosenProject.value.name}` : ''
+  const project = chosenProject.value && (reach === 'service' ? 'all projects' : chosenProject.value.name)
+  const where = project ? ` in ${project}` : reach === 'service' ? ' of the service' : ''
   return `${person?.role ?? ''}${where}`
 }

@@ -4,7 +4,7 @@ import { PersonTab } from '../support/console/person-tab.ts'
 import { newSigningKey, signToken, startIdentityProvider } from '../support/outside/identity-provider.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Reply, type Service } from '../support/service/service.ts'
+import { ENGINES, onAnyEngine, type Reply, type Service } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 import { refundingAgent } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -216,6 +216,17 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+onAnyEngine('an invitation to a service without an identity provider', (service) => {
+  test('409, with what to set', async () => {
+    const body = { email: 'ada@example.com', role: 'viewer' }
+    const { status, body: reply } = await service().call('POST', '/v1/invitations', { body })
+    assert.deepEqual(
+      [status, reply.error.message],
+      [409, 'Nobody could sign in with an invitation: set console.oidc, the identity providers of people, first'],
+    )
+  })
+})
 
 test('made-up codes and polls of devices do not reach the provider without end', async (t) => {
   const issuer = await issuerOf(t)

@@ -16,6 +16,7 @@ import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Segments } from '../../ui/forms/field.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Address } from './address.tsx'
 import { InvitationsView } from './invitations-view.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { RoleIn, sourceText } from './role-text.tsx'
@@ -89,7 +90,7 @@ const COLUMNS: Column<Person>[] = [
       </>
     ),
   },
-  { title: 'E-mail', sort: 'email', isWide: true, isExtra: true, cell: ({ email }) => email ?? '–' },
+  { title: 'E-mail', sort: 'email', isWide: true, isExtra: true, cell: (person) => <Address {...person} /> },
   {
     title: 'Role',
     cell: ({ roles }) => {

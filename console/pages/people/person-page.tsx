@@ -15,8 +15,9 @@ import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Address } from './address.tsx'
 import { RoleDialog } from './role-dialog.tsx'
-import { placeText, type Role, sourceText } from './role-text.tsx'
+import { placeText, type Role, RoleIn, sourceText } from './role-text.tsx'
 
 type Doing = { what: 'give' } | { what: 'change' | 'take'; role: Role } | { what: 'remove' }
 
@@ -80,11 +81,7 @@ function PersonFacts({ of: { id, email, email_verified, identities, created_at, 
   return (
     <Facts
       of={{
-        'E-mail': email ? (
-          <>
-            {email} {!email_verified && <span class="soft">not verified</span>}
-          </>
-        ) : undefined,
+        'E-mail': email ? <Address email={email} email_verified={email_verified} /> : undefined,
         'Signs in with': identities.map(({ issuer, subject }) => (
           <div key={issuer + subject}>
             {issuer} <span class="soft">as</span> <code>{subject}</code>
@@ -142,8 +139,7 @@ function TakeRole({ person, role, onClose, onDone }: Taking) {
       }}
     >
       <p>
-        <b>{person.name}</b> is not {role.role} in {placeText(role.project_id)} any more, at once. Keys that were made
-        with this role end.
+        <b>{person.name}</b> is not <RoleIn {...role} /> any more, at once. Keys that were made with this role end.
       </p>
     </Confirm>
   )
@@ -157,14 +153,16 @@ function RemovePerson({ person: { id, name }, onClose }: { person: Person; onClo
       isDanger
       onClose={onClose}
       work={async () => {
-        await service.people.delete(id)
-        toast(`${name} is removed`)
+        const { kept_keys, kept_webhooks } = await service.people.delete(id)
+        const kept = [...kept_keys, ...kept_webhooks].join(', ')
+        toast(`${name} is removed${kept && `. What they have made for services goes on: ${kept}`}`)
         go('/people')
       }}
     >
       <p>
         The roles, the own keys and the sessions of <b>{name}</b> end at once. Somebody for whom an identity provider
-        still vouches can sign in again, and has what groups give there.
+        still vouches can sign in again, and has what groups give there. Webhooks and keys of services that they have
+        made go on.
       </p>
     </Confirm>
   )

@@ -38,10 +38,10 @@ export function RoleField({ value, project_id, onChange, error }: Props) {
           value={value.all_projects ? 'all' : 'here'}
           choices={[
             { value: 'here', label: placeText(project_id) },
-            { value: 'all', label: 'all projects' },
+            { value: 'all', label: placeText(null) },
           ]}
           onChange={(where) => onChange({ ...value, all_projects: where === 'all' })}
-          hint="In all projects, admin is an administrator of the service."
+          hint={`In ${placeText(null)}, admin is an administrator of the service.`}
         />
       )}
     </>

@@ -1,21 +1,30 @@
 import type { Person } from '../../../sdk/client.ts'
+import { projects } from '../../lib/projects/chosen-project.ts'
 import { session } from '../../lib/session-state.ts'
 
 export type Role = Person['roles'][number]
 
-/** Where a role holds. */
+/** Where a role holds. Where there is one project only, it is not spoken of: a role is for agents, or for the service. */
 export function placeText(project_id: string | null): string {
-  if (project_id === null) return 'all projects'
-  return session.value?.projects.find(({ id }) => id === project_id)?.name ?? 'this project'
+  const hasProjects = projects.value.length > 0
+  if (project_id === null) return hasProjects ? 'all projects' : 'the service'
+  const place = projects.value.find(({ id }) => id === project_id)?.name
+  return place ?? (hasProjects ? 'this project' : 'agents')
 }
 
-/** `developer in shop`. Where there is one project only, it is not spoken of. */
+/** `developer in shop`, `admin of the service`. */
 export function RoleIn({ role, project_id }: { role: string; project_id: string | null }) {
-  const isSaid = project_id === null || (session.value?.projects.length ?? 0) > 1
+  const hasProjects = projects.value.length > 0
+  const isSaid = project_id === null || hasProjects
   return (
     <>
       {role}
-      {isSaid && <span class="soft"> in {placeText(project_id)}</span>}
+      {isSaid && (
+        <span class="soft">
+          {' '}
+          {hasProjects ? 'in' : 'of'} {placeText(project_id)}
+        </span>
+      )}
     </>
   )
 }

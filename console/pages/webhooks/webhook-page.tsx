@@ -160,7 +160,8 @@ function Toggle({
 }
 
 function WebhookFacts({ webhook }: { webhook: Webhook }) {
-  const { id, url, agent_id, events, description, secret_hint, previous_secret_expires_at, created_at } = webhook
+  const { id, url, agent_id, events, description, secret_hint, previous_secret_expires_at, created_at, created_by } =
+    webhook
   return (
     <Facts
       of={{
@@ -179,7 +180,11 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
           </>
         ),
         Description: description ?? undefined,
-        Created: <Ago time={created_at} />,
+        Created: (
+          <>
+            <Ago time={created_at} /> {created_by && <span class="soft">by {created_by}</span>}
+          </>
+        ),
         Id: <Id id={id} />,
       }}
     />

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { conflict } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { requireScope, requireService } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
@@ -10,19 +11,22 @@ import * as invitations from './invitation-store.ts'
 
 const HOUR_MS = 3_600_000
 
+const NO_ISSUER = 'Nobody could sign in with an invitation: set console.oidc, the identity providers of people, first'
+
 export const createInvitation = operation({
   id: 'createInvitation',
   method: 'POST',
   path: '/v1/invitations',
   summary: 'Invite a person',
   description:
-    'Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. It ends when the key or the role with which it was made does, and takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail.',
+    'Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. It ends when the key or the role with which it was made does, and takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail. Without an identity provider in `console.oidc`: 409.',
   permission: 'manage',
   audit: { target: 'reply' },
   mfa: 'keys',
   idempotent: true,
   secret: true,
   success: 201,
+  errors: ['conflict'],
   body: CreateInvitationBody,
   data: z
     .object({ ...InvitationReply.shape, token: z.string().describe('Shown in this reply only') })
@@ -30,6 +34,7 @@ export const createInvitation = operation({
 
   async run({ body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
     requireScope(actor, null)
+    if (config.console.oidc.length === 0) throw conflict(NO_ISSUER)
     if (body.all_projects) requireService(actor)
     permissionsToGive(actor, body.role, config)
     const time = now()

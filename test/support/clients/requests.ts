@@ -27,6 +27,7 @@ export const operationsForKeys = operations.filter(({ forPeople }) => !forPeople
 export const SAMPLE_SETTINGS: Settings = {
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
   MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+  MOORAGE_CONSOLE__OIDC: JSON.stringify([{ name: 'sample', issuer: 'https://sample.example.com', clientId: 'sample' }]),
 }
 
 const document = openApiDocument(operations)
