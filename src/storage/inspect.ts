@@ -35,6 +35,17 @@ export function inspectSqlite(path: string): StoreFacts {
   }
 }
 
+/** The ids of all bytes that the store expects in its folder of files. */
+export function listKeptFiles(path: string): string[] {
+  const connection = new DatabaseSync(path, { readOnly: true })
+  try {
+    const rows = connection.prepare("select id from blobs where state = 'kept' and kept_in = 'folder'").all()
+    return rows.map(({ id }) => String(id))
+  } finally {
+    connection.close()
+  }
+}
+
 export async function inspectPostgres(url: string): Promise<StoreFacts> {
   const client = await connectFairly(async () => {
     const next = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })

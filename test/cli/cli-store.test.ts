@@ -15,6 +15,7 @@ import { newShell, type Shell, shellOfNobody } from '../support/clients/cli.ts'
 import { authenticator } from '../support/clients/mfa.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, startService } from '../support/service/service.ts'
+import { download, uploaded } from '../support/slices/files.ts'
 
 onAnyEngine("moorage keys on the server's own machine", (service) => {
   let shell: Shell
@@ -121,10 +122,12 @@ describe('moorage where there is no store', () => {
 
 describe('moorage backup and restore', () => {
   const { service, shell } = shellOfNobody()
+  let file: string
   before(async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'kept' } })
     const item = { content: 'the harbour master is called Ada', context: { user_id: 'u' } }
     await service().call('POST', '/v1/agents/kept/memory', { body: { items: [item] } })
+    file = await uploaded(service(), 'bytes of a client')
   })
   const moorage = (...args: string[]) => shell().moorage([...args])
 
@@ -153,6 +156,16 @@ describe('moorage backup and restore', () => {
       found.body.data.map(({ content }: { content: string }) => content),
       ['the harbour master is called Ada'],
     )
+    const { bytes } = await download(other, file, asAdmin)
+    assert.equal(bytes.toString(), 'bytes of a client')
+  })
+
+  test('the bytes of files that were deleted before it are not in a backup', async () => {
+    const gone = await uploaded(service(), 'gone before')
+    await service().call('DELETE', `/v1/files/${gone}`)
+    const made = await moorage('backup', 'two', '--data', service().data)
+    assert.match(made.stderr, /with 1 file/)
+    assert.equal(readdirSync(join(shell().folder, 'two/files')).length, 1)
   })
 
   test('a store that is in use is not replaced', async () => {
@@ -190,7 +203,7 @@ describe('moorage backup and restore', () => {
         const there = readdirSync(folder).toSorted()
         assert.deepEqual(
           there.filter((name) => !name.includes('before-restore')),
-          ['master.key', 'moorage.db'],
+          ['files', 'master.key', 'moorage.db'],
         )
         assert.ok(there.some((name) => name.includes('before-restore')))
         const [restored, backup] = [folder, join(shell().folder, 'one')].map((at) =>

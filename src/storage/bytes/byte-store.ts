@@ -1,3 +1,6 @@
+/** The folder of files, in the data directory and in a backup. */
+export const FILES_FOLDER = 'files'
+
 /** The first and the last byte. */
 export type ByteRange = { start: number; end: number }
 

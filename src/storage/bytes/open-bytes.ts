@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { NewId } from '../../lib/id.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Storage } from '../open-storage.ts'
+import { FILES_FOLDER } from './byte-store.ts'
 import { Bytes } from './bytes.ts'
 import { folderBytes } from './folder-bytes.ts'
 import { postgresBytes } from './postgres-bytes.ts'
@@ -15,9 +16,6 @@ export type BytesOptions = {
   now(): number
   log: Logger
 }
-
-/** The folder in the data directory that has the files. */
-export const FILES_FOLDER = 'files'
 
 /**
  * New files go to S3 if it is configured. Otherwise they are in a folder beside SQLite, or in PostgreSQL, where every node

@@ -6,6 +6,7 @@ import { configOption, dataOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
+import { copyFiles, keepFiles } from './copy-files.ts'
 
 /** What is in a backup. It is written last, so a folder without it is not a whole backup. */
 export type Manifest = {
@@ -16,6 +17,8 @@ export type Manifest = {
   master_key: string | undefined
   bytes: number
   sha256: string
+  /** How many files clients have uploaded whose bytes are in it. */
+  files: number
 }
 
 export const MANIFEST = 'manifest.json'
@@ -33,7 +36,7 @@ export function backup(command: Command, world: World): void {
     .option('--json', 'print JSON')
     .action(async (given: string | undefined, options: BackupOptions) => {
       const { copySqlite } = await import('../../../storage/sqlite-copy.ts')
-      const { inspectSqlite } = await import('../../../storage/inspect.ts')
+      const { inspectSqlite, listKeptFiles } = await import('../../../storage/inspect.ts')
       const { readConfig, requireSqlite } = await import('../../connect/local-store.ts')
       const config = readConfig(world, options)
       const store = requireSqlite(config, 'pg_dump --format=custom --file=moorage.dump "$DATABASE_URL"')
@@ -46,15 +49,23 @@ export function backup(command: Command, world: World): void {
       note(world, `Copying ${store} …`, 'dim')
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const copy = join(folder, STORE)
+      // Files before and after the store: what is deleted or uploaded meanwhile is there if the copy of the store has it.
+      copyFiles(config.data, folder)
       copySqlite(store, copy)
+      const expected = listKeptFiles(copy)
+      copyFiles(config.data, folder, expected)
+      const files = keepFiles(folder, expected)
       const { schema_version, master_key } = inspectSqlite(copy)
       if (options.includeMasterKey) copyMasterKey(config.data, folder)
       const { size: bytes } = statSync(copy)
       const sha256 = await sha256Of(copy)
-      const manifest: Manifest = { format: 1, created_at, schema_version, master_key, bytes, sha256 }
+      const manifest: Manifest = { format: 1, created_at, schema_version, master_key, bytes, sha256, files }
       writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
 
-      success(world, `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB)`)
+      success(
+        world,
+        `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB) with ${files} ${files === 1 ? 'file' : 'files'}`,
+      )
       if (!options.includeMasterKey) {
         note(world, '  The master key is not in it: keep a copy of master.key, or of MOORAGE_MASTER_KEY, elsewhere.')
       }

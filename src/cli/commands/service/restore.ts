@@ -8,6 +8,7 @@ import { note, print, printJson, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 import { MANIFEST, MASTER_KEY, type Manifest, STORE, sha256Of } from './backup.ts'
+import { replaceFiles } from './copy-files.ts'
 
 type RestoreOptions = { config?: string; data?: string; yes?: boolean; json?: boolean }
 
@@ -47,6 +48,7 @@ export function restore(command: Command, world: World): void {
       } finally {
         rmSync(draft, { force: true })
       }
+      replaceFiles(folder, config.data, suffix)
       if (key === 'from backup') putKey(folder, config.data, suffix)
       success(world, `Restored the store of ${manifest.created_at}`)
       const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
