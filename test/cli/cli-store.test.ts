@@ -122,12 +122,12 @@ describe('moorage where there is no store', () => {
 
 describe('moorage backup and restore', () => {
   const { service, shell } = shellOfNobody()
-  let file: string
+  let uploadedFile: string
   before(async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'kept' } })
     const item = { content: 'the harbour master is called Ada', context: { user_id: 'u' } }
     await service().call('POST', '/v1/agents/kept/memory', { body: { items: [item] } })
-    file = await uploaded(service(), 'bytes of a client')
+    uploadedFile = await uploaded(service(), 'bytes of a client')
   })
   const moorage = (...args: string[]) => shell().moorage([...args])
 
@@ -156,7 +156,7 @@ describe('moorage backup and restore', () => {
       found.body.data.map(({ content }: { content: string }) => content),
       ['the harbour master is called Ada'],
     )
-    const { bytes } = await download(other, file, asAdmin)
+    const { bytes } = await download(other, uploadedFile, asAdmin)
     assert.equal(bytes.toString(), 'bytes of a client')
   })
 
