@@ -4,6 +4,7 @@ import { checkDefinition } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
 import * as budgets from '../budgets/store.ts'
 import { conflict, invalid } from '../errors.ts'
+import { queueMoved } from '../invocations/queue/enqueue.ts'
 import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
@@ -53,6 +54,7 @@ export const moveAgent = operation({
     await webhooks.moveOfAgent(db, id, project_id)
     await budgets.moveOfAgent(db, id, project_id)
     await agents.move(db, agent, project_id)
+    await queueMoved(db, { ...agent, project_id })
     if (agent.project_id !== project_id) await tellNewProject(id, project_id, needs)
     return { id, project_id, revoked_keys }
   },

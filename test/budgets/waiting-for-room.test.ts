@@ -5,7 +5,7 @@ import { type ModelServer, startModelServer } from '../support/outside/model-ser
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
-import { betweenNodes, ENGINES, type Service } from '../support/service/service.ts'
+import { betweenNodes, ENGINES, inProject, type Service } from '../support/service/service.ts'
 import { localProvider, startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
@@ -215,6 +215,25 @@ for (const engine of ENGINES) {
       await becomes(agent, request_id, 'waiting')
       await raise(id, { runs: 2 })
       await becomes(agent, request_id, 'completed')
+    })
+
+    test('it goes on when its agent moves to a project without that budget', async () => {
+      await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
+      const agent = await newAgent(service, { model: MODEL })
+      const body = { name: 'tight', per: 'ever', scope: { type: 'project' }, limit: { tokens: 5_000 } }
+      const { id } = (await service.call('POST', '/v1/budgets', { body })).body.data
+      model.reply({ text: ['Calm.'], usage: { prompt_tokens: 2_000, completion_tokens: 2_000 } })
+      assert.equal((await invoke(agent, {}, {})).status, 200)
+      const request_id = await begin(agent)
+      await becomes(agent, request_id, 'waiting')
+      const moved = await service.call('POST', `/v1/agents/${agent}/move`, { body: { project: 'shop' } })
+      assert.equal(moved.status, 200, moved.text)
+      const shop = inProject(service, 'shop')
+      await until('the run to complete', async () => {
+        const { body: receipt } = await shop.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
+        return receipt.data.status === 'completed'
+      })
+      await service.call('DELETE', `/v1/budgets/${id}`)
     })
 
     betweenNodes(engine)('a budget that is raised on one node wakes runs on all', async () => {

@@ -4,10 +4,17 @@ import { announce, type Database } from '../../storage/database.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import type { Invocation } from '../invocation.ts'
 import { insertion } from '../rows/invocation-rows.ts'
+import { queueWaitingForBudgets } from './waiting-store.ts'
 
 /** Queues a run in the caller's transaction. All nodes hear of it when that commits. */
 export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
   await writeRows(db, [insertion(invocation)])
+  await announceQueued(db, agent)
+}
+
+/** Other budgets may be over an agent that has moved, so its runs that wait for one go on. */
+export async function queueMoved(db: Database, agent: Agent): Promise<void> {
+  await queueWaitingForBudgets(db, agent.seq)
   await announceQueued(db, agent)
 }
 

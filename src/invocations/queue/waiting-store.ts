@@ -92,6 +92,12 @@ export async function queueWaitingOfPaused(db: Database, agent_id: string | unde
   return ids.length
 }
 
+/** Puts the agent's runs into the queue that wait for budgets. */
+export async function queueWaitingForBudgets(db: Database, agent_seq: number): Promise<void> {
+  const waiting = db.selectFrom('invocations').select('id').where('status', '=', WAITING)
+  await queueThose(db, waiting.where('agent_seq', '=', agent_seq).where('waits_for', 'is not', null))
+}
+
 async function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<string[]> {
   const rows = await db
     .updateTable('invocations')
