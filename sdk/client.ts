@@ -4,6 +4,7 @@ import { MoorageError } from './errors.ts'
 import { fileMethods } from './files.ts'
 import { followLogs } from './follow-logs.ts'
 import { methods } from './methods.ts'
+import { outputOf, type ValueOf, type Wanted } from './output.ts'
 import { readData, readJson } from './reply.ts'
 import { type Call, type ClientOptions, type RequestOptions, sender } from './request.ts'
 import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
@@ -11,6 +12,7 @@ import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
 export type * from './api.ts'
 export { MoorageError } from './errors.ts'
 export type { DownloadOptions, FileSource, UploadOptions } from './files.ts'
+export type { OutputShape, ValueOf } from './output.ts'
 export type { Page, Pages } from './pages.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
 export type { InvocationEvent, StreamOptions } from './stream.ts'
@@ -37,20 +39,24 @@ export function createClient(options: ClientOptions) {
       ...api.agents,
       /**
        * Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. If the agent
-       * waits for a person, it rejects with the code `waiting` and the `request_id` of the run, which goes on later.
+       * waits for a person, it rejects with the code `waiting` and the `request_id` of the run, which goes on later. With
+       * `output`, a zod shape or a JSON Schema, the answer has a value of that type.
        */
-      invoke: async (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
-        requireAnswer(await call('invokeAgent', { params: { agent_id }, body }, { timeoutMs: LONGEST_RUN_MS, ...o })),
+      invoke: async <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) => {
+        const asked = { params: { agent_id }, body: withSchema(body) }
+        return requireAnswer(await call('invokeAgent', asked, { timeoutMs: LONGEST_RUN_MS, ...o })) as Answer<W>
+      },
       /**
        * Gives the answer as it comes. After a broken connection it goes on where it stopped. Leaving the loop cancels
        * the run.
        */
-      stream: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
-        streamInvoke<InvocationResult>(connection, agent_id, body, { ...whileStreaming, ...o }),
+      stream: <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) =>
+        streamInvoke<Answer<W>>(connection, agent_id, withSchema(body), { ...whileStreaming, ...o }),
       /** Starts a run in the background; `invocations.get` tells its state. */
-      async start(agent_id: string, body: Body<'invokeAgent'>, o?: Options): Promise<InvocationQueued> {
+      async start(agent_id: string, asked: Ask<Wanted | undefined>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
         const headers = { Prefer: 'respond-async' }
+        const body = withSchema(asked)
         return readData(await connection.send({ method, path: fill(path, { agent_id }), body, headers }, o))
       },
     },
@@ -82,6 +88,16 @@ export function createClient(options: ClientOptions) {
       return readJson(await connection.send(request, o))
     },
   }
+}
+
+/** What is asked of an agent. */
+type Ask<W extends Wanted | undefined> = Omit<Body<'invokeAgent'>, 'output'> & { output?: W }
+
+/** With the value that was wanted, if one was. */
+type Answer<W> = W extends Wanted ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult
+
+function withSchema({ output, ...body }: Ask<Wanted | undefined>): Body<'invokeAgent'> {
+  return output === undefined ? body : { ...body, output: outputOf(output) }
 }
 
 /** A run that waits for a person has no answer yet. */

@@ -19,6 +19,11 @@ export type InvocationEvent<Result> =
   /** The service crashed and the run began again: forget what it said before. */
   | { type: 'restart'; request_id: string }
   | { type: 'delta'; text: string }
+  /**
+   * With `output`: a piece of an answer that is not checked yet, at a position of that answer. The answer that fits comes
+   * as `delta`.
+   */
+  | { type: 'output.delta'; text: string; answer: number; at: number }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown }
   | { type: 'tool_result'; id: string; name: string; result?: string; error?: string }
   /** People must decide before the run goes on. It ends the stream of `agents.stream`, but not of `follow`. */

@@ -66,6 +66,10 @@ script:
       reply: Hello! You said "{{message}}".
   fallback: I am ${name}. Say hello.
 
+# What every answer has to be, instead of words: JSON that fits a schema.
+# output:
+#   schema: { type: object, properties: { city: { type: string } }, required: [city] }
+
 memory:
   history: 20 # turns of the session that the model sees
   recall: 5 # memories of the user that it is reminded of

@@ -33,6 +33,7 @@ const STEP_COLUMNS: Column<Step>[] = [
 function whatOf(step: Step): string {
   if (step.kind === 'wait') return step.reason
   if (step.kind === 'recall') return `found ${step.turns} turns, ${step.memories} memories`
+  if (step.kind === 'model' && step.unfit) return `does not fit: ${step.unfit.problems[0]?.error ?? ''}`
   if (step.kind === 'model') return step.characters > 0 ? `said ${step.characters} characters` : 'called tools'
   if (step.kind === 'approval') return `${step.name}: ${step.decision}${step.by === null ? '' : ` by ${step.by}`}`
   return step.error === undefined ? step.name : `${step.name}: ${step.error}`

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Client, InvocationEvent, InvocationResult } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
@@ -16,6 +18,8 @@ type InvokeOptions = TalkOptions & {
   background?: boolean
   onBudget?: OnBudget
   idempotencyKey?: string
+  output?: boolean
+  schema?: string
 }
 
 export function invoke(command: Command, world: World): void {
@@ -26,9 +30,16 @@ export function invoke(command: Command, world: World): void {
     .option('--background', 'print the request id and let it run')
     .addOption(onBudgetOption('with --background, when a budget has no room'))
     .option('--idempotency-key <key>', 'makes your own retries safe')
+    .option('--output', 'print the value of a structured answer as JSON, and nothing else')
+    .option('--schema <schema>', 'the JSON Schema of the answer: a file, or JSON; implies --output')
     .action(async (agent: string, words: string[], options: InvokeOptions) => {
-      const { onBudget: on_budget } = options
-      const body = { ...bodyOf(options), ...(on_budget && { on_budget }), message: await readMessage(world, words) }
+      const { onBudget: on_budget, schema } = options
+      const body = {
+        ...bodyOf(options),
+        ...(on_budget && { on_budget }),
+        ...(schema !== undefined && { output: { schema: readSchema(world, schema) } }),
+        message: await readMessage(world, words),
+      }
       const request = { otp: options.otp, idempotencyKey: options.idempotencyKey }
       await withClient(world, options, async (client) => {
         if (options.background) {
@@ -38,8 +49,9 @@ export function invoke(command: Command, world: World): void {
         // The answer is streamed even if it is printed as a whole: then it survives a restart of the service, and
         // Ctrl-C ends the run.
         const events = client.agents.stream(agent, body, request)
+        const wantsValue = options.output || schema !== undefined
         const last =
-          options.stream && !options.json
+          options.stream && !options.json && !wantsValue
             ? await speak(world, events)
             : printLast(world, await progress(world, `${agent} is thinking`, () => lastOf(events)), options)
         if (last) throw await endWaiting(world, client, { agent, request_id: last.request_id, options })
@@ -47,7 +59,24 @@ export function invoke(command: Command, world: World): void {
     })
 }
 
-function printLast(world: World, last: LastEvent, { json }: InvokeOptions): WaitingEvent | undefined {
+/** JSON begins with a brace, and no file name does. */
+function readSchema(world: World, given: string): Record<string, unknown> {
+  const text = given.trimStart().startsWith('{') ? given : readGivenFile(resolve(world.cwd, given))
+  const schema = parseJson(text, 'The schema')
+  if (schema === null || typeof schema !== 'object' || Array.isArray(schema)) throw usage('The schema is an object')
+  return schema as Record<string, unknown>
+}
+
+function readGivenFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw usage(`The schema cannot be read: ${(error as Error).message}`)
+  }
+}
+
+function printLast(world: World, last: LastEvent, options: InvokeOptions): WaitingEvent | undefined {
+  const { json, output, schema } = options
   if (last.type === 'waiting') {
     if (json) printJson(world, last)
     else tellWaiting(world, last)
@@ -55,12 +84,17 @@ function printLast(world: World, last: LastEvent, { json }: InvokeOptions): Wait
   }
   if (json) {
     printJson(world, last.data)
+  } else if (output || schema !== undefined) {
+    if (last.data.output === undefined) throw new Failure(EXIT.failed, 'The answer has no value', NO_VALUE)
+    printJson(world, last.data.output)
   } else {
     print(world, last.data.response)
     summarise(world, last.data)
   }
   return undefined
 }
+
+const NO_VALUE = '  The agent answers in words: give it an output, or this invocation a --schema'
 
 export function takesTalk(command: Command): Command {
   return command

@@ -1,0 +1,64 @@
+/** A shape of zod, or of any other library that tells its JSON Schema as https://standardschema.dev says. */
+export type OutputShape<Value = unknown> = {
+  readonly '~standard': {
+    readonly types?: { readonly output: Value } | undefined
+    readonly jsonSchema: { output(options: { target: 'draft-2020-12' }): Record<string, unknown> }
+  }
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>
+
+/** What an answer has to be: a shape, or a JSON Schema. */
+export type Wanted = OutputShape | { readonly schema: JsonSchema; readonly retries?: number }
+
+/** The type of the value, as far as the shape or the schema tells it. */
+export type ValueOf<W> =
+  W extends OutputShape<infer Value> ? Value : W extends { readonly schema: infer Schema } ? FromSchema<Schema> : never
+
+type FromSchema<Schema> = Schema extends { readonly const: infer Value }
+  ? Value
+  : Schema extends { readonly enum: readonly (infer Value)[] }
+    ? Value
+    : Schema extends { readonly anyOf: readonly (infer One)[] }
+      ? FromSchema<One>
+      : Schema extends { readonly type: infer Type }
+        ? FromType<Type, Schema>
+        : unknown
+
+type Simple = { string: string; number: number; integer: number; boolean: boolean; null: null }
+
+type FromType<Type, Schema> = Type extends keyof Simple
+  ? Simple[Type]
+  : Type extends readonly (infer One)[]
+    ? FromType<One, Schema>
+    : Type extends 'array'
+      ? (Schema extends { readonly items: infer Items } ? FromSchema<Items> : unknown)[]
+      : Type extends 'object'
+        ? FromObject<Schema>
+        : unknown
+
+type FromObject<Schema> = Schema extends { readonly properties: infer Properties }
+  ? Flat<
+      {
+        -readonly [Name in keyof Properties as Name extends Required<Schema> ? Name : never]: FromSchema<
+          Properties[Name]
+        >
+      } & {
+        -readonly [Name in keyof Properties as Name extends Required<Schema> ? never : Name]?: FromSchema<
+          Properties[Name]
+        >
+      }
+    >
+  : Record<string, unknown>
+
+type Required<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never
+
+type Flat<T> = { [K in keyof T]: T[K] }
+
+/** As the API takes it. */
+export function outputOf(wanted: Wanted): { schema: Record<string, unknown>; retries?: number } {
+  if (!('~standard' in wanted)) return { ...wanted, schema: { ...wanted.schema } }
+  // Told by the draft: the service takes it for this one anyway.
+  const { $schema: _draft, ...schema } = wanted['~standard'].jsonSchema.output({ target: 'draft-2020-12' })
+  return { schema }
+}
