@@ -68,7 +68,13 @@ onAnyEngine(
       const { secret } = await createKey(service(), { role: 'caller', agent_id: id })
       const { body: scoped } = await call(secret, 'GET', '/v1/keys/self/agents')
       const [{ created_at: _, ...shown }] = scoped.data
-      assert.deepEqual(shown, { id, name: 'guide', status: 'running', description: 'Shows the way', output_schema: null })
+      assert.deepEqual(shown, {
+        id,
+        name: 'guide',
+        status: 'running',
+        description: 'Shows the way',
+        output_schema: null,
+      })
       assert.equal(scoped.pagination.total, 1)
     })
 

@@ -63,6 +63,21 @@ describe('the examples', () => {
     await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
   })
 
+  test('structured-answers gets a record, and hears why there is none', async () => {
+    const file = join(root, 'examples/structured-answers/structured-answers.ts')
+    const { stdout } = await run(process.execPath, [file])
+    assert.equal(
+      stdout,
+      `Note: Bought rope at Chandler, twelve fifty
+Record: rope at Chandler: 12.50
+Note: Bought paint
+No record: /total must be number
+`,
+    )
+    // It may run again.
+    await run(process.execPath, [file])
+  })
+
   test('approvals are asked for, and what the lead decides is what the customer hears', async () => {
     const file = join(root, 'examples/approvals/approvals.ts')
     const { stdout } = await run(process.execPath, [file])
