@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts'
+import { invalid, unavailable } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -42,6 +42,7 @@ export async function checkOutputSchema(
 ): Promise<void> {
   if (!output) return
   const problems = await runtime.reviewSchema(scope.project_id, output.schema)
+  if (!problems) throw unavailable('The schema of the output could not be checked in time, try again shortly')
   if (problems.length === 0) return
   throw invalid(
     ...problems.map(({ at, problem }) => ({ field: ['output', 'schema', ...keysOf(at)].join('.'), error: problem })),

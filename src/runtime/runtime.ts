@@ -94,12 +94,12 @@ export class Runtime {
     return argumentProblem(read.value, input_schema, { schemaCheck: this.#schemaCheck, agent_id })
   }
 
-  /** What is wrong with a schema, and where. */
-  async reviewSchema(owner: string, schema: object): Promise<readonly SchemaProblem[]> {
+  /** What is wrong with a schema, and where. Undefined if that could not be found out now. */
+  async reviewSchema(owner: string, schema: object): Promise<readonly SchemaProblem[] | undefined> {
     const size = schemaProblem(schema)
     if (size) return [{ at: '', problem: size }]
     const answer = await this.#schemaCheck.review(schema, { owner })
-    if (answer.outcome === 'undecided') return [{ at: '', problem: 'takes too long to be read' }]
+    if (answer.outcome === 'undecided') return undefined
     return answer.outcome === 'errors' ? answer.errors : []
   }
 

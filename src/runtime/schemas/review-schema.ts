@@ -2,12 +2,16 @@ import type { Ajv } from 'ajv'
 import { problemOf, type SchemaProblem } from './schema-errors.ts'
 
 /** What is wrong with a schema itself, and where. */
-export function reviewSchema(schema: object, ajv: Pick<Ajv, 'compile' | 'errors' | 'validateSchema'>): SchemaProblem[] {
-  if (!ajv.validateSchema(schema)) return deepest((ajv.errors ?? []).map(problemOf))
+export function reviewSchema(
+  schema: object,
+  reviewer: Pick<Ajv, 'errors' | 'validateSchema'>,
+  compiler: Pick<Ajv, 'compile'>,
+): SchemaProblem[] {
+  if (!reviewer.validateSchema(schema)) return deepest((reviewer.errors ?? []).map(problemOf))
   const patterns = find(schema, (key, value) => key === 'pattern' && typeof value === 'string' && !isPattern(value))
   if (patterns.length > 0) return patterns.map((at) => ({ at, problem: 'must be a regular expression (Unicode)' }))
   try {
-    ajv.compile(schema)
+    compiler.compile(schema)
     return []
   } catch (error) {
     return [compileProblem(schema, error as Error & { missingRef?: string })]

@@ -35,8 +35,13 @@ function serve(port: NonNullable<typeof parentPort>): void {
   /** Compiled schemas by their text. */
   const compiled = new LRUCache<string, Compiled>({ max: KEPT_SCHEMAS })
   port.on('message', ({ schema, value }: CheckRequest) => {
+    if (value === undefined) {
+      // To read the schema of schemas takes a while, once. It does not count against this schema.
+      warmUp(JSON.parse(schema))
+      port.postMessage('taken')
+      return port.postMessage(review(JSON.parse(schema)) satisfies CheckAnswer)
+    }
     port.postMessage('taken')
-    if (value === undefined) return port.postMessage(review(JSON.parse(schema)) satisfies CheckAnswer)
     const validate = compiled.get(schema) ?? compile(JSON.parse(schema))
     compiled.set(schema, validate)
     port.postMessage(check(validate, JSON.parse(value)) satisfies CheckAnswer)
@@ -64,10 +69,24 @@ function compile(schema: { $schema?: unknown }): Compiled {
   return 'unreadable'
 }
 
+/** What knows the schema of schemas of each draft. */
+const reviewers = new Map<Draft, Ajv>()
+
+function warmUp(schema: { $schema?: unknown }): Ajv {
+  const [Draft] = draftsOf(schema)
+  const known = reviewers.get(Draft)
+  if (known) return known
+  const reviewer = new Draft(OPTIONS)
+  reviewer.validateSchema({})
+  reviewers.set(Draft, reviewer)
+  return reviewer
+}
+
 function review(schema: { $schema?: unknown }): CheckAnswer {
   const [Draft] = draftsOf(schema)
   const { $schema: _dialect, ...rest } = schema
-  const errors = reviewSchema(rest, new Draft(OPTIONS)).slice(0, MAX_ERRORS)
+  // What is compiled is kept by its Ajv for ever, so each schema gets one of its own.
+  const errors = reviewSchema(rest, warmUp(schema), new Draft(OPTIONS)).slice(0, MAX_ERRORS)
   return errors.length === 0 ? { outcome: 'ok' } : { outcome: 'errors', errors }
 }
 

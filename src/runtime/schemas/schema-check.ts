@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { CheckThread } from './check-thread.ts'
-import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
+import type { CheckAnswer } from './schema-check-worker.ts'
 
 /** Most checks take less than a millisecond. */
 const QUICK_MS = 200
 const SLOW_MS = 1_000
+/** A large schema takes half a second to compile, and longer on a busy machine. */
+const REVIEW_MS = 5_000
 /** How long a caller waits in all, unless it says otherwise: on a busy machine a check may wait before it begins. */
 const DEADLINE_MS = 15_000
 const KEPT_SCHEMAS = 1_000
@@ -29,22 +31,27 @@ export class SchemaCheck {
   readonly #slow = new CheckThread()
   /** What is known of schemas, by the hashes of their texts. */
   readonly #speeds = new LRUCache<string, 'quick' | 'slow'>({ max: KEPT_SCHEMAS })
+  /** What is wrong with schemas, by the hashes of their texts. */
+  readonly #reviewed = new LRUCache<string, CheckAnswer>({ max: KEPT_SCHEMAS })
   /** Until when an owner is distrusted. */
   readonly #distrusted = new LRUCache<string, number>({ max: KEPT_OWNERS })
   #isClosed = false
 
+  /** Checks a schema itself, once. */
+  async review(schema: object, { owner, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
+    const request = { schema: JSON.stringify(schema) }
+    const id = hash('sha256', request.schema, 'base64')
+    const known = this.#reviewed.get(id)
+    if (known) return known
+    const { answer } = await this.#slow.check(owner, request, { runMs: REVIEW_MS, waitMs: deadlineMs })
+    if (answer.outcome !== 'undecided') this.#reviewed.set(id, answer)
+    return answer
+  }
+
   /** What cannot be decided in time, or by this schema at all, is undecided. */
-  check(schema: object, value: unknown, checking: Checking): Promise<CheckAnswer> {
-    return this.#ask({ schema: JSON.stringify(schema), value: JSON.stringify(value) }, checking)
-  }
-
-  /** Checks a schema itself. */
-  review(schema: object, checking: Checking): Promise<CheckAnswer> {
-    return this.#ask({ schema: JSON.stringify(schema) }, checking)
-  }
-
-  async #ask(request: CheckRequest, { owner, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
+  async check(schema: object, value: unknown, { owner, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
     const until = performance.now() + deadlineMs
+    const request = { schema: JSON.stringify(schema), value: JSON.stringify(value) }
     const id = hash('sha256', request.schema, 'base64')
     if ((this.#speeds.get(id) ?? this.#guess(request.schema, owner)) === 'quick') {
       const { answer, ran_ms } = await this.#quick.check(owner, request, { runMs: QUICK_MS, waitMs: deadlineMs })
