@@ -14,12 +14,13 @@ import { BudgetLink } from '../../ui/data/budget-link.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { AnswerShown, UnfitAnswer } from '../../ui/data/value-tree.tsx'
 import { Who } from '../../ui/data/who.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Steps } from '../../ui/steps/steps.tsx'
-import { AnswerSwitch, AnswerText } from '../../ui/text/answer-text.tsx'
+import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
 import { Effects } from './effects.tsx'
 import { Neighbours } from './neighbours.tsx'
 import { RequestLog } from './request-log.tsx'
@@ -138,7 +139,8 @@ function Request({ run }: { run: Invocation }) {
               </span>
             </p>
           )}
-          {run.response !== null && <AnswerText text={run.response} />}
+          <UnfitAnswer run={run} />
+          {run.response !== null && <AnswerShown run={run} text={run.response} />}
           {run.response === null && !run.error && (
             <p class="soft">{isOver ? 'It said nothing.' : 'It has not ended yet.'}</p>
           )}

@@ -6,8 +6,9 @@ import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { BudgetLink } from '../../ui/data/budget-link.tsx'
 import { Status } from '../../ui/data/status.tsx'
+import { AnswerShown, UnfitAnswer } from '../../ui/data/value-tree.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { AnswerSwitch, AnswerText } from '../../ui/text/answer-text.tsx'
+import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
 import { type Conversation, loadEarlier, type ShownInvocation, stop } from './conversation.ts'
 
 type Props = {
@@ -70,7 +71,11 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
   )
 }
 
-function Answer({ invocation: { response, isRunning, tools, error, run } }: { invocation: ShownInvocation }) {
+function Answer({
+  invocation: { response, draft = '', isRunning, tools, error, run },
+}: {
+  invocation: ShownInvocation
+}) {
   const wasCancelled = run?.status === 'cancelled'
   return (
     <div class="answer">
@@ -85,7 +90,7 @@ function Answer({ invocation: { response, isRunning, tools, error, run } }: { in
         </p>
       )}
       <div aria-busy={isRunning}>
-        <AnswerText text={response} />
+        <AnswerShown run={run} text={response || (isRunning ? draft : '')} />
         {isRunning && <i class="caret" />}
       </div>
       {error && !wasCancelled && (
@@ -95,6 +100,7 @@ function Answer({ invocation: { response, isRunning, tools, error, run } }: { in
           </span>
         </p>
       )}
+      <UnfitAnswer run={run} />
     </div>
   )
 }

@@ -10,6 +10,8 @@ export type ShownInvocation = {
   key: string
   message: string
   response: string
+  /** An answer that comes and is not checked yet. */
+  draft?: string | undefined
   isRunning: boolean
   request_id?: string
   tools: ToolCall[]
@@ -150,16 +152,18 @@ async function waitForDecision(conversation: Conversation, key: string, { reques
 }
 
 function heard(
-  { response, tools }: ShownInvocation,
+  { response, draft = '', tools }: ShownInvocation,
   event: InvocationEvent<InvocationResult>,
 ): Partial<ShownInvocation> {
   switch (event.type) {
     // Both come before everything that the run has said so far.
     case 'start':
     case 'restart':
-      return { request_id: event.request_id, response: '', tools: [] }
+      return { request_id: event.request_id, response: '', draft: undefined, tools: [] }
     case 'delta':
-      return { response: response + event.text }
+      return { response: response + event.text, draft: undefined }
+    case 'output.delta':
+      return { draft: draft.slice(0, event.at) + event.text }
     case 'tool_call':
       return { tools: [...tools, event] }
     case 'tool_result':

@@ -61,6 +61,18 @@ export function DefinitionForm({ values, error, onInput }: Props) {
         </div>
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>
+        <legend>Structured answers</legend>
+        <Field
+          label="JSON Schema of the answer"
+          rows={8}
+          hint="Every answer is a value that fits it. Empty: the agent answers in words."
+          isMono
+          {...field('output.schema')}
+          error={schemaReason(error)}
+        />
+        {number('output.retries', 'Retries', 'How often the model is shown what does not fit. Empty: 2')}
+      </fieldset>
+      <fieldset disabled={!may('updateAgent')}>
         <legend>Memory</legend>
         <div class="columns">
           {choice('memory.remember', 'Remember', YES_OR_NO)}
@@ -92,3 +104,13 @@ export function DefinitionForm({ values, error, onInput }: Props) {
     </>
   )
 }
+
+/** What is wrong with the schema, and where in it. */
+function schemaReason(error: MoorageError | undefined): string | undefined {
+  const wrong = error?.details?.find(({ field }) => field === SCHEMA || field.startsWith(`${SCHEMA}.`))
+  const reason = wrong && reasonOf(error, wrong.field)
+  const place = wrong?.field.slice(SCHEMA.length + 1)
+  return place ? `${place}: ${reason}` : reason
+}
+
+const SCHEMA = 'output.schema'

@@ -11,6 +11,7 @@ const FIELDS = [
   'instructions',
   'tools',
   'script',
+  'output',
   'memory',
   'limits',
   'approvals',

@@ -24,6 +24,8 @@ export function valuesOf(agent: Definition): FormValues {
   return {
     model: [agent.model].flat().join(', '),
     temperature: text(agent.temperature),
+    'output.schema': agent.output ? JSON.stringify(agent.output.schema, null, 2) : '',
+    'output.retries': text(agent.output?.retries),
     'memory.remember': text(agent.memory.remember),
     'memory.facts': agent.memory.facts,
     'memory.summarize': turnsOf(agent.memory.summarize),
@@ -38,6 +40,18 @@ export function valuesOf(agent: Definition): FormValues {
 function turnsOf(summarize: boolean | number): string {
   if (summarize === true) return SUMMARIZE_TURNS
   return summarize === false ? '' : String(summarize)
+}
+
+/** Text that is no JSON goes to the service as it is, which says so beside the field. */
+function outputIn(values: FormValues): unknown {
+  const text = values['output.schema']?.trim() ?? ''
+  if (text === '') return null
+  const retries = values['output.retries'] ? { retries: Number(values['output.retries']) } : {}
+  try {
+    return { schema: JSON.parse(text) as unknown, ...retries }
+  } catch {
+    return { schema: text, ...retries }
+  }
 }
 
 /** One name, or several with commas between. */
@@ -55,6 +69,7 @@ export function wantedOf(agent: Definition, values: FormValues): Record<string, 
   return {
     model: modelsIn(values['model'] ?? ''),
     temperature: number('temperature'),
+    output: outputIn(values),
     ...Object.fromEntries(TEXTS.map((name) => [name, text(name)])),
     memory: {
       ...agent.memory,

@@ -3,6 +3,7 @@ import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { countText, usdText } from '../../lib/text/format.ts'
+import { Unfit } from '../data/value-tree.tsx'
 import { Who } from '../data/who.tsx'
 import { LongText } from './long-text.tsx'
 import { PromptShown, RecalledMemories } from './prompt-shown.tsx'
@@ -69,7 +70,7 @@ function RecallDetail({ run, position, step }: { run: Invocation; position: numb
 }
 
 function ModelDetail({ run, position, step }: { run: Invocation; position: number; step: Of<'model'> }) {
-  const { usage, cost_usd, left_out, finish } = step
+  const { usage, cost_usd, left_out, finish, unfit } = step
   const calls = callsAfter(run, position)
   const said = saidIn(run, position)
   return (
@@ -83,6 +84,12 @@ function ModelDetail({ run, position, step }: { run: Invocation; position: numbe
           It did not all fit: {countText(left_out.turns)} older turns and {countText(left_out.memories)} memories were
           left out, {countText(left_out.shortened)} turns were shortened.
         </p>
+      )}
+      {unfit && (
+        <>
+          <h4>Answered, and does not fit</h4>
+          <Unfit {...unfit} />
+        </>
       )}
       {said !== '' && <Value label="Said" value={said} />}
       {calls.length > 0 && <Value label="Wanted to call" value={calls.join('\n')} />}

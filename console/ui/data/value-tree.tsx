@@ -1,0 +1,93 @@
+import type { Invocation } from '../../../sdk/client.ts'
+import { countText } from '../../lib/text/format.ts'
+import { AnswerText } from '../text/answer-text.tsx'
+
+/** What does not fit, and where, as a JSON pointer. */
+type Problem = { field: string; error: string }
+
+type Node = { value: unknown; problems: readonly Problem[]; at?: string; name?: string }
+
+/** More than this of one list or object would make the page slow. */
+const SHOWN = 200
+/** Deeper ones are opened by the reader. */
+const OPEN_DEPTH = 3
+
+/** A value as a tree. What is wrong with a part of it stands beside that part. */
+export function ValueTree({ value, problems = [] }: { value: unknown; problems?: readonly Problem[] | undefined }) {
+  return (
+    <div class="tree" role="group" aria-label="Value">
+      <Branch value={value} problems={problems} />
+    </div>
+  )
+}
+
+function Branch({ value, problems, at = '', name }: Node) {
+  const label = name === undefined ? null : <span class="soft">{name}: </span>
+  const wrong = <Wrong at={at} problems={problems} />
+  if (typeof value !== 'object' || value === null) {
+    return (
+      <div class="leaf">
+        {label}
+        <code>{JSON.stringify(value)}</code>
+        {wrong}
+      </div>
+    )
+  }
+  const members = Object.entries(value)
+  const isList = Array.isArray(value)
+  const depth = at.split('/').length
+  return (
+    <details open={depth <= OPEN_DEPTH}>
+      <summary>
+        {label}
+        <span class="soft">{isList ? `list of ${countText(members.length)}` : `${countText(members.length)} fields`}</span>
+        {wrong}
+      </summary>
+      {members.slice(0, SHOWN).map(([key, inner]) => (
+        <Branch key={key} name={key} value={inner} problems={problems} at={`${at}/${escaped(key)}`} />
+      ))}
+      {members.length > SHOWN && <p class="soft">and {countText(members.length - SHOWN)} more</p>}
+    </details>
+  )
+}
+
+function Wrong({ at, problems }: { at: string; problems: readonly Problem[] }) {
+  const here = problems.filter(({ field }) => field === at).map(({ error }) => error)
+  return here.length === 0 ? null : <span class="wrong">{here.join('; ')}</span>
+}
+
+function escaped(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+/** What a run has answered: its value, if it has one, else its words. */
+export function AnswerShown({ run, text }: { run: Invocation | undefined; text: string }) {
+  return run && 'output' in run ? <ValueTree value={run.output} /> : <AnswerText text={text} />
+}
+
+/** The last answer of a run that gave none which fits. */
+export function UnfitAnswer({ run }: { run: Invocation | undefined }) {
+  if (run?.error?.code !== 'output_invalid') return null
+  const last = run.steps.findLast((step) => step.kind === 'model')
+  return last?.kind === 'model' && last.unfit ? <Unfit {...last.unfit} /> : null
+}
+
+/** An answer that does not fit, with what is wrong. */
+export function Unfit({ answer, problems }: { answer: string; problems: readonly Problem[] }) {
+  const value = valueIn(answer)
+  if (value !== undefined) return <ValueTree value={value} problems={problems} />
+  return (
+    <div class="tree">
+      <code>{answer}</code>
+      <Wrong at="" problems={problems} />
+    </div>
+  )
+}
+
+function valueIn(answer: string): unknown {
+  try {
+    return JSON.parse(answer.trim().replace(/^```\w*\n([\s\S]*?)\n?```$/, '$1'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { inConsole } from '../support/console/console.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const SCHEMA = { type: 'object', properties: { shop: { type: 'string' }, total: { type: 'number' } } }
+const RULES = [
+  { match: { contains: 'rope' }, output: { shop: 'Chandler', total: 12.5, items: ['rope'] } },
+  { match: { contains: 'paint' }, output: { shop: 'Painter', total: 'a lot' } },
+]
+
+inConsole('structured answers in the console', (visit, service) => {
+  before(() =>
+    createAgent(service(), 'clerk', {
+      model: 'builtin/script',
+      script: { rules: RULES },
+      output: { schema: SCHEMA, retries: 0 },
+    }),
+  )
+
+  test('the playground and the receipt show the value as a tree', async () => {
+    const { page, leave } = await visit('/agents/clerk')
+    await page.getByLabel('Message', { exact: true }).fill('rope')
+    await page.keyboard.press('Enter')
+    const tree = page.getByRole('group', { name: 'Value' })
+    await tree.getByText('"Chandler"').waitFor()
+    await tree.getByText('list of 1').waitFor()
+    const { body } = await service().call('GET', '/v1/agents/clerk/invocations?limit=1')
+    await page.goto(new URL(`/activity/${body.data[0].request_id}`, page.url()).href)
+    await page.getByRole('group', { name: 'Value' }).getByText('12.5').waitFor()
+    await leave()
+  })
+
+  test('an answer that does not fit is shown with its error beside the field', async () => {
+    const { page, leave } = await visit('/agents/clerk')
+    await page.getByLabel('Message', { exact: true }).fill('paint')
+    await page.keyboard.press('Enter')
+    const wrong = page.getByRole('group', { name: 'Value' }).locator('.leaf').filter({ hasText: 'must be number' })
+    await wrong.getByText('"a lot"').waitFor()
+    await leave()
+  })
+
+  test('the form of the agent changes the schema, and says beside it where it is wrong', async () => {
+    const { page, leave } = await visit('/agents/clerk/settings')
+    const schema = page.getByLabel('JSON Schema of the answer')
+    assert.deepEqual(JSON.parse(await schema.inputValue()), SCHEMA)
+    await schema.fill('{"type": "object", "required": "all"}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('required: must be array').waitFor()
+    await schema.fill('{"type": "object"}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('required: must be array').waitFor({ state: 'detached' })
+    await leave()
+    const { body } = await service().call('GET', '/v1/agents/clerk')
+    assert.deepEqual(body.data.output, { schema: { type: 'object' }, retries: 0 })
+  })
+})
