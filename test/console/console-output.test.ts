@@ -41,7 +41,8 @@ inConsole('structured answers in the console', (visit, service) => {
   })
 
   test('the form of the agent changes the schema, and says beside it where it is wrong', async () => {
-    const { page, leave } = await visit('/agents/clerk/settings')
+    const { page, leave, expect } = await visit('/agents/clerk/settings')
+    expect(/status of 400/)
     const schema = page.getByLabel('JSON Schema of the answer')
     assert.deepEqual(JSON.parse(await schema.inputValue()), SCHEMA)
     await schema.fill('{"type": "object", "required": "all"}')
