@@ -22,6 +22,10 @@ const FOR_CALLERS = new Set([
   'getSelf',
   'listInvocable',
   'createConsoleLink',
+  'createFile',
+  'getFile',
+  'getFileContent',
+  'listFiles',
 ])
 
 onAnyEngine(

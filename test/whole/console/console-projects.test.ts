@@ -138,6 +138,7 @@ inConsole('projects in the console', (visit, service) => {
       requests_per_minute: 60,
       concurrent_runs: 3,
       stored_bytes: null,
+      file_bytes: null,
       retention_days: 14,
     })
     await page.getByRole('cell', { name: '14 days' }).waitFor()
@@ -153,7 +154,13 @@ inConsole('projects in the console', (visit, service) => {
     await changed.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The project test is changed').waitFor()
     const { limits } = (await service().call('GET', '/v1/projects/test')).body.data
-    assert.deepEqual(limits, { requests_per_minute: null, concurrent_runs: 3, stored_bytes: null, retention_days: 14 })
+    assert.deepEqual(limits, {
+      requests_per_minute: null,
+      concurrent_runs: 3,
+      stored_bytes: null,
+      file_bytes: null,
+      retention_days: 14,
+    })
     assert.deepEqual(await offered(page), ['default', 'shop', 'test'])
     assert.equal(new URL(page.url()).searchParams.get('project'), 'test')
     await page.getByRole('link', { name: 'Agents' }).click()
