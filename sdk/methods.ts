@@ -9,7 +9,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listInvocations'>, o?: RequestOptions) => list('listInvocations', { params: { agent_id }, query }, o),
       /** Get an invocation. The receipt: what was asked, which version answered, with which tools and how many tokens, and how it ended. */
       get: (agent_id: string, request_id: string, o?: RequestOptions) => call('getInvocation', { params: { agent_id, request_id } }, o),
-      /** Erase an invocation. Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, replies kept for an Idempotency-Key, its events for webhooks. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched. */
+      /** Erase an invocation. Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, replies kept for an Idempotency-Key, its events for webhooks, files that came with the message or that its tools made. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched. */
       erase: (agent_id: string, request_id: string, o?: RequestOptions) => call('eraseInvocation', { params: { agent_id, request_id } }, o),
       /** Cancel an invocation. Answers with the receipt once the work has really stopped. Cancelled already: 200 with the receipt; ended otherwise: 409. */
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),

@@ -103,6 +103,22 @@ export async function remove(db: Database, ids: readonly string[]): Promise<numb
   return removed.length
 }
 
+/** Removes files that came with these invocations, or that their tools made. */
+export async function removeOfRequests(db: Database, request_ids: readonly string[]): Promise<number> {
+  if (request_ids.length === 0) return 0
+  const found = await db.selectFrom('files').select('id').where('request_id', 'in', request_ids).execute()
+  return remove(
+    db,
+    found.map(({ id }) => id),
+  )
+}
+
+/** Removes files made before this time whose invocation is gone, or was never admitted. */
+export function removeOfMissingRequests(db: Database, before: number, limit: number): Promise<number> {
+  const isGone = sql`not exists (select 1 from invocations where invocations.id = files.request_id)`
+  return removeSome(db, sql`request_id is not null and id < ${firstIdAt('file', before)} and ${isGone}`, limit)
+}
+
 /** Removes files whose time is over. */
 export function removeExpired(db: Database, now: number, limit: number): Promise<number> {
   return removeSome(db, sql`expires_at <= ${now}`, limit)

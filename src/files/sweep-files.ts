@@ -23,6 +23,11 @@ export function sweptFiles({ storage, bytes, config }: Pick<Parts, 'storage' | '
       keep_ms: 0,
       remove: inTransaction((db, _before, limit) => files.removeOfMissingProjects(db, limit)),
     },
+    {
+      name: 'files of removed invocations',
+      keep_ms: CUT_OFF_AFTER_MS,
+      remove: inTransaction(files.removeOfMissingRequests),
+    },
     { name: 'uploads that were cut off', keep_ms: CUT_OFF_AFTER_MS, remove: dropStale },
     { name: 'bytes of removed files', keep_ms: 0, remove: (db, _before, limit) => bytes.removeDropped(db, limit) },
   ]

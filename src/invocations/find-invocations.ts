@@ -1,4 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
+import * as files from '../files/store.ts'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
@@ -93,13 +94,14 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts and the user from receipts, which stay for accounting, and their callbacks. Only for invocations
+ * Removes the texts and the user from receipts, which stay for accounting, their callbacks, and files that came with them. Only for invocations
  * that have ended.
  */
 export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   const ids = ended.map(({ id }) => id)
   await eraseFromApprovals(db, ids)
   await removeOfRequests(db, ids)
+  await files.removeOfRequests(db, ids)
   for (const { id, response, error, steps, created_by } of ended) {
     await db
       .updateTable('invocations')

@@ -68,12 +68,12 @@ async function listChain(earlier: EarlierInvocations, last: string | undefined):
  * them. Its message is told again by the invocation that goes on with it, unless a new message came instead.
  */
 function turnsOf(
-  { given, message, response, rounds: left }: Invocation,
+  { given, message, attachments, response, rounds: left }: Invocation,
   isAnswered: boolean,
   earlier: ReadonlyMap<string, Invocation>,
 ): GivenTurn[] {
   const { history = [], rounds } = given ? restore(given, earlier) : {}
-  const asked: GivenTurn = { role: 'user', content: message }
+  const asked: GivenTurn = { role: 'user', content: message, ...(attachments && { attachments }) }
   if (left) return isAnswered ? [...history, asked] : history
   return [...history, asked, { role: 'assistant', content: response ?? '', ...(rounds && { rounds }) }]
 }

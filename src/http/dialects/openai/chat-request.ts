@@ -4,6 +4,7 @@ import { validate } from '../../input/validate.ts'
 import { type Item, readConversation } from './conversation-items.ts'
 import { readCallId } from './ids.ts'
 import {
+  attachedIn,
   COMMON,
   callOf,
   checkTools,
@@ -80,9 +81,9 @@ const UNSUPPORTED = {
 /** A chat completion as a call of our own. */
 export function readChat(sent: unknown) {
   const chat = validateChat(sent)
-  const { message, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)
+  const { message, attachments, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)
   const given = givenOf({ ...told, ...toolsOf(chat), sampling: samplingIn(chat) })
-  return { chat, given, ...callOf(chat, { message, ...outputOf(formatOf(chat)) }) }
+  return { chat, given, ...callOf(chat, { message, ...(attachments && { attachments }), ...outputOf(formatOf(chat)) }) }
 }
 
 function validateChat(sent: unknown): ChatBody {
@@ -94,7 +95,7 @@ function validateChat(sent: unknown): ChatBody {
 function itemOf({ role, content, tool_calls, tool_call_id }: ChatBody['messages'][number], i: number): Item {
   const text = textOfParts(content, `messages.${i}.content`)
   if (role === 'system' || role === 'developer') return { kind: 'system', text }
-  if (role === 'user') return { kind: 'user', text }
+  if (role === 'user') return { kind: 'user', text, ...attachedIn(content, `messages.${i}.content`) }
   if (role === 'tool') {
     if (!tool_call_id) throw invalid({ field: `messages.${i}.tool_call_id`, error: 'is required' })
     return { kind: 'result', call: { id: tool_call_id, name: '', arguments: '' }, text }

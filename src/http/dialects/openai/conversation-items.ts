@@ -1,16 +1,25 @@
 import { type ErrorDetail, invalid } from '../../../errors.ts'
-import type { Given, GivenCall, GivenRound, GivenTurn } from '../../../runtime/given.ts'
+import type { AskedAttachment } from '../../../runtime/attachments/attachment.ts'
+import type { AskedGiven, GivenCall, GivenRound, GivenTurn } from '../../../runtime/given.ts'
 
 const MAX_MESSAGE = 100_000
 
 /** What one side said or did, in the order of the conversation. */
 export type Item =
   | { kind: 'system'; text: string }
-  | { kind: 'user'; text: string }
+  | { kind: 'user'; text: string; attachments?: AskedAttachment[] }
   | { kind: 'assistant'; text: string; calls: GivenCall[]; of?: string }
   | { kind: 'result'; call: GivenCall; text: string }
 
-type Told = Pick<Given, 'history' | 'rounds' | 'instructions' | 'goes_on'> & { message: string }
+type Told = Pick<AskedGiven, 'history' | 'rounds' | 'instructions' | 'goes_on'> & {
+  message: string
+  attachments?: readonly AskedAttachment[]
+}
+
+type AskedTurn = GivenTurn<AskedAttachment>
+
+/** Stands for the words of a message that has only files. */
+const ONLY_FILES = '(see the attached files)'
 
 /** Stands for the message of the response that is continued, which is put in its place. */
 const SAME_MESSAGE = '(the message of the previous response)'
@@ -21,7 +30,7 @@ const SAME_MESSAGE = '(the message of the previous response)'
  */
 export function readConversation(items: readonly Item[], field: string, hasPrevious: boolean): Told {
   const instructions = items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])).join('\n\n')
-  const turns: GivenTurn[] = []
+  const turns: AskedTurn[] = []
   let open: OpenTurn | undefined
   const requireResults = () => {
     const call = open?.unanswered()
@@ -35,7 +44,8 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
   for (const item of items) {
     if (item.kind === 'user') {
       close('')
-      turns.push({ role: 'user', content: item.text })
+      const { text: content, attachments } = item
+      turns.push({ role: 'user', content, ...(attachments && { attachments }) })
     } else if (item.kind === 'result') {
       open ??= new OpenTurn()
       if (!open.take(item))
@@ -55,9 +65,11 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
     if (!hasPrevious) throw invalid(problem(field, 'has no message of the user before the result of a tool'))
     return { ...told, ...rounds, ...historyOf(turns), goes_on: true, message: SAME_MESSAGE }
   }
-  if (last.content === '') throw invalid(problem(field, 'ends with an empty message'))
+  const { attachments } = last
+  if (last.content === '' && !attachments) throw invalid(problem(field, 'ends with an empty message'))
   if (last.content.length > MAX_MESSAGE) throw invalid(problem(field, `ends with more than ${MAX_MESSAGE} characters`))
-  return { ...told, ...rounds, ...historyOf(turns.slice(0, -1)), message: last.content }
+  const message = last.content || ONLY_FILES
+  return { ...told, ...rounds, ...historyOf(turns.slice(0, -1)), message, ...(attachments && { attachments }) }
 }
 
 /** A round as it grows. */
@@ -133,7 +145,7 @@ class OpenTurn {
   }
 }
 
-function historyOf(history: GivenTurn[]): Pick<Given, 'history'> {
+function historyOf(history: AskedTurn[]): Pick<AskedGiven, 'history'> {
   return history.length === 0 ? {} : { history }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../../errors.ts'
-import type { Given, Sampling, ToolChoice } from '../../../runtime/given.ts'
+import type { AskedAttachment } from '../../../runtime/attachments/attachment.ts'
+import type { AskedGiven, Sampling, ToolChoice } from '../../../runtime/given.ts'
 import type { ToolDefinition } from '../../../runtime/models/model.ts'
 import { ANY_OBJECT } from '../../../runtime/output/wanted-output.ts'
 
@@ -63,9 +64,9 @@ export function present<T extends Record<string, unknown>>(values: T): { [K in k
 }
 
 /** Undefined when the caller gives nothing but its message. */
-export function givenOf(values: { [K in keyof Given]?: Given[K] | undefined }): Given | undefined {
+export function givenOf(values: { [K in keyof AskedGiven]?: AskedGiven[K] | undefined }): AskedGiven | undefined {
   const given = present(values)
-  return Object.keys(given).length === 0 ? undefined : (given as Given)
+  return Object.keys(given).length === 0 ? undefined : (given as AskedGiven)
 }
 
 export function samplingOf(values: { [K in keyof Sampling]?: Sampling[K] | null | undefined }): Sampling | undefined {
@@ -127,10 +128,52 @@ export function textOfParts(content: unknown, field: string): string {
     .map((part: { type?: unknown; text?: unknown; refusal?: unknown } | null, i) => {
       const text = part?.type === 'refusal' ? part.refusal : part?.text
       if (typeof text === 'string' && TEXT_PARTS.has(part?.type)) return text
+      if (isAttached(part)) return ''
       const at = `${field}.${i}`
-      throw invalid({ field: `${at}.type`, error: `${JSON.stringify(part?.type)} is not supported: send text` })
+      throw invalid({
+        field: `${at}.type`,
+        error: `${JSON.stringify(part?.type)} is not supported: send text, images or files`,
+      })
     })
     .join('')
+}
+
+type AttachedPart = {
+  type: 'image_url' | 'input_image' | 'file' | 'input_file'
+  image_url?: unknown
+  file?: Record<string, unknown>
+} & Record<string, unknown>
+
+const ATTACHED_PARTS = new Set<unknown>(['image_url', 'input_image', 'file', 'input_file'])
+
+function isAttached(part: { type?: unknown } | null): part is AttachedPart {
+  return ATTACHED_PARTS.has(part?.type)
+}
+
+/** The images and files of a message. */
+export function attachedIn(content: unknown, field: string): { attachments?: AskedAttachment[] } {
+  if (!Array.isArray(content)) return {}
+  const attachments = content.flatMap((part, i) => (isAttached(part) ? [attachmentOf(part, `${field}.${i}`)] : []))
+  return attachments.length > 0 ? { attachments } : {}
+}
+
+function attachmentOf(part: AttachedPart, field: string): AskedAttachment {
+  const { file_id, file_data, file_url, filename: name, image_url } = part.type === 'file' ? (part.file ?? {}) : part
+  const image = Object(image_url) === image_url ? (image_url as { url?: unknown }).url : image_url
+  if (typeof file_id === 'string') return { file_id }
+  const source = [image, file_data, file_url].find((one) => typeof one === 'string')
+  if (source === undefined) throw invalid({ field, error: 'has no file_id, no data and no address' })
+  const named = typeof name === 'string' ? { name } : {}
+  if (source.startsWith('data:')) return { ...dataIn(source, field), ...named }
+  return source === file_data ? { data: source, ...named } : { url: source }
+}
+
+/** `data:image/png;base64,…` */
+function dataIn(url: string, field: string): { data: string; media_type?: string } {
+  const comma = url.indexOf(',')
+  const [media_type = '', ...options] = url.slice('data:'.length, Math.max(0, comma)).split(';')
+  if (!options.includes('base64')) throw invalid({ field, error: 'must be a data URL in base64' })
+  return { data: url.slice(comma + 1), ...(media_type !== '' && { media_type }) }
 }
 
 const TEXT_PARTS = new Set<unknown>(['text', 'input_text', 'output_text', 'refusal'])

@@ -5,7 +5,10 @@ import { callId, itemIdOfCall, messageId, responseId } from './ids.ts'
 /** A response as its client reads it. */
 export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: unknown[] }
 
-type Begun = Pick<AnsweredRun, 'request_id' | 'agent_id' | 'background' | 'given' | 'created_at'>
+/** A response does not repeat the conversation that it was given. */
+type Begun = Pick<AnsweredRun, 'request_id' | 'agent_id' | 'background' | 'created_at'> & {
+  given: Omit<Given, 'history'> | null
+}
 
 const STATUS = {
   queued: 'queued',
@@ -81,7 +84,7 @@ export function unansweredResponse(response: ResponseObject): ResponseObject {
 }
 
 /** Clients read whether a tool is strict, even where they did not say it. */
-function toolsOf(given: Given | null): unknown[] {
+function toolsOf(given: Begun['given']): unknown[] {
   return (given?.tools ?? []).map(({ name, description, input_schema: parameters }) => {
     return { type: 'function', name, description, parameters, strict: false }
   })

@@ -4,6 +4,7 @@ import { validate } from '../../input/validate.ts'
 import { type Item, readConversation } from './conversation-items.ts'
 import { readCallId, readMessageId, readResponseId } from './ids.ts'
 import {
+  attachedIn,
   COMMON,
   callOf,
   checkTools,
@@ -72,9 +73,10 @@ export function readResponses(sent: unknown) {
   const previous = previousOf(asked)
   const items: Item[] = typeof asked.input === 'string' ? [{ kind: 'user', text: asked.input }] : itemsOf(asked.input)
   if (asked.instructions) items.unshift({ kind: 'system', text: asked.instructions })
-  const { message, ...told } = readConversation(items, 'input', previous !== undefined)
+  const { message, attachments, ...told } = readConversation(items, 'input', previous !== undefined)
   const given = givenOf({ ...told, previous, ...toolsOf(asked), sampling: samplingIn(asked), noted: notedOf(asked) })
-  return { asked, given, ...callOf(asked, { message, ...outputOf(asked.text?.format) }, conversationIdOf(asked)) }
+  const body = { message, ...(attachments && { attachments }), ...outputOf(asked.text?.format) }
+  return { asked, given, ...callOf(asked, body, conversationIdOf(asked)) }
 }
 
 function conversationIdOf({ conversation }: ResponsesBody): string | undefined {
@@ -99,7 +101,7 @@ function itemOf(item: z.output<typeof InputItem>, field: string): Item[] {
   if (type === 'message') {
     const text = textOfParts(content, `${field}.content`)
     if (role === undefined) throw invalid({ field: `${field}.role`, error: 'is required' })
-    if (role === 'user') return [{ kind: 'user', text }]
+    if (role === 'user') return [{ kind: 'user', text, ...attachedIn(content, `${field}.content`) }]
     return [role === 'assistant' ? { kind: 'assistant', text, calls: [] } : { kind: 'system', text }]
   }
   // What a model thought is for that model. Ours has kept it with its own answer.

@@ -16,7 +16,7 @@ import {
 } from './response-object.ts'
 import { TextPieces } from './text-pieces.ts'
 
-type Begun = { request_id: string; background: boolean; given: Given | null; created_at: number }
+type Begun = { request_id: string; background: boolean; given: Omit<Given, 'history'> | null; created_at: number }
 
 /**
  * Writes one response: whole, or as events, which are numbered from 0. A stream that is taken up again is told from its

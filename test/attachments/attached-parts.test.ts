@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { createOpenAI } from '@ai-sdk/openai'
+import { openaiClient } from '../support/clients/openai.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { startVisionProviders } from '../support/outside/vision-providers.ts'
+import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
+import { uploaded } from '../support/slices/files.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const DATA_URL = `data:image/png;base64,${PNG}`
+const SHOWN = { type: 'image_url', image_url: { url: DATA_URL } }
+
+for (const engine of ANY_ENGINE) {
+  describe(`images and files of OpenAI clients, on ${engine}`, () => {
+    let service: Service
+    let providers: Awaited<ReturnType<typeof startVisionProviders>>
+    let site: LocalServer
+    before(async () => {
+      providers = await startVisionProviders()
+      site = await startLocalServer((_request, response) => {
+        response.writeHead(200, { 'content-type': 'image/png' })
+        response.end(Buffer.from(PNG, 'base64'))
+      })
+      service = await startService(engine, { ...providers.settings, ...LOCAL_TOOLS })
+      await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
+    })
+    after(async () => {
+      await service.stop()
+      await Promise.all([providers.close(), site.close()])
+    })
+    const shown = (at = 0) => providers.chat.requests[at]?.body.messages.at(-1)?.content
+
+    test('chat completions: image_url as a data URL and as an address, and a file', async () => {
+      providers.chat.reset()
+      await openaiClient(service).chat.completions.create({
+        model: 'gpt',
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'Look' },
+              { type: 'image_url', image_url: { url: DATA_URL } },
+              { type: 'image_url', image_url: { url: `${site.url}/dot.png` } },
+              { type: 'file', file: { filename: 'a.txt', file_data: 'data:text/plain;base64,aGVsbG8=' } },
+            ],
+          },
+        ],
+      })
+      const text = '<attachment>\n{"name":"a.txt","media_type":"text/plain","text":"hello"}\n</attachment>\n\nLook'
+      assert.deepEqual(shown(), [{ type: 'text', text }, SHOWN, SHOWN])
+    })
+
+    test('the images of earlier turns are shown where they were', async () => {
+      providers.chat.reset()
+      await openaiClient(service).chat.completions.create({
+        model: 'gpt',
+        messages: [
+          { role: 'user', content: [{ type: 'image_url', image_url: { url: DATA_URL } }] },
+          { role: 'assistant', content: 'A dot.' },
+          { role: 'user', content: 'Which colour?' },
+        ],
+      })
+      assert.deepEqual(
+        providers.chat.requests[0]?.body.messages.slice(1).map(({ content }) => content),
+        [[SHOWN], 'A dot.', 'Which colour?'],
+      )
+    })
+
+    test('responses: input_image, input_file by id, and what a later response continues', async () => {
+      providers.chat.reset()
+      const client = openaiClient(service)
+      const file_id = await uploaded(service, 'hello', { type: 'text/plain', query: '?name=a.txt' })
+      const first = await client.responses.create({
+        model: 'gpt',
+        input: [
+          {
+            role: 'user',
+            content: [
+              { type: 'input_text', text: 'Look' },
+              { type: 'input_image', image_url: DATA_URL, detail: 'auto' },
+              { type: 'input_file', file_id },
+            ],
+          },
+        ],
+      })
+      await client.responses.create({ model: 'gpt', input: 'And?', previous_response_id: first.id })
+      const text = '<attachment>\n{"name":"a.txt","media_type":"text/plain","text":"hello"}\n</attachment>\n\nLook'
+      assert.deepEqual(shown(), [{ type: 'text', text }, SHOWN])
+      assert.deepEqual(providers.chat.requests[1]?.body.messages[1]?.content, [{ type: 'text', text }, SHOWN])
+      assert.equal(shown(1), 'And?')
+    })
+
+    test('the AI SDK sends images unmodified', async () => {
+      providers.chat.reset()
+      const client = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: service.admin })
+      const data = { type: 'data' as const, data: new Uint8Array(Buffer.from(PNG, 'base64')) }
+      const image = { type: 'file' as const, mediaType: 'image/png', data }
+      for (const model of [client.chat('gpt'), client.responses('gpt')]) {
+        await model.doGenerate({ prompt: [{ role: 'user', content: [{ type: 'text', text: 'Look' }, image] }] })
+      }
+      assert.deepEqual(shown(1), [{ type: 'text', text: 'Look' }, SHOWN])
+      assert.deepEqual(shown(), [{ type: 'text', text: 'Look' }, SHOWN])
+    })
+
+    test('a part that is no image and no file is refused, and so is data that is not base64', async () => {
+      const ask = (part: object) =>
+        service.call('POST', '/v1/chat/completions', {
+          body: { model: 'gpt', messages: [{ role: 'user', content: [part] }] },
+        })
+      const audio = await ask({ type: 'input_audio', input_audio: { data: 'x' } })
+      assert.equal(audio.status, 400, audio.text)
+      assert.match(audio.text, /input_audio.*is not supported: send text, images or files/)
+      for (const url of ['data:image/png,abc', 'data:image/png;base64,!!!!', 'ftp://example.com/a.png']) {
+        const reply = await ask({ type: 'image_url', image_url: { url } })
+        assert.equal(reply.status, 400, reply.text)
+      }
+    })
+  })
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { startVisionProviders } from '../support/outside/vision-providers.ts'
+import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+/** A PDF whose pages say one line each. */
+function pdf(pages: readonly string[]): string {
+  const kids = pages.map((_page, i) => `${4 + 2 * i} 0 R`).join(' ')
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Kids [${kids}] /Count ${pages.length} >>`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    ...pages.flatMap((words, i) => {
+      const drawn = words === '' ? '' : `BT /F1 12 Tf 20 100 Td (${words}) Tj ET`
+      return [
+        `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents ${5 + 2 * i} 0 R /Resources << /Font << /F1 3 0 R >> >> >>`,
+        `<< /Length ${drawn.length} >>\nstream\n${drawn}\nendstream`,
+      ]
+    }),
+  ]
+  let text = '%PDF-1.4\n'
+  const offsets = objects.map((object, i) => {
+    const at = text.length
+    text += `${i + 1} 0 obj\n${object}\nendobj\n`
+    return at
+  })
+  const table = offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')
+  const size = objects.length + 1
+  return `${text}xref\n0 ${size}\n0000000000 65535 f \n${table}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`
+}
+
+for (const engine of ENGINES) {
+  describe(`attachments from strangers, on ${engine}`, () => {
+    let service: Service
+    let providers: Awaited<ReturnType<typeof startVisionProviders>>
+    let site: LocalServer
+    before(async () => {
+      providers = await startVisionProviders()
+      site = await startLocalServer((request, response) => {
+        if (request.url === '/there') return void response.writeHead(302, { location: `${site.url}/x` }).end()
+        if (request.url === '/huge') return void response.end(Buffer.alloc(200 * 1024))
+        if (request.url === '/empty') return void response.end()
+        if (request.url === '/gone') return void response.writeHead(410).end('gone')
+        response.end('words')
+      })
+      service = await startService(engine, {
+        ...providers.settings,
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1/32',
+        MOORAGE_FILES__MAX_BYTES: '100KiB',
+      })
+      await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
+      await createAgent(service, 'claude', { model: 'anthropic/claude-test' })
+    })
+    after(async () => {
+      await service.stop()
+      await Promise.all([providers.close(), site.close()])
+    })
+    const invoke = (attachments: object[], agent = 'gpt') =>
+      service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Look', attachments } })
+    const shown = async (attachments: object[], agent = 'gpt') => {
+      const { status, text, body } = await invoke(attachments, agent)
+      assert.equal(status, 200, text)
+      const receipt = await service.call('GET', `/v1/agents/${agent}/invocations/${body.data.request_id}`)
+      return receipt.body.data.attachments.map(({ media_type, shown_as, note }: Record<string, unknown>) => {
+        return [media_type, shown_as, note]
+      })
+    }
+    const problem = async (attachment: object) => {
+      const { status, body } = await invoke([attachment])
+      return [status, body.error.details?.[0]?.error ?? body.error.message]
+    }
+
+    test('what a file calls itself does not make it an image', async () => {
+      const html = { data: base64('<script>alert(1)</script>'), media_type: 'image/png', name: 'a.png' }
+      assert.deepEqual(await shown([html]), [['text/plain', 'text', null]])
+      const svg = { data: base64('<svg xmlns="http://www.w3.org/2000/svg"/>'), media_type: 'image/svg+xml' }
+      assert.deepEqual(await shown([svg]), [['image/svg+xml', 'text', null]])
+      const picture = { data: PNG, media_type: 'text/html' }
+      assert.deepEqual(await shown([picture]), [['image/png', 'image', null]])
+      const zip = { data: Buffer.from('PK\u0003\u0004'.padEnd(64, '\0')).toString('base64') }
+      assert.deepEqual(await shown([zip]), [
+        ['application/zip', 'omitted', 'application/zip cannot be shown to a model'],
+      ])
+    })
+
+    test('a PDF is shown as text, as far as it has some', async () => {
+      providers.chat.reset()
+      assert.deepEqual(await shown([{ data: base64(pdf(['First page', 'Second page'])) }]), [
+        ['application/pdf', 'text', null],
+      ])
+      assert.equal(
+        providers.chat.requests[0]?.body.messages[1]?.content,
+        '<attachment>\n{"name":"file","media_type":"application/pdf","text":"First page\\n\\nSecond page"}\n</attachment>\n\nLook',
+      )
+      assert.deepEqual(await shown([{ data: base64(pdf([''])) }]), [
+        ['application/pdf', 'omitted', 'the PDF has no text'],
+      ])
+      assert.deepEqual(await shown([{ data: base64('%PDF-1.7\n%\u0000\u0001 rubbish') }]), [
+        ['application/pdf', 'omitted', 'the PDF was not read: it is not a PDF that can be read'],
+      ])
+    })
+
+    test('Anthropic looks at the pages of one without text', async () => {
+      providers.anthropic.asked.length = 0
+      const data = base64(pdf(['']))
+      assert.deepEqual(await shown([{ data }], 'claude'), [
+        ['application/pdf', 'image', 'its pages are shown as images'],
+      ])
+      assert.deepEqual(providers.anthropic.asked[0].messages[0].content[0], {
+        type: 'document',
+        source: { type: 'base64', media_type: 'application/pdf', data },
+      })
+    })
+
+    test('what cannot be read is refused, and leaves nothing', async () => {
+      const before = await service.call('GET', '/v1/files?limit=1')
+      assert.deepEqual(await problem({ data: '!!!!' }), [400, 'must be base64'])
+      assert.deepEqual(await problem({ data: 'abc' }), [400, 'must be base64'])
+      assert.deepEqual(await problem({ data: Buffer.alloc(150 * 1024).toString('base64') }), [
+        413,
+        'A file may have 102400 bytes (files.maxBytes)',
+      ])
+      assert.deepEqual(await problem({ url: `${site.url}/huge` }), [
+        413,
+        'A file may have 102400 bytes (files.maxBytes)',
+      ])
+      assert.deepEqual(await problem({ url: `${site.url}/empty` }), [400, 'the file is empty'])
+      assert.deepEqual(await problem({ url: `${site.url}/gone` }), [400, 'the server answered 410'])
+      const [status, error] = await problem({ url: 'http://169.254.169.254/latest/meta-data/' })
+      assert.equal(status, 400)
+      assert.match(String(error), /public address/)
+      const after = await service.call('GET', '/v1/files?limit=1')
+      assert.equal(after.body.pagination.total, before.body.pagination.total)
+    })
+
+    test('redirects are followed as far as each address may be called', async () => {
+      assert.deepEqual(await shown([{ url: `${site.url}/there` }]), [['text/plain', 'text', null]])
+    })
+
+    test('more than 20 are refused', async () => {
+      const { status } = await invoke(Array.from({ length: 21 }, () => ({ data: PNG })))
+      assert.equal(status, 400)
+    })
+
+    test('erasing a receipt takes its files along', async () => {
+      const { body } = await invoke([{ data: base64('only here'), media_type: 'text/plain' }])
+      const path = `/v1/agents/gpt/invocations/${body.data.request_id}`
+      const { file_id } = (await service.call('GET', path)).body.data.attachments[0]
+      assert.equal((await service.call('GET', `/v1/files/${file_id}`)).status, 200)
+      const erased = await service.call('DELETE', path)
+      assert.deepEqual(erased.body.data.attachments, [])
+      assert.equal((await service.call('GET', `/v1/files/${file_id}`)).status, 404)
+    })
+  })
+}
