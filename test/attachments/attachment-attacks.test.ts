@@ -119,7 +119,7 @@ for (const engine of ENGINES) {
     })
 
     test('what cannot be read is refused, and leaves nothing', async () => {
-      const before = await service.call('GET', '/v1/files?limit=1')
+      const earlier = await service.call('GET', '/v1/files?limit=1')
       assert.deepEqual(await problem({ data: '!!!!' }), [400, 'must be base64'])
       assert.deepEqual(await problem({ data: 'abc' }), [400, 'must be base64'])
       assert.deepEqual(await problem({ data: Buffer.alloc(150 * 1024).toString('base64') }), [
@@ -135,8 +135,8 @@ for (const engine of ENGINES) {
       const [status, error] = await problem({ url: 'http://169.254.169.254/latest/meta-data/' })
       assert.equal(status, 400)
       assert.match(String(error), /public address/)
-      const after = await service.call('GET', '/v1/files?limit=1')
-      assert.equal(after.body.pagination.total, before.body.pagination.total)
+      const later = await service.call('GET', '/v1/files?limit=1')
+      assert.equal(later.body.pagination.total, earlier.body.pagination.total)
     })
 
     test('redirects are followed as far as each address may be called', async () => {

@@ -264,13 +264,13 @@ for (const engine of ANY_ENGINE) {
 
     test('400 that names what it cannot do', async () => {
       const client = openaiClient(service)
-      const image = { type: 'image_url', image_url: { url: 'data:,' } } as const
+      const audio = { type: 'input_audio', input_audio: { data: '', format: 'mp3' } } as const
       const tool = { type: 'function', function: { name: 'a' } }
       const cases: [object, string, string][] = [
         [{ n: 2 }, 'n', 'unsupported_parameter'],
         [{ logprobs: true }, 'logprobs', 'unsupported_parameter'],
         [{ modalities: ['audio'] }, 'modalities', 'unsupported_parameter'],
-        [{ messages: [{ role: 'user', content: [image] }] }, 'messages[0].content[0].type', 'unsupported_parameter'],
+        [{ messages: [{ role: 'user', content: [audio] }] }, 'messages[0].content[0].type', 'unsupported_parameter'],
         [{ messages: [{ role: 'assistant', content: 'x' }] }, 'messages', 'invalid_value'],
         [{ messages: undefined }, 'messages', 'invalid_value'],
         [{ temperature: 3 }, 'temperature', 'invalid_value'],

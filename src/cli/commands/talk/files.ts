@@ -36,7 +36,7 @@ export function files(command: Command, world: World): void {
     .action(async (path: string, options: PutOptions) => {
       const { type, user: user_id, expiresIn: expires_in_seconds } = options
       const isStdin = path === '-'
-      const content = isStdin ? (Readable.toWeb(world.stdin) as globalThis.ReadableStream) : await open(world, path)
+      const content = isStdin ? (Readable.toWeb(world.stdin) as globalThis.ReadableStream) : await openPath(world, path)
       const query = { name: options.name ?? (isStdin ? undefined : basename(path)), user_id, expires_in_seconds }
       const file = await withClient(world, options, (client) =>
         client.files.create(content, query, { type, ...options }),
@@ -94,7 +94,7 @@ export function files(command: Command, world: World): void {
 }
 
 /** The file is read while it is sent. */
-async function open(world: World, path: string): Promise<Blob> {
+export async function openPath(world: World, path: string): Promise<Blob> {
   try {
     return await openAsBlob(resolve(world.cwd, path))
   } catch {
