@@ -93,6 +93,13 @@ const LONG: Record<string, Case[]> = {
     { query: 'session_id=session-1', uses: /memories_(by_session|pkey)/ },
     { query: 'kind=fact', uses: /memories_(by_kind|pkey)/ },
   ],
+  listFiles: [
+    { query: '', uses: /files_by_project/ },
+    { query: 'offset=9000', uses: /files_by_project/, reads: 12_000 },
+    { query: 'user_id=user-1', uses: /files_by_user/ },
+    { query: 'media_type=image/png', uses: /files_by_type/ },
+    { query: '', as: 'caller', uses: /files_by_maker/ },
+  ],
   listAuditLog: [
     { query: '', uses: /audit_log_(id_key|1)/ },
     { query: 'outcome=refused', uses: /audit_log_by_outcome/ },
@@ -127,6 +134,9 @@ const FAR_PAGES: readonly [id: string, query: string, as?: 'caller'][] = [
   ['listApprovals', 'user_id=busy'],
   ['listApprovals', '', 'caller'],
   ['listMemory', ''],
+  ['listFiles', ''],
+  ['listFiles', 'user_id=busy'],
+  ['listFiles', '', 'caller'],
   ['listAuditLog', 'actor=busy'],
   ['listAuditLog', 'since=2026-10-05T01:00:00Z&until=2026-10-25T02:00:00Z'],
 ]
@@ -388,6 +398,11 @@ async function fill(
     `insert into memories (id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at)
       select 'mem_' || (1000000 + i), ${seq}, case when i % 100 = 7 then 'fact' else 'turn' end, 'user', 'user-' || (i % 100),
       'session-' || (i / 20), 'm', '{}', 'm', 1, ${time} from ${rows}`,
+    `insert into blobs (id, project_id, state, kept_in, sha256, created_at)
+      values ('blob_1', 'prj_default', 'kept', 'folder', 'x', ${start})`,
+    `insert into files (id, project_id, blob_id, name, media_type, size, sha256, user_id, created_by, created_at)
+      select ${idInSql(time, 'file')}, 'prj_default', 'blob_1', 'f', case when i % 50 = 7 then 'image/png' else 'text/plain' end, 1, 'x',
+      case i % 4 when 0 then 'busy' else 'user-' || (i % 100) end, case i % 8 when 0 then '${caller}' else 'key_1' end, ${time} from ${rows}`,
     `insert into audit_log (id, created_at, actor_kind, actor, action, project_id, agent_id, outcome, fields, times, request_id, seq)
       select ${idInSql(time, 'aud')}, ${time}, 'key', case i % 5 when 3 then 'busy' else 'key_' || (i % 100) end, case when i % 20 = 0 then 'createKey' else 'updateAgent' end,
       'prj_default', 'agt_' || (i % 100), case when i % 50 = 7 then 'refused' else 'success' end, '[]', 1, 'req_1', 1000000 + i from ${rows}`,

@@ -76,6 +76,7 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
     )`,
     'create index files_by_project on files (project_id, id, size)',
     'create index files_by_user on files (project_id, user_id, id, size)',
+    'create index files_by_type on files (project_id, media_type, id)',
     'create index files_by_maker on files (project_id, created_by, id)',
     'create index files_by_blob on files (blob_id)',
     'create index files_by_request on files (request_id) where request_id is not null',
