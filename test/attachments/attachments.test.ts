@@ -144,13 +144,13 @@ for (const engine of ENGINES) {
 
     test('a run in the background has them too', async () => {
       providers.chat.reset()
+      const asked = providers.chat.nextRequest()
       const queued = await service.call('POST', '/v1/agents/gpt/invoke', {
         headers: { Prefer: 'respond-async' },
         body: { message: 'Later', attachments: [{ data: PNG, media_type: 'image/png' }] },
       })
       assert.equal(queued.status, 202, queued.text)
-      await providers.chat.nextRequest()
-      assert.equal(typeof providers.chat.requests[0]?.body.messages[1]?.content, 'object')
+      assert.equal(typeof (await asked).body.messages[1]?.content, 'object')
     })
   })
 }
