@@ -61,7 +61,7 @@ for (const engine of ANY_ENGINE) {
         environment: 'production',
         version: null,
         tokens_used: 10,
-        cost_usd: null,
+        cost_usd: 0,
         context: { user_id: 'ada', session_id: null },
       })
       const [{ expires_at, ...asked }] = approvals

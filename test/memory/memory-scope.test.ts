@@ -99,6 +99,17 @@ async function remember(storage: Storage, users: (string | null)[], items: Said[
   return agent_seq
 }
 
+/** Memories are embedded on behalf of an agent that is there. */
+async function makeAgentsUpTo({ db }: Storage, agent_seq: number): Promise<void> {
+  const rest = { project_id: 'prj_default', status: 'running', definition: '{}', created_at: 0, updated_at: 0 }
+  for (let i = 1; i <= agent_seq; i++) {
+    await db
+      .insertInto('agents')
+      .values({ id: `agt_${i}`, name: `agent ${i}`, ...rest })
+      .execute()
+  }
+}
+
 function plain<T extends { id: string }>({ id: _id, ...rest }: T): Omit<T, 'id'> {
   return rest
 }
@@ -244,6 +255,7 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
       ['anna', null],
       [{ by: 0, session_id: null, kind: 'fact', role: null, content: 'zzzz', created_at: 1 }],
     )
+    await makeAgentsUpTo(storage, agent_seq)
     const recall = new WarmRecall({ storage, now: Date.now, room: 0, embedder: letters })
     const { run } = embedMemories(letters, {
       storage,
