@@ -144,7 +144,8 @@ for (const engine of ENGINES) {
       const asked = service.call('POST', '/v1/chat/completions', {
         body: { model: name, messages, response_format: { type: 'json_schema', json_schema } },
       })
-      await seen
+      const early = await Promise.race([seen.then(() => undefined), asked])
+      assert.equal(early, undefined, early?.text)
       const { reserved } = await spentOf(id)
       assert.ok(reserved > JSON.stringify(json_schema.schema).length, `${reserved} are held`)
       answered.resolve()
