@@ -145,7 +145,7 @@ for (const engine of ENGINES) {
         body: { model: name, messages, response_format: { type: 'json_schema', json_schema } },
       })
       const early = await Promise.race([seen.then(() => undefined), asked])
-      assert.equal(early, undefined, early?.text)
+      assert.equal(early?.text, undefined)
       const { reserved } = await spentOf(id)
       assert.ok(reserved > JSON.stringify(json_schema.schema).length, `${reserved} are held`)
       answered.resolve()
