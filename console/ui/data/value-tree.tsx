@@ -13,7 +13,7 @@ const SHOWN = 200
 const OPEN_DEPTH = 3
 
 /** A value as a tree. What is wrong with a part of it stands beside that part. */
-export function ValueTree({ value, problems = [] }: { value: unknown; problems?: readonly Problem[] | undefined }) {
+function ValueTree({ value, problems = [] }: { value: unknown; problems?: readonly Problem[] | undefined }) {
   return (
     <div class="tree" role="group" aria-label="Value">
       <Branch value={value} problems={problems} />
