@@ -104,13 +104,15 @@ inConsole(
       const window = await openAs('ada', '/agents/pilot/settings?view=yaml', { isStill: true })
       const { page, context, expect, leave } = window
       await page.getByRole('heading', { name: 'pilot' }).waitFor()
+      await page.getByRole('link', { name: 'Deployments' }).click()
+      await page.waitForURL('**/agents/pilot/deployments')
+      expect(/401/)
       const elsewhere = await context.newPage()
       await elsewhere.goto(`${issuer.url}/session/end`)
       await elsewhere.getByRole('button', { name: 'Yes' }).click()
       await elsewhere.getByText('You are signed out').waitFor()
       await elsewhere.close()
-      expect(/401/)
-      await page.getByRole('link', { name: 'Deployments' }).click()
+      // The page asks now and then whether everything is paused, and hears it then.
       await page.getByText('Your session has ended. It may have been ended where you signed in.').waitFor()
       await signIn(window, 'ada')
       await page.getByRole('heading', { name: 'pilot' }).waitFor()
