@@ -90,6 +90,10 @@ export function forbidden(message: string): ApiError {
 }
 
 /** `retryAfterMs` is rounded up to seconds, so that a client that waits so long gets through. */
+export function fileTooLarge(maxBytes: number): ApiError {
+  return new ApiError('payload_too_large', `A file may have ${maxBytes} bytes (files.maxBytes)`)
+}
+
 export function unavailable(message: string, retryAfterMs = 1000, cause?: unknown): ApiError {
   return new ApiError('unavailable', message, { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)), cause })
 }

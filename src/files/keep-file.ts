@@ -49,7 +49,7 @@ function requireName(name: string): void {
 
 type Owner = { project_id: string; user_id: string | null; size: number }
 
-/** The limits hold for what files say of their size. That two of them share their bytes is nobody's advantage or loss. */
+/** The limits count the size of each file, also where two files share their bytes. */
 async function requireRoomFor(
   db: Database,
   { project_id, user_id, size }: Owner,

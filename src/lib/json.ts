@@ -12,6 +12,12 @@ export function parseIfJson(text: string): unknown {
   }
 }
 
+/** Whether lists and objects stand in each other more than `most` times. */
+export function isDeeper(value: unknown, most: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return most <= 0 || Object.values(value).some((inner) => isDeeper(inner, most - 1))
+}
+
 /** The same text for equal values, whatever the order of their keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {

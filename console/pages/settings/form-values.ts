@@ -42,7 +42,7 @@ function turnsOf(summarize: boolean | number): string {
   return summarize === false ? '' : String(summarize)
 }
 
-/** Text that is no JSON goes to the service as it is, which says so beside the field. */
+/** The service gets text that is no JSON as it is, and says beside the field what is wrong. */
 function outputIn(values: FormValues): unknown {
   const text = values['output.schema']?.trim() ?? ''
   if (text === '') return null

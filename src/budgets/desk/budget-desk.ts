@@ -81,28 +81,6 @@ export class BudgetDesk implements Desk {
     })
   }
 
-  #start(): void {
-    if (this.#isServing) return
-    this.#isServing = true
-    // What else asks in this pass of the event loop joins the transaction.
-    setImmediate(() => this.#serve())
-  }
-
-  /** What is held comes back when calls end, here or on another node, so the store is asked now and then. */
-  #lookAgain(): void {
-    const gone = this.#heldUp.filter(({ call }) => call.signal?.aborted)
-    for (const { reject } of gone) reject(new Stopped())
-    this.#waiting.unshift(...this.#heldUp.filter((one) => !gone.includes(one)))
-    this.#heldUp = []
-    if (this.#waiting.length > 0) this.#start()
-  }
-
-  #hold(heldUp: readonly Waiting[]): void {
-    if (heldUp.length === 0) return
-    if (this.#heldUp.length === 0) setTimeout(() => this.#lookAgain(), LOOK_AGAIN_MS).unref()
-    this.#heldUp.push(...heldUp)
-  }
-
   release(ids: readonly string[]): void {
     for (const id of ids) this.#held.delete(id)
   }
@@ -113,6 +91,30 @@ export class BudgetDesk implements Desk {
 
   close(): void {
     this.#stopRenewing()
+  }
+
+  #start(): void {
+    if (this.#isServing) return
+    this.#isServing = true
+    // What else asks in this pass of the event loop joins the transaction.
+    setImmediate(() => this.#serve())
+  }
+
+  /** What is held comes back when calls end, here or on another node, so the store is asked now and then. */
+  #lookAgain(): void {
+    const { gone = [], there = [] } = Object.groupBy(this.#heldUp, ({ call }) =>
+      call.signal?.aborted ? 'gone' : 'there',
+    )
+    this.#heldUp = []
+    for (const { reject } of gone) reject(new Stopped())
+    this.#waiting.unshift(...there)
+    if (this.#waiting.length > 0) this.#start()
+  }
+
+  #hold(heldUp: readonly Waiting[]): void {
+    if (heldUp.length === 0) return
+    if (this.#heldUp.length === 0) setTimeout(() => this.#lookAgain(), LOOK_AGAIN_MS).unref()
+    this.#heldUp.push(...heldUp)
   }
 
   /** The budgets that are over a call. One in runs counts the first call of a run. */

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError } from '../../errors.ts'
+import { ApiError, fileTooLarge } from '../../errors.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
 import { Upload } from '../../storage/bytes/upload.ts'
 import { openForm } from './form-file.ts'
 import { tooSlow } from './read-bytes.ts'
-import { badUpload, tooLargeFile } from './refused-upload.ts'
+import { badUpload } from './refused-upload.ts'
 
 /** What a form has besides its file. */
 const FORM_BYTES = 65_536
@@ -22,7 +22,7 @@ export async function receiveUpload(
   const { maxBytes } = config.files
   const isForm = type !== undefined && FORM.test(type)
   const limits = { maxBytes: maxBytes + (isForm ? FORM_BYTES : 0), idleMs: config.server.requestTimeout }
-  if (Number(length ?? 0) > limits.maxBytes) throw tooLargeFile(maxBytes)
+  if (Number(length ?? 0) > limits.maxBytes) throw fileTooLarge(maxBytes)
   const body = bodyOf(message, limits)
   if (!isForm) {
     const taken = await bytes.take(project_id, someOf(body, maxBytes))
@@ -39,7 +39,7 @@ async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   let size = 0
   for await (const piece of pieces) {
     size += piece.length
-    if (size > maxBytes) throw tooLargeFile(maxBytes)
+    if (size > maxBytes) throw fileTooLarge(maxBytes)
     if (piece.length > 0) yield piece
   }
   if (size === 0) throw badUpload('The file is empty')
@@ -60,7 +60,7 @@ async function* bodyOf(message: IncomingMessage, { maxBytes, idleMs }: Patience)
       isWaiting = false
       if (next.done) return
       size += next.value.length
-      if (size > maxBytes) throw tooLargeFile(maxBytes)
+      if (size > maxBytes) throw fileTooLarge(maxBytes)
       yield next.value
     }
   } catch (error) {

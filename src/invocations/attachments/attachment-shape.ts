@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { FileName } from '../../files/file.ts'
-import { BASE64 } from '../../lib/text/text.ts'
+import { BASE64, MEDIA_TYPE } from '../../lib/text/text.ts'
 import { WebAddress } from '../../security/security-settings.ts'
 import { Label } from '../../shapes.ts'
 
 const MOST_ATTACHMENTS = 20
 
-const MediaType = z.string().regex(/^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,100}$/i, 'must be a media type')
+const MediaType = z.string().regex(MEDIA_TYPE, 'must be a media type')
 
 /** Files of a message: stored ones, ones to be fetched, or their bytes. */
 export const AskedAttachments = z

@@ -1,4 +1,4 @@
-import { ApiError, invalid } from '../../errors.ts'
+import { fileTooLarge, invalid } from '../../errors.ts'
 import { FileName } from '../../files/file.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { GuardedFetchError } from '../../security/outgoing/guarded-error.ts'
@@ -68,11 +68,7 @@ function nameIn(url: string): string | undefined {
 }
 
 /** The guard's own words do not tell what is behind an address. */
-function told(error: unknown, field: string, maxBytes: number): ApiError | unknown {
+function told(error: unknown, field: string, maxBytes: number): unknown {
   if (!(error instanceof GuardedFetchError)) return error
-  return error.code === 'too_large' ? tooLarge(maxBytes) : invalid({ field, error: error.message })
-}
-
-export function tooLarge(maxBytes: number): ApiError {
-  return new ApiError('payload_too_large', `A file may have ${maxBytes} bytes (files.maxBytes)`)
+  return error.code === 'too_large' ? fileTooLarge(maxBytes) : invalid({ field, error: error.message })
 }

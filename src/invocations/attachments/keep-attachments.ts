@@ -17,7 +17,7 @@ type Kept = { attachments: Attachment[] | null; given: Given | undefined }
 
 /**
  * Makes a file of every attachment, of the run's user. A file that is stored must be in the actor's reach, and be that
- * user's or nobody's.
+ * user's or no user's.
  */
 export async function keepAttachments(
   { attachments = [], given }: Attached,

@@ -1,4 +1,4 @@
-import { ApiError, invalid } from '../../errors.ts'
+import { ApiError, fileTooLarge, invalid } from '../../errors.ts'
 import { BASE64 } from '../../lib/text/text.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Uploads } from '../../operation/context.ts'
@@ -7,7 +7,7 @@ import type { AskedGiven } from '../../runtime/given.ts'
 import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
 import { Upload } from '../../storage/bytes/upload.ts'
 import type { Asked } from '../invocation.ts'
-import { fetchFile, type ReceiveParts, tooLarge } from './fetch-file.ts'
+import { fetchFile, type ReceiveParts } from './fetch-file.ts'
 
 /** A conversation that a client tells anew may have images in all its turns. */
 const MOST_RECEIVED = 100
@@ -71,7 +71,7 @@ async function decode(
   const { maxBytes } = config.files
   const decoded = Buffer.from(data, 'base64')
   if (decoded.length === 0) throw invalid({ field: `${field}.data`, error: 'must not be empty' })
-  if (decoded.length > maxBytes) throw tooLarge(maxBytes)
+  if (decoded.length > maxBytes) throw fileTooLarge(maxBytes)
   const taken = await bytes.take(project_id, onePiece(decoded))
   return new Upload(taken, await mediaTypeOf(taken.head, media_type), name)
 }

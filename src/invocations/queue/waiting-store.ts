@@ -78,7 +78,7 @@ export async function queueWaiting(db: Database, id: string): Promise<void> {
 
 /**
  * Puts the waiting runs of paused agents into the queue, where they are cancelled. Without an id, those of every paused
- * agent. Nobody is asked any more.
+ * agent. What they asked people is cancelled.
  */
 export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined, now: number): Promise<number> {
   const paused = db

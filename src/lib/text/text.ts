@@ -13,6 +13,13 @@ export const NOT_ONE_LINE = 'must not contain line breaks, control characters or
 
 export const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
+/** The name of a media type, without parameters. */
+export const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,100}$/i
+
+/** Types whose bytes are text. */
+export const TEXT_TYPE =
+  /^text\/|^application\/(?:json|xml|javascript|x-ndjson|yaml|x-yaml|toml|sql)$|\+(?:json|xml|yaml)$/
+
 /** Takes away the slashes at the end of an address or a path, so that more of a path can follow. */
 export function withoutEndingSlashes(address: string): string {
   return address.replace(/(?<!\/)\/+$/, '')

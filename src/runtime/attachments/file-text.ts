@@ -1,4 +1,4 @@
-import { storable } from '../../lib/text/text.ts'
+import { storable, TEXT_TYPE } from '../../lib/text/text.ts'
 import { type OpenFile, readFirst, type ShownFile } from './attachment.ts'
 import type { PdfTexts } from './pdf-text.ts'
 
@@ -6,17 +6,15 @@ import type { PdfTexts } from './pdf-text.ts'
 const MOST_CHARACTERS = 400_000
 const MOST_PDF_BYTES = 32 * 1024 * 1024
 
-const TEXT_TYPES =
-  /^text\/|^application\/(?:json|xml|javascript|x-ndjson|yaml|x-yaml|toml|sql|x-sh)$|\+(?:json|xml|yaml)$/
-
 const PDF = 'application/pdf'
+const SHELL_SCRIPT = 'application/x-sh'
 
 /** A file as text, where it has one. `pages` is there for a PDF that has pages and no text: it was scanned. */
 export type FileText = ShownFile | { as: 'scan'; pages: number }
 
 export async function textOfFile(file: OpenFile, pdfs: PdfTexts): Promise<FileText> {
   if (file.media_type === PDF) return textOfPdf(file, pdfs)
-  if (!TEXT_TYPES.test(file.media_type)) {
+  if (!TEXT_TYPE.test(file.media_type) && file.media_type !== SHELL_SCRIPT) {
     return { as: 'omitted', note: `${file.media_type} cannot be shown to a model` }
   }
   const bytes = await readFirst(file, MOST_CHARACTERS)

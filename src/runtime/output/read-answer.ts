@@ -1,3 +1,5 @@
+import { isDeeper } from '../../lib/json.ts'
+
 /** About what a model writes in 64,000 tokens. Parsing it takes a few milliseconds. */
 const MAX_CHARACTERS = 256 * 1024
 const MAX_DEPTH = 64
@@ -15,13 +17,8 @@ export function readAnswer(answer: string): JsonAnswer | { problem: string } {
   if (text.length > MAX_CHARACTERS) return { problem: `is longer than ${MAX_CHARACTERS} characters` }
   try {
     const value: unknown = JSON.parse(text)
-    return isTooDeep(value) ? { problem: `is nested more than ${MAX_DEPTH} deep` } : { value, text }
+    return isDeeper(value, MAX_DEPTH) ? { problem: `is nested more than ${MAX_DEPTH} deep` } : { value, text }
   } catch (error) {
     return { problem: `is not JSON: ${(error as Error).message.slice(0, 200)}` }
   }
-}
-
-function isTooDeep(value: unknown, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return depth >= MAX_DEPTH || Object.values(value).some((inner) => isTooDeep(inner, depth + 1))
 }

@@ -1,3 +1,5 @@
+import { isDeeper } from '../../lib/json.ts'
+
 /** The arguments of a call, as the model wrote them. */
 export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
 
@@ -13,7 +15,7 @@ export function parseArguments(raw: string): ToolArguments {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       return { problem: 'The arguments must be a JSON object', raw: excerpt }
     }
-    if (isTooDeep(value)) return { problem: 'The arguments are nested too deeply', raw: excerpt }
+    if (isDeeper(value, MAX_DEPTH)) return { problem: 'The arguments are nested too deeply', raw: excerpt }
     return { value: value as Record<string, unknown> }
   } catch {
     return { problem: 'The arguments are not valid JSON', raw: excerpt }
@@ -27,9 +29,4 @@ export function parseArguments(raw: string): ToolArguments {
 export function acceptedArguments(raw: string): Record<string, unknown> {
   const args = parseArguments(raw)
   return 'value' in args ? args.value : {}
-}
-
-function isTooDeep(value: unknown, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return depth >= MAX_DEPTH || Object.values(value).some((inner) => isTooDeep(inner, depth + 1))
 }

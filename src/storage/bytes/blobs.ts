@@ -17,14 +17,13 @@ export async function findPlace(db: Database, id: string): Promise<BlobsTable['k
 
 /**
  * Keeps bytes that have come, in the transaction that refers to them. Returns the id of the blob: another one, if the
- * project has the same bytes already. Undefined if the bytes were swept up, because they took too long.
+ * project has the same bytes already. Undefined if the bytes were swept up, because they took too long. The caller holds
+ * the project: two uploads of the same bytes must not both find that there are none.
  */
 export async function keep(
   db: Database,
   { id, project_id, sha256 }: { id: string; project_id: string; sha256: string },
 ): Promise<string | undefined> {
-  // Two uploads of the same bytes must not both find that there are none.
-  await holdProject(db, project_id)
   const same = await db
     .selectFrom('blobs')
     .select('id')

@@ -4,10 +4,13 @@ export const FILES_FOLDER = 'files'
 /** The first and the last byte. */
 export type ByteRange = { start: number; end: number }
 
+/** What is known of bytes when the last of them has come. */
+export type Measured = { size: number; sha256: string }
+
 /** A place where bytes are kept. What is written under an id never changes. */
 export type ByteStore = {
   /** Resolves when all of it would survive a crash. After a failure `remove` takes away what came. */
-  write(id: string, pieces: AsyncIterable<Uint8Array>): Promise<void>
+  write(id: string, pieces: AsyncIterable<Uint8Array>, measured: () => Measured): Promise<void>
   read(id: string, range: ByteRange): AsyncIterable<Uint8Array>
   /** Resolves when nothing of it is left, also if nothing was there. */
   remove(id: string): Promise<void>

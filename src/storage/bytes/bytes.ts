@@ -54,7 +54,7 @@ export class Bytes {
     await blobs.insert(storage.db, { id, project_id, kept_in: home, created_at })
     const measure = new Measure()
     try {
-      await this.#place(home).write(id, measure.along(first, rest))
+      await this.#place(home).write(id, measure.along(first, rest), () => measure.result())
       return { id, project_id, ...measure.result() }
     } catch (error) {
       await this.release({ id })
@@ -108,6 +108,7 @@ export class Bytes {
 /** What becomes known of bytes while they pass. */
 class Measure {
   readonly #hash = createHash('sha256')
+  #sha256: string | undefined
   #head: Uint8Array = new Uint8Array()
   #size = 0
 
@@ -122,6 +123,7 @@ class Measure {
   }
 
   result(): Pick<TakenBytes, 'size' | 'sha256' | 'head'> {
-    return { size: this.#size, sha256: this.#hash.digest('hex'), head: this.#head }
+    this.#sha256 ??= this.#hash.digest('hex')
+    return { size: this.#size, sha256: this.#sha256, head: this.#head }
   }
 }

@@ -1,5 +1,6 @@
 import type * as FileType from 'file-type'
 import { lazily } from '../../lib/lazily.ts'
+import { MEDIA_TYPE, TEXT_TYPE } from '../../lib/text/text.ts'
 
 const fileType = lazily<typeof FileType>('file-type')
 
@@ -7,14 +8,12 @@ const UNKNOWN = 'application/octet-stream'
 /** Formats in which others are packed. The bytes tell the packing, and the client knows what is in it. */
 const PACKINGS = new Set(['application/zip', 'application/xml', 'application/x-cfb', 'application/gzip'])
 const PACKED = /^application\/|\+(?:xml|zip|gzip)$|^text\/(?:xml|html)$/
-const TEXT = /^text\/|^application\/(?:json|xml|javascript|x-ndjson|yaml|x-yaml|toml|sql)$|\+(?:json|xml|yaml)$/
-const TYPE = /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,100}$/
 
 /** The type of a file: as the client says, unless its first bytes say otherwise. Text stays what it is called. */
 export async function mediaTypeOf(head: Uint8Array, contentType: string | undefined): Promise<string> {
   const declared = typeNamed(contentType)
   const looksLikeText = isText(head)
-  if (declared !== undefined && looksLikeText && TEXT.test(declared)) return declared
+  if (declared !== undefined && looksLikeText && TEXT_TYPE.test(declared)) return declared
   const { fileTypeFromBuffer, supportedMimeTypes } = fileType()
   const found = (await fileTypeFromBuffer(head))?.mime.split(';')[0]?.trim()
   if (found !== undefined) {
@@ -25,12 +24,12 @@ export async function mediaTypeOf(head: Uint8Array, contentType: string | undefi
   const unrecognised = looksLikeText ? 'text/plain' : UNKNOWN
   if (declared === undefined || declared === UNKNOWN) return unrecognised
   // A file of this type would have been recognised, and one that claims to be text would have to be text.
-  return supportedMimeTypes.has(declared) || TEXT.test(declared) ? unrecognised : declared
+  return supportedMimeTypes.has(declared) || TEXT_TYPE.test(declared) ? unrecognised : declared
 }
 
 function typeNamed(contentType: string | undefined): string | undefined {
   const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? ''
-  return TYPE.test(type) ? type : undefined
+  return MEDIA_TYPE.test(type) ? type : undefined
 }
 
 /** UTF-8 without control characters. The last character may be cut off. */

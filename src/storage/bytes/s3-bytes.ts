@@ -39,12 +39,12 @@ type Wanted = {
 export function s3Bytes(options: S3Options, folder: string): ByteStore {
   const ask = (wanted: Wanted) => askPatiently(options, wanted)
   return {
-    async write(id, pieces) {
+    async write(id, pieces, measured) {
       // S3 wants to know the length and the hash before the first byte.
       await using spooled = await spool(folder, pieces)
-      const { size, sha256, read } = spooled
+      const { size, sha256 } = measured()
       const headers = { 'content-length': String(size), 'content-type': 'application/octet-stream' }
-      const { body } = await ask({ method: 'PUT', id, headers, sha256, body: read })
+      const { body } = await ask({ method: 'PUT', id, headers, sha256, body: () => spooled.read(size) })
       await body.dump()
     },
     async *read(id, { start, end }) {
@@ -99,7 +99,7 @@ async function askOnce(options: S3Options, wanted: Wanted): Promise<Dispatcher.R
   })
 }
 
-type Spooled = AsyncDisposable & { size: number; sha256: string; read(): Readable }
+type Spooled = AsyncDisposable & { read(size: number): Readable }
 
 /** Writes the bytes to a file without a name: nothing is left of it when the process ends, whatever ends it. */
 async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise<Spooled> {
@@ -108,17 +108,9 @@ async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise
   const file: FileHandle = await open(path, 'wx+', 0o600)
   try {
     await rm(path)
-    const hash = createHash('sha256')
-    let size = 0
-    for await (const piece of pieces) {
-      hash.update(piece)
-      size += piece.length
-      await file.appendFile(piece)
-    }
+    for await (const piece of pieces) await file.appendFile(piece)
     return {
-      size,
-      sha256: hash.digest('hex'),
-      read: () => Readable.from(piecesOf(file, size)),
+      read: (size) => Readable.from(piecesOf(file, size)),
       [Symbol.asyncDispose]: () => file.close(),
     }
   } catch (error) {
