@@ -126,12 +126,13 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const { said, started_at } = before
   const { deadline, keeper, left, log } = run
   const mayWait = keeper?.mayWait && !deadline.stopped && left.response.length === said
-  const wait = mayWait ? (waitForProvider(error, run) ?? waitForBudget(error, run)) : undefined
+  const now = run.now()
+  const wait = mayWait ? (waitForProvider(error, run) ?? waitForBudget(error, run, now)) : undefined
   if (!wait) throw error
   const { wait_ms, waits_for } = wait
   const reason = (error as AgentFailure).message
   log('warn', `${reason}; the run waits`, { wait_ms })
-  const times = { ...taken(run, started_at), finished_at: run.now() + wait_ms }
+  const times = { ...taken(run, started_at), finished_at: now + wait_ms }
   left.steps.push({ kind: 'wait', reason, ...(waits_for && { waits_for }), ...spentSince(before, run), ...times })
 }
 
@@ -145,12 +146,12 @@ function waitForProvider(error: unknown, { left }: RunInProgress): Wait | undefi
 }
 
 /** Until the budget begins anew, however often. What calls under way hold is waited for less and less often. */
-function waitForBudget(error: unknown, { keeper, left, now }: RunInProgress): Wait | undefined {
+function waitForBudget(error: unknown, { keeper, left }: RunInProgress, now: number): Wait | undefined {
   if (!keeper?.waitsForBudgets || !(error instanceof SpendingRefused) || !error.opening) return undefined
   const { until, isHeld, state: waits_for } = error.opening
   const answered = left.steps.findLastIndex(({ kind }) => kind === 'model')
   const again = waitSteps(left.steps.slice(answered + 1)).length
-  const wait_ms = isHeld ? Math.min(MIN_WAIT_MS * 2 ** again, MAX_HELD_WAIT_MS) : (until ?? Infinity) - now()
+  const wait_ms = isHeld ? Math.min(MIN_WAIT_MS * 2 ** again, MAX_HELD_WAIT_MS) : (until ?? Infinity) - now
   return { wait_ms: Math.max(Math.min(wait_ms, MAX_BUDGET_WAIT_MS), MIN_WAIT_MS), waits_for }
 }
 
