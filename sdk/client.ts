@@ -1,4 +1,5 @@
 import { type InvocationQueued, type InvocationResult, routes } from './api.ts'
+import { type Attachable, attach } from './attachments.ts'
 import { type Body, caller, fill, type ListQuery } from './call.ts'
 import { MoorageError } from './errors.ts'
 import { fileMethods } from './files.ts'
@@ -10,6 +11,7 @@ import { type Call, type ClientOptions, type RequestOptions, sender } from './re
 import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
 
 export type * from './api.ts'
+export type { Attachable } from './attachments.ts'
 export { MoorageError } from './errors.ts'
 export type { DownloadOptions, FileSource, UploadOptions } from './files.ts'
 export type { OutputShape, ValueOf } from './output.ts'
@@ -32,6 +34,14 @@ export function createClient(options: ClientOptions) {
   type Options = RequestOptions
 
   const api = methods({ call, list, lines })
+  const files = { ...api.files, ...fileMethods(connection) }
+
+  /** What is sent for what was asked: a shape becomes its schema, and bytes become files. */
+  const bodyOf = async ({ output, attachments, ...rest }: Ask<Wanted | undefined>, o: Options = {}) => ({
+    ...rest,
+    ...(output !== undefined && { output: outputOf(output) }),
+    ...(attachments && { attachments: await attach(files, attachments, rest.context?.user_id, o) }),
+  })
 
   return {
     ...api,
@@ -40,10 +50,11 @@ export function createClient(options: ClientOptions) {
       /**
        * Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. If the agent
        * waits for a person, it rejects with the code `waiting` and the `request_id` of the run, which goes on later. With
-       * `output`, a zod shape or a JSON Schema, the answer has a value of that type.
+       * `output`, a zod shape or a JSON Schema, the answer has a value of that type. Files and bytes in `attachments` are
+       * uploaded first.
        */
       invoke: async <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) => {
-        const asked = { params: { agent_id }, body: withSchema(body) }
+        const asked = { params: { agent_id }, body: await bodyOf(body, o) }
         return requireAnswer(await call('invokeAgent', asked, { timeoutMs: LONGEST_RUN_MS, ...o })) as Answer<W>
       },
       /**
@@ -51,12 +62,12 @@ export function createClient(options: ClientOptions) {
        * the run.
        */
       stream: <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) =>
-        streamInvoke<Answer<W>>(connection, agent_id, withSchema(body), { ...whileStreaming, ...o }),
+        streamInvoke<Answer<W>>(connection, agent_id, () => bodyOf(body, o), { ...whileStreaming, ...o }),
       /** Starts a run in the background; `invocations.get` tells its state. */
       async start(agent_id: string, asked: Ask<Wanted | undefined>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
         const headers = { Prefer: 'respond-async' }
-        const body = withSchema(asked)
+        const body = await bodyOf(asked, o)
         return readData(await connection.send({ method, path: fill(path, { agent_id }), body, headers }, o))
       },
     },
@@ -66,7 +77,7 @@ export function createClient(options: ClientOptions) {
       follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
         followInvocation<InvocationResult>(connection, agent_id, request_id, { ...whileStreaming, ...o }),
     },
-    files: { ...api.files, ...fileMethods(connection) },
+    files,
     logs: {
       ...api.logs,
       /** Gives each entry that is stored from now on, once, in that order. Leave the loop, or abort the signal, to end it. */
@@ -91,14 +102,13 @@ export function createClient(options: ClientOptions) {
 }
 
 /** What is asked of an agent. */
-type Ask<W extends Wanted | undefined> = Omit<Body<'invokeAgent'>, 'output'> & { output?: W }
+type Ask<W extends Wanted | undefined> = Omit<Body<'invokeAgent'>, 'output' | 'attachments'> & {
+  output?: W
+  attachments?: readonly Attachable[] | undefined
+}
 
 /** With the value that was wanted, if one was. */
 type Answer<W> = W extends Wanted ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult
-
-function withSchema({ output, ...body }: Ask<Wanted | undefined>): Body<'invokeAgent'> {
-  return output === undefined ? body : { ...body, output: outputOf(output) }
-}
 
 /** A run that waits for a person has no answer yet. */
 function requireAnswer(data: InvocationResult | InvocationQueued): InvocationResult {

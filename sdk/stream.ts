@@ -57,11 +57,12 @@ const PATIENCE_MS = 120_000
 export async function* streamInvoke<Result>(
   connection: Connection,
   agent_id: string,
-  body: unknown,
+  bodyOf: () => Promise<unknown>,
   options: RequestOptions = {},
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
   const { signal, ...rest } = options
   signal?.throwIfAborted()
+  const body = await bodyOf()
   const link = new AbortController()
   const once = { ...rest, signal: link.signal, idempotencyKey: options.idempotencyKey ?? randomKey() }
   const headers = { Accept: 'text/event-stream' }

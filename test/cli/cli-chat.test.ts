@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import type { Invocation } from '../../sdk/client.ts'
 import { newShell } from '../support/clients/cli.ts'
 import { type Answer, inTerminal } from '../support/clients/terminal.ts'
 import { childEnv } from '../support/service/child.ts'
@@ -97,5 +98,23 @@ describe('moorage chat in a terminal', () => {
     const { code, stdout } = await shell.moorage(['chat', 'talker'], { stdin: 'one\n\ntwo\n/exit\nthree\n' })
     shell.remove()
     assert.deepEqual([code, stdout], [0, 'heard one\nheard two\n'])
+  })
+
+  test('--attach goes with the first message, and /attach with the next one', async () => {
+    const shell = newShell(service)
+    for (const name of ['first.txt', 'second one.txt']) writeFileSync(join(folder, name), name)
+    const { code, stdout, stderr } = await shell.moorage(['chat', 'talker', '--attach', 'first.txt'], {
+      cwd: folder,
+      stdin: 'one\n/attach second one.txt\ntwo\nthree\n',
+    })
+    assert.deepEqual([code, stdout], [0, 'heard one\nheard two\nheard three\n'], stderr)
+    assert.match(stderr, /second one\.txt goes with the next message/)
+    const { body } = await service.call('GET', '/v1/agents/talker/invocations?limit=3')
+    const files = body.data.map((run: Invocation) => run.attachments.map(({ name }) => name))
+    assert.deepEqual(files, [[], ['second one.txt'], ['first.txt']])
+    const missing = await shell.moorage(['chat', 'talker'], { cwd: folder, stdin: '/attach nothing.txt\n' })
+    shell.remove()
+    assert.match(missing.stderr, /nothing\.txt cannot be read/)
+    assert.equal(missing.code, 3)
   })
 })

@@ -5,25 +5,35 @@ import { type Common, withClient } from '../../connect/connect.ts'
 import { openKeyboard } from '../../terminal/keyboard.ts'
 import { complain, note } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
+import { attachOption, openPath, openPaths } from './files.ts'
 import { bodyOf, speak, type TalkOptions, takesTalk } from './invoke.ts'
 import { endWaiting } from './waiting.ts'
 
 const LEAVING = new Set(['/exit', '/quit'])
+const ATTACHING = /^\/attach\s+(.*\S)\s*$/
 
 export function chat(command: Command, world: World): void {
   takesTalk(takesService(command))
     .argument('<agent>', 'id or name')
+    .addOption(attachOption())
     .addHelpText(
       'after',
-      '\nA line is a message. Ctrl-C stops an answer; /exit, Ctrl-D or Ctrl-C at the prompt ends the conversation.',
+      '\nA line is a message. /attach FILE sends a file with the next one, and --attach with the first. Ctrl-C stops an answer; /exit, Ctrl-D or Ctrl-C at the prompt ends the conversation.',
     )
-    .action(async (agent: string, options: Common & TalkOptions) => {
+    .action(async (agent: string, options: Common & TalkOptions & { attach?: string[] }) => {
       const body = bodyOf({ session: `cli-${randomUUID()}`, user: 'cli', ...options })
+      const attached = await openPaths(world, options.attach)
       await withClient(world, options, async (client) => {
         const { name } = await client.agents.get(agent)
         if (isInteractive(world)) note(world, `Talking to ${name}. /exit or Ctrl-D ends it.`, 'dim')
         await converse(world, async (message, signal) => {
-          const last = await speak(world, client.agents.stream(name, { ...body, message }, { signal }), options)
+          const [, path] = ATTACHING.exec(message) ?? []
+          if (path !== undefined) {
+            attached.push(await openPath(world, path))
+            return note(world, `${path} goes with the next message`, 'dim')
+          }
+          const asked = { ...body, message, attachments: attached.splice(0) }
+          const last = await speak(world, client.agents.stream(name, asked, { signal }), options)
           if (last) throw await endWaiting(world, client, { agent: name, request_id: last.request_id, options })
         })
       })

@@ -1,10 +1,11 @@
-import { createWriteStream, openAsBlob } from 'node:fs'
-import { basename, resolve } from 'node:path'
+import { createWriteStream } from 'node:fs'
+import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { StoredFile } from '../../../../sdk/client.ts'
+import { fromPath } from '../../../../sdk/from-path.ts'
 import { seconds, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
@@ -35,9 +36,9 @@ export function files(command: Command, world: World): void {
     .option('--expires-in <duration>', 'when it is removed, such as 7d', seconds)
     .action(async (path: string, options: PutOptions) => {
       const { type, user: user_id, expiresIn: expires_in_seconds } = options
-      const isStdin = path === '-'
-      const content = isStdin ? (Readable.toWeb(world.stdin) as globalThis.ReadableStream) : await openPath(world, path)
-      const query = { name: options.name ?? (isStdin ? undefined : basename(path)), user_id, expires_in_seconds }
+      const content =
+        path === '-' ? (Readable.toWeb(world.stdin) as globalThis.ReadableStream) : await openPath(world, path)
+      const query = { name: options.name, user_id, expires_in_seconds }
       const file = await withClient(world, options, (client) =>
         client.files.create(content, query, { type, ...options }),
       )
@@ -93,10 +94,18 @@ export function files(command: Command, world: World): void {
     })
 }
 
-/** The file is read while it is sent. */
-export async function openPath(world: World, path: string): Promise<Blob> {
+export function attachOption(): Option {
+  return new Option('--attach <files...>', 'files that the model is shown: images, PDFs, texts')
+}
+
+/** The files that are to be attached to a message. */
+export function openPaths(world: World, paths: readonly string[] = []): Promise<File[]> {
+  return Promise.all(paths.map((path) => openPath(world, path)))
+}
+
+export async function openPath(world: World, path: string): Promise<File> {
   try {
-    return await openAsBlob(resolve(world.cwd, path))
+    return await fromPath(resolve(world.cwd, path))
   } catch {
     throw new Failure(EXIT.notFound, `${path} cannot be read`)
   }

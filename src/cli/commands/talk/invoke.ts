@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Client, InvocationEvent, InvocationResult } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
@@ -9,7 +9,7 @@ import { parseJson, readMessage } from '../../terminal/input.ts'
 import { note, print, printJson, shown } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
-import { openPath } from './files.ts'
+import { attachOption, openPaths } from './files.ts'
 import { endWaiting, tellWaiting, type WaitingEvent } from './waiting.ts'
 
 export type TalkOptions = Common & { user?: string; session?: string; environment?: string; context?: string }
@@ -31,21 +31,21 @@ export function invoke(command: Command, world: World): void {
     .option('--no-stream', 'wait for the whole answer')
     .option('--background', 'print the request id and let it run')
     .addOption(onBudgetOption('with --background, when a budget has no room'))
-    .option('--attach <files...>', 'files that the model is shown: images, PDFs, texts')
+    .addOption(attachOption())
     .option('--idempotency-key <key>', 'makes your own retries safe')
     .option('--output', 'print the value of a structured answer as JSON, and nothing else')
     .option('--schema <schema>', 'the JSON Schema of the answer: a file, or JSON; implies --output')
     .action(async (agent: string, words: string[], options: InvokeOptions) => {
       const { onBudget: on_budget, schema } = options
-      const asked = {
+      const body = {
         ...bodyOf(options),
         ...(on_budget && { on_budget }),
         ...(schema !== undefined && { output: { schema: readSchema(world, schema) } }),
+        attachments: await openPaths(world, options.attach),
         message: await readMessage(world, words),
       }
       const request = { otp: options.otp, idempotencyKey: options.idempotencyKey }
       await withClient(world, options, async (client) => {
-        const body = { ...asked, ...(await attached(world, client, options)) }
         if (options.background) {
           const queued = await client.agents.start(agent, body, request)
           return options.json ? printJson(world, queued) : print(world, queued.request_id)
@@ -77,17 +77,6 @@ function readGivenFile(file: string): string {
   } catch (error) {
     throw usage(`The schema cannot be read: ${(error as Error).message}`)
   }
-}
-
-/** Uploads what is to be attached. */
-async function attached(world: World, client: Client, { attach = [], user }: InvokeOptions) {
-  const attachments: { file_id: string }[] = []
-  for (const path of attach) {
-    const query = { name: basename(path), ...(user !== undefined && { user_id: user }) }
-    const { id: file_id } = await client.files.create(await openPath(world, path), query)
-    attachments.push({ file_id })
-  }
-  return attachments.length > 0 ? { attachments } : {}
 }
 
 function printLast(world: World, last: LastEvent, options: InvokeOptions): WaitingEvent | undefined {
