@@ -131,6 +131,7 @@ Clerk: The lead says: If it can swim
 
   test('the programs in the documents run', async () => {
     await run('moorage', ['agents', 'create', 'harbour'])
+    writeFileSync(join(folder, 'receipt.txt'), 'Lunch, 12.50')
     symlinkSync(join(root, 'sdk'), join(folder, 'sdk'))
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
     for (const doc of ['docs/sdk.md', 'docs/quick-start.md', 'docs/mcp.md', 'docs/a2a.md']) {

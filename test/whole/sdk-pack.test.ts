@@ -57,9 +57,9 @@ describe('npm pack ./sdk', () => {
     assert.equal(stdout, 'Ahoy!\n')
   })
 
-  test('needs nothing that a browser lacks', () => {
+  test('needs nothing that a browser lacks, but for what opens paths', () => {
     const dist = join(project, 'node_modules/moorage-sdk/dist')
-    for (const name of readdirSync(dist).filter((file) => file.endsWith('.js'))) {
+    for (const name of readdirSync(dist).filter((file) => file.endsWith('.js') && file !== 'from-path.js')) {
       const code = readFileSync(join(dist, name), 'utf8')
       const foreign = /\bfrom '(?!\.\/)|\brequire\(|\bprocess\.|\bBuffer\b|\bsetImmediate\b|randomUUID\(/
       assert.doesNotMatch(code, foreign, name)
@@ -68,6 +68,7 @@ describe('npm pack ./sdk', () => {
 
   test('and whose types hold there', async () => {
     const program = (field: string) => `import { createClient, type Client } from 'moorage-sdk'
+export { fromPath } from 'moorage-sdk/node'
 export async function say(client: Client = createClient({ url: '' })): Promise<string> {
   return (await client.agents.invoke('hello', { message: 'x' })).${field}
 }
