@@ -65,19 +65,19 @@ describe('attachments through the SDK', () => {
   })
 
   test('a call that is repeated under its idempotency key runs once, and uploads once', async () => {
-    const before = (await client.files.list()).pagination.total
+    const earlier = (await client.files.list()).pagination.total
     const idempotencyKey = 'k'.repeat(255)
     const ask = () =>
       client.agents.invoke('hello', { message: 'Once', attachments: [new Blob(['again'])] }, { idempotencyKey })
     assert.deepEqual(await ask(), await ask())
-    assert.equal((await client.files.list()).pagination.total, before + 1)
+    assert.equal((await client.files.list()).pagination.total, earlier + 1)
   })
 
   test('a file that cannot be uploaded is an error of the call, and nothing is asked', async () => {
-    const before = (await client.invocations.list('hello')).pagination.total
+    const earlier = (await client.invocations.list('hello')).pagination.total
     const asked = { message: 'Empty', attachments: [new Blob([])] }
     await assert.rejects(client.agents.invoke('hello', asked), { code: 'invalid_request' })
-    assert.equal((await client.invocations.list('hello')).pagination.total, before)
+    assert.equal((await client.invocations.list('hello')).pagination.total, earlier)
     await assert.rejects(fromPath(join(folder, 'nothing.png')), { code: 'ENOENT' })
   })
 })
