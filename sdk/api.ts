@@ -258,6 +258,14 @@ export type InvocationStep = {
   name: string
   arguments: unknown
   result?: string | undefined
+  /** What the tool answered besides text */
+  files?: ({
+    file_id: string
+    name: string
+    media_type: string
+    /** In bytes */
+    size: number
+  })[] | undefined
   error?: string | undefined
 } | {
   /** Which attempt of the run took it */

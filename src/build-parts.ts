@@ -116,7 +116,7 @@ export async function buildParts(
   }
   const bytes = openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log })
   const runtime = new Runtime({
-    files: openFiles({ storage, bytes, now }),
+    files: openFiles({ storage, bytes, config, newId, now }),
     pauses,
     providers,
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),

@@ -10,7 +10,7 @@ import type { Database } from '../storage/database.ts'
 import { FileName, type StoredFile } from './file.ts'
 import * as files from './store.ts'
 
-export type NewFile = Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'request_id'> & {
+export type NewFile = Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'request_id' | 'unclaimed'> & {
   taken: TakenBytes
   /** As the client gave it. */
   name: string | undefined

@@ -119,6 +119,28 @@ export function removeOfMissingRequests(db: Database, before: number, limit: num
   return removeSome(db, sql`request_id is not null and id < ${firstIdAt('file', before)} and ${isGone}`, limit)
 }
 
+/**
+ * Looks at what tools of ended invocations have made, about `limit` of it. What the receipt names is its own from then
+ * on. What it does not name is removed: the process died before the step was stored. Returns how much it has looked at.
+ * It needs a transaction.
+ */
+export async function settleUnclaimed(db: Database, limit: number): Promise<number> {
+  const found = await db
+    .selectFrom('files')
+    .innerJoin('invocations', 'invocations.id', 'files.request_id')
+    .select(['files.id', sql<boolean>`invocations.steps like '%"' || files.id || '"%'`.as('named')])
+    .where('files.unclaimed', '=', 1)
+    .where('invocations.finished_at', 'is not', null)
+    .limit(limit)
+    .execute()
+  const [named, lost] = [true, false].map((is) =>
+    found.filter((file) => Boolean(file.named) === is).map(({ id }) => id),
+  )
+  if (named?.length) await db.updateTable('files').set({ unclaimed: 0 }).where('id', 'in', named).execute()
+  await remove(db, lost ?? [])
+  return found.length
+}
+
 /** Removes files whose time is over. */
 export function removeExpired(db: Database, now: number, limit: number): Promise<number> {
   return removeSome(db, sql`expires_at <= ${now}`, limit)

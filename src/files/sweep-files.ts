@@ -28,6 +28,11 @@ export function sweptFiles({ storage, bytes, config }: Pick<Parts, 'storage' | '
       keep_ms: CUT_OFF_AFTER_MS,
       remove: inTransaction(files.removeOfMissingRequests),
     },
+    {
+      name: 'files of tools that no receipt names',
+      keep_ms: 0,
+      remove: inTransaction((db, _before, limit) => files.settleUnclaimed(db, limit)),
+    },
     { name: 'uploads that were cut off', keep_ms: CUT_OFF_AFTER_MS, remove: dropStale },
     { name: 'bytes of removed files', keep_ms: 0, remove: (db, _before, limit) => bytes.removeDropped(db, limit) },
   ]

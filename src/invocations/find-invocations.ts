@@ -94,14 +94,14 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts and the user from receipts, which stay for accounting, their callbacks, and files that came with them. Only for invocations
- * that have ended.
+ * Removes the texts and the user from receipts, which stay for accounting, their callbacks, and the files that came with
+ * them or that their tools made. Only for invocations that have ended. Returns how many files.
  */
-export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
+export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<number> {
   const ids = ended.map(({ id }) => id)
   await eraseFromApprovals(db, ids)
   await removeOfRequests(db, ids)
-  await files.removeOfRequests(db, ids)
+  const removed = await files.removeOfRequests(db, ids)
   for (const { id, response, error, steps, created_by } of ended) {
     await db
       .updateTable('invocations')
@@ -122,4 +122,5 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
       .where('id', '=', id)
       .execute()
   }
+  return removed
 }

@@ -107,6 +107,7 @@ async function runStored(
           request_id,
           project_id: agent.project_id,
           agent_id: agent.id,
+          created_by,
           attempt,
           meter,
           agent: definition,

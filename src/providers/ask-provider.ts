@@ -43,6 +43,7 @@ export async function askModel(
     meter,
     project_id,
     agent_id: 'test',
+    created_by: actor.id,
     agent: {
       kind: 'model',
       model,

@@ -12,13 +12,14 @@ export type RunEvent =
    */
   | { type: 'output.delta'; text: string; answer: number; at: number }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown; handed?: number }
-  | { type: 'tool_result'; id: string; name: string; result: string }
+  | ({ type: 'tool_result'; id: string; name: string } & ToolAnswer)
   | { type: 'tool_result'; id: string; name: string; error: string }
 
 /** One tool call and its result. */
 export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
-/** `files` are what the tool answered besides text. */
-export type ToolResult = { result: string; files?: readonly Attachment[] } | { error: string }
+export type ToolResult = ToolAnswer | { error: string }
+/** `files` are what the tool answered besides text. The text names them. */
+export type ToolAnswer = { result: string; files?: readonly Attachment[] }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogEntry = { timestamp: number; level: LogLevel; message: string; metadata: Record<string, unknown> }

@@ -16,6 +16,8 @@ export type RunRequest<Spec extends AgentSpec = AgentSpec> = RunInput<Spec> & {
   project_id: string
   /** The agent on whose behalf tools are called. */
   agent_id: string
+  /** Who asked for it: the maker of what its tools leave. */
+  created_by: string
   /** How often the run has begun, including this time. */
   attempt: number
   /** Counts what the run spends. */

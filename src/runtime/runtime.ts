@@ -71,6 +71,7 @@ export class Runtime {
       agent_id,
       expires_after_seconds: DEFAULT_EXPIRY_SECONDS,
       user_id: undefined,
+      keepFile: undefined,
     }
     try {
       return await tryTool(tool, call, world, { now, key })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openFiles } from '../../src/files/attached-files.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onBothEngines } from '../support/service/service.ts'
 import { download, storedBytes, untilStored, uploaded } from '../support/slices/files.ts'
@@ -62,6 +63,26 @@ onBothEngines(
       await untilStored(service(), 0)
       const { keep } = await import('../../src/storage/bytes/blobs.ts')
       assert.equal(await storage.transaction((db) => keep(db, late)), undefined)
+    })
+
+    test('what a tool made goes if its process died before the step was stored, and stays if a receipt names it', async () => {
+      const { parts } = service().app
+      const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })
+      const { request_id } = body.data
+      const maker = { project_id: 'prj_default', user_id: null, request_id, created_by: 'key_1' }
+      const make = (text: string) =>
+        openFiles(parts).keep(maker, { pieces: pieces(text), media_type: 'text/plain', name: 'made.txt' })
+      const [named, lost] = [await make('named'), await make('lost')]
+      const steps = JSON.stringify([{ kind: 'tool', files: [named] }])
+      await parts.storage.db.updateTable('invocations').set({ steps }).where('id', '=', request_id).execute()
+      for (const _twice of [1, 2]) {
+        await sweep(HOUR)
+        await untilStored(service(), 1)
+        assert.equal((await service().call('GET', `/v1/files/${lost.file_id}`)).status, 404)
+        assert.equal((await download(service(), named.file_id)).bytes.toString(), 'named')
+      }
+      await service().call('DELETE', `/v1/files/${named.file_id}`)
+      await untilStored(service(), 0)
     })
 
     test('retention.files removes older files, limits.retention_days those of a project', async () => {

@@ -26,17 +26,18 @@ export const AskedAttachments = z
   )
   .max(MOST_ATTACHMENTS)
 
+export const NamedFile = z.object({
+  file_id: z.string(),
+  name: z.string(),
+  media_type: z.string(),
+  size: z.int().describe('In bytes'),
+})
+
 /** An attachment as the receipt shows it. */
-export const ReceiptAttachment = z
-  .object({
-    file_id: z.string(),
-    name: z.string(),
-    media_type: z.string(),
-    size: z.int().describe('In bytes'),
-    shown_as: z
-      .enum(['image', 'text', 'omitted'])
-      .nullable()
-      .describe('How the model that was asked last was shown it; null while none was asked'),
-    note: z.string().nullable().describe('What the model was not shown of it, and why'),
-  })
-  .meta({ id: 'InvocationAttachment' })
+export const ReceiptAttachment = NamedFile.extend({
+  shown_as: z
+    .enum(['image', 'text', 'omitted'])
+    .nullable()
+    .describe('How the model that was asked last was shown it; null while none was asked'),
+  note: z.string().nullable().describe('What the model was not shown of it, and why'),
+}).meta({ id: 'InvocationAttachment' })

@@ -74,6 +74,6 @@ async function keep(
   if (upload instanceof ApiError) throw upload
   if (!upload) throw invalid({ field: `attachments.${position}`, error: 'can only be a file_id here' })
   const { taken, media_type, name } = upload
-  const of = { taken, media_type, name, user_id, created_by: actor.id, request_id, expires_in_seconds: undefined }
-  return keepFile(db, of, using)
+  const of = { taken, media_type, name, user_id, created_by: actor.id, request_id, unclaimed: 0 as const }
+  return keepFile(db, { ...of, expires_in_seconds: undefined }, using)
 }

@@ -8,6 +8,7 @@ import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
 import type { PassedOver, RecalledNames, Step, Unfit } from '../../runtime/steps.ts'
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { CostUsd, Time } from '../../shapes.ts'
+import { NamedFile } from '../attachments/attachment-shape.ts'
 
 export const TokenUsage = z.object({
   input_tokens: z.int(),
@@ -67,6 +68,7 @@ export const ReceiptStepShape = z
       name: z.string(),
       arguments: z.unknown(),
       result: z.string().optional(),
+      files: z.array(NamedFile).readonly().optional().describe('What the tool answered besides text'),
       error: z.string().optional(),
     }),
     ShownTimes.extend({
@@ -189,7 +191,9 @@ export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
     if (step.kind === 'recall') return { ...step, turns: [], memories: [], summarized_at: null }
     if (step.kind === 'model' && step.unfit) return { ...step, unfit: { ...step.unfit, answer: '', problems: [] } }
     if (step.kind !== 'tool') return step
-    return { ...step, arguments: {}, ...('error' in step ? { error: '' } : { result: '' }) }
+    if ('error' in step) return { ...step, arguments: {}, error: '' }
+    const { files: _files, ...rest } = step
+    return { ...rest, arguments: {}, result: '' }
   })
 }
 
@@ -242,12 +246,17 @@ export function transcriptOf(
     }
     for (const tool of tools) {
       const { id, name } = tool
-      const result = 'error' in tool ? { error: tool.error } : { result: tool.result }
-      transcript.add({ type: 'tool_result', id, name, ...result })
+      transcript.add({ type: 'tool_result', id, name, ...resultOf(tool) })
     }
   }
   say(text.length - said)
   return transcript
+}
+
+function resultOf(tool: ToolResult): ToolResult {
+  if ('error' in tool) return { error: tool.error }
+  const { result, files } = tool
+  return files ? { result, files } : { result }
 }
 
 /** How far each attempt had come with stored steps, as the receipt says. */

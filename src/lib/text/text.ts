@@ -20,6 +20,17 @@ export const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,100}$/i
 export const TEXT_TYPE =
   /^text\/|^application\/(?:json|xml|javascript|x-ndjson|yaml|x-yaml|toml|sql)$|\+(?:json|xml|yaml)$/
 
+/** Whether bytes begin a text: UTF-8 without control characters. The last character may be cut off. */
+export function isText(head: Uint8Array): boolean {
+  if (head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return false
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true })
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Takes away the slashes at the end of an address or a path, so that more of a path can follow. */
 export function withoutEndingSlashes(address: string): string {
   return address.replace(/(?<!\/)\/+$/, '')

@@ -25,6 +25,7 @@ export async function askOwnModel(
     meter,
     project_id,
     agent_id,
+    created_by: agent_id,
     agent: { ...agent, instructions, tools: [], temperature: null, output: null },
     message,
     context: {},

@@ -32,10 +32,28 @@ export function pagesOf(shown: ShownFile | undefined): number {
 /** A stored file that can be read, a part of it or all. */
 export type OpenFile = Attachment & { read(range: { start: number; end: number }): AsyncIterable<Uint8Array> }
 
-/** Finds a file of a project that is that user's or no user's. Undefined if there is none, or none any more. */
-export type FileSource = (whose: FileOwner, file_id: string) => Promise<OpenFile | undefined>
-
 export type FileOwner = { project_id: string; user_id: string | null }
+
+/** The run whose tool answered with a file. */
+export type FileMaker = FileOwner & { request_id: string; created_by: string }
+
+/** What a tool has answered besides text. Its type and its name are what the tool says. */
+export type ToolFile = {
+  pieces: AsyncIterable<Uint8Array>
+  media_type: string | undefined
+  name: string
+}
+
+/** The files of the service, as runs use them. */
+export type FileShelf = {
+  /** Finds a file of a project that is that user's or no user's. Undefined if there is none, or none any more. */
+  find(whose: FileOwner, file_id: string): Promise<OpenFile | undefined>
+  /** Stores what a tool has answered as a file of the run's user. Throws FileNotKept. */
+  keep(maker: FileMaker, file: ToolFile): Promise<Attachment>
+}
+
+/** A file that cannot be stored. The message is for the model. */
+export class FileNotKept extends Error {}
 
 /** Reads the first bytes of a file. */
 export async function readFirst(file: OpenFile, most: number): Promise<Buffer> {

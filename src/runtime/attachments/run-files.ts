@@ -3,7 +3,7 @@ import type { Model } from '../models/model-request.ts'
 import type { Refusals } from '../models/refusing-models.ts'
 import { shownTurns } from '../prompt/build-prompt.ts'
 import type { ModelInput } from '../run-input.ts'
-import type { Attachment, FileOwner, FileSource, OpenFile, ShownAttachment, ShownFile } from './attachment.ts'
+import type { Attachment, FileOwner, FileShelf, OpenFile, ShownAttachment, ShownFile } from './attachment.ts'
 import { type FileText, textOfFile } from './file-text.ts'
 import type { PdfTexts } from './pdf-text.ts'
 import { withShownFiles } from './shown-input.ts'
@@ -15,7 +15,7 @@ const MOST_SCANNED_PAGES = 100
 /** All texts of files in one prompt. */
 const MOST_TEXT = 1_000_000
 
-type Options = { whose: FileOwner; find: FileSource; pdfs: PdfTexts; vision: Refusals }
+type Options = { whose: FileOwner; shelf: Pick<FileShelf, 'find'>; pdfs: PdfTexts; vision: Refusals }
 
 type NamedModel = Model & { name: string }
 
@@ -90,8 +90,8 @@ export class RunFiles {
   }
 
   #find(file_id: string): Promise<OpenFile | undefined> {
-    const { find, whose } = this.#options
-    return find(whose, file_id)
+    const { shelf, whose } = this.#options
+    return shelf.find(whose, file_id)
   }
 }
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { FileOwner, FileSource } from '../attachments/attachment.ts'
+import type { FileMaker, FileShelf } from '../attachments/attachment.ts'
 import { PdfTexts } from '../attachments/pdf-text.ts'
 import { RunFiles } from '../attachments/run-files.ts'
 import { Refusals } from '../models/refusing-models.ts'
@@ -29,8 +29,7 @@ export type ModelRunnerOptions = {
   reach: Reach
   /** For requests to the other model providers. */
   proxy?: ProxySettings | undefined
-  /** The files that are attached to messages. */
-  files: FileSource
+  files: FileShelf
   now: () => number
   /** How long to wait before the first retry of a model call. */
   retryDelayMs?: number
@@ -73,7 +72,7 @@ export class ModelRunner implements Runner<ModelSpec> {
         attempt,
         input: request,
         windows: this.#learntIn(project_id).windows,
-        files: this.#filesOf({ project_id, user_id: request.context.user_id ?? null }),
+        files: this.#filesOf(makerOf(request)),
         output: this.#outputOf(request, toolbox),
         toolbox,
         emit,
@@ -110,9 +109,9 @@ export class ModelRunner implements Runner<ModelSpec> {
     return learnt
   }
 
-  #filesOf(whose: FileOwner): RunFiles {
+  #filesOf(whose: FileMaker): RunFiles {
     const { vision } = this.#learntIn(whose.project_id)
-    return new RunFiles({ whose, find: this.#options.files, pdfs: this.#pdfs, vision })
+    return new RunFiles({ whose, shelf: this.#options.files, pdfs: this.#pdfs, vision })
   }
 
   #outputOf(request: RunRequest<ModelSpec>, toolbox: Toolbox): RunOutput | undefined {
@@ -131,7 +130,7 @@ export class ModelRunner implements Runner<ModelSpec> {
 
   async #openToolbox(request: RunRequest<ModelSpec>, host: RunHost): Promise<Toolbox> {
     const { project_id, agent_id, agent, context } = request
-    const { providers, secrets: known, fetch, schemaCheck } = this.#options
+    const { providers, secrets: known, fetch, files, schemaCheck } = this.#options
     const secrets: Secrets = secretsOf(agent.tools, await known(project_id))
     const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
     host.hide(redact)
@@ -146,6 +145,11 @@ export class ModelRunner implements Runner<ModelSpec> {
       agent_id,
       expires_after_seconds: agent.approvals.expires_after_seconds,
       user_id: context.user_id,
+      keepFile: (file) => files.keep(makerOf(request), file),
     })
   }
+}
+
+function makerOf({ request_id, project_id, context, created_by }: RunRequest<ModelSpec>): FileMaker {
+  return { request_id, project_id, user_id: context.user_id ?? null, created_by }
 }

@@ -1,7 +1,9 @@
-import { storable } from '../../lib/text/text.ts'
+import { isText, storable, TEXT_TYPE } from '../../lib/text/text.ts'
+import type { ToolAnswer } from '../outcome.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
 import { fillHeaders, SecretRefused } from './fill-secrets.ts'
 import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
+import { fileNameOf, keepToolFile } from './tool-files.ts'
 
 export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
   return {
@@ -17,7 +19,7 @@ async function callHttp(
   args: Record<string, unknown>,
   own: CallHeaders,
   world: ToolWorld,
-): Promise<string> {
+): Promise<ToolAnswer> {
   const { url, body } = requestOf(tool, args)
   const headers = headersOf(tool, url, body !== undefined, world)
   // A header of the tool's own wins.
@@ -32,12 +34,12 @@ async function callHttp(
       signal: AbortSignal.any([world.deadline.signal, timeout]),
       ...(body === undefined ? {} : { body }),
     })
-    const text = world.redact(await readText(response))
-    if (response.ok) return text
+    const answer = await answerOf(response, tool.name, world)
+    if (response.ok) return answer
     if (response.status >= 300 && response.status < 400) {
       throw new ToolError(`HTTP ${response.status}: redirects are not followed`)
     }
-    throw new ToolError(`HTTP ${response.status}: ${text.slice(0, 2_000)}`)
+    throw new ToolError(`HTTP ${response.status}: ${answer.result.slice(0, 2_000)}`)
   } catch (error) {
     if (error instanceof ToolError || world.deadline.signal.aborted) throw error
     if (timeout.aborted) throw new ToolError(`No answer within ${tool.timeout_ms} ms`)
@@ -96,12 +98,57 @@ function headersOf(tool: HttpTool, url: URL, hasBody: boolean, { secrets }: Tool
   }
 }
 
-async function readText(response: Response): Promise<string> {
+/** A reply that is not text becomes a file. An error is told in words in any case. */
+async function answerOf(response: Response, tool: string, world: ToolWorld): Promise<ToolAnswer> {
+  const body = new BodyPieces(response.body)
+  const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  if (!response.ok || !isFile(await body.head(), media_type)) return { result: world.redact(await readText(body)) }
+  const { text, file } = await keepToolFile({ pieces: body, media_type, name: fileNameOf(tool, media_type) }, world)
+  return file ? { result: text, files: [file] } : { result: text }
+}
+
+const ALWAYS_FILES = /^(?:image|audio|video|font)\/|^application\/pdf$/
+
+/** Many servers call text by a type that is none, so the bytes are looked at. */
+function isFile(head: Uint8Array, media_type: string | undefined): boolean {
+  if (head.length === 0 || (media_type !== undefined && TEXT_TYPE.test(media_type))) return false
+  return (media_type !== undefined && ALWAYS_FILES.test(media_type)) || !isText(head)
+}
+
+/** The bytes of a reply, whose first ones can be looked at before. */
+class BodyPieces {
+  readonly #rest: AsyncIterator<Uint8Array>
+  #first: Promise<IteratorResult<Uint8Array>> | undefined
+
+  constructor(body: Response['body']) {
+    this.#rest = (body ?? nothing())[Symbol.asyncIterator]()
+  }
+
+  async head(): Promise<Uint8Array> {
+    this.#first ??= this.#rest.next()
+    const { done, value } = await this.#first
+    return done ? new Uint8Array() : value
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    try {
+      this.#first ??= this.#rest.next()
+      for (let next = await this.#first; !next.done; next = await this.#rest.next()) yield next.value
+    } finally {
+      // Closes the socket, if not all was read.
+      await this.#rest.return?.()
+    }
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of pieces) {
     size += chunk.byteLength
-    // Leaving the loop cancels the body, which closes the socket.
+    // Leaving the loop closes the socket.
     if (size > MAX_RESULT_BYTES) throw new ToolError(`The response is larger than ${MAX_RESULT_BYTES / 1024} KiB`)
     chunks.push(chunk)
   }

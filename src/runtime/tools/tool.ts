@@ -1,7 +1,8 @@
 import type { ToolApproval } from '../approvals/approval-policy.ts'
+import type { Attachment, ToolFile } from '../attachments/attachment.ts'
 import type { Deadline } from '../deadline.ts'
 import type { ToolDefinition } from '../models/model.ts'
-import type { Log } from '../outcome.ts'
+import type { Log, ToolAnswer } from '../outcome.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
 import type { Redact, Secrets } from './fill-secrets.ts'
@@ -22,6 +23,8 @@ export type ToolWorld = {
   expires_after_seconds: number
   /** The user of the run; undefined if there is none. */
   user_id: string | undefined
+  /** Stores what a tool answers besides text. Throws FileNotKept. Undefined if nothing is stored: files are named. */
+  keepFile: ((file: ToolFile) => Promise<Attachment>) | undefined
 }
 
 export type RunTool = {
@@ -30,8 +33,8 @@ export type RunTool = {
   approval: ToolApproval
   /** It is not called: a person answers. */
   isQuestion?: true
-  /** The result as text for the model. Throws ToolError for errors that the model should see. */
-  call(args: Record<string, unknown>, headers: CallHeaders): Promise<string>
+  /** The result for the model. Throws ToolError for errors that the model should see. */
+  call(args: Record<string, unknown>, headers: CallHeaders): Promise<ToolAnswer>
 }
 
 /** A tool call that failed; the message is for the model, the receipt and the log. */

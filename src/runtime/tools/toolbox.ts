@@ -144,7 +144,7 @@ export async function callTool(
   const problem = await argumentProblem(args.value, tool.definition.input_schema, world)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   try {
-    return { result: await tool.call(args.value, headers) }
+    return await tool.call(args.value, headers)
   } catch (error) {
     if (error instanceof ToolError) return { error: world.redact(error.message) }
     throw error

@@ -1,6 +1,6 @@
 import type * as FileType from 'file-type'
 import { lazily } from '../../lib/lazily.ts'
-import { MEDIA_TYPE, TEXT_TYPE } from '../../lib/text/text.ts'
+import { isText, MEDIA_TYPE, TEXT_TYPE } from '../../lib/text/text.ts'
 
 const fileType = lazily<typeof FileType>('file-type')
 
@@ -30,15 +30,4 @@ export async function mediaTypeOf(head: Uint8Array, contentType: string | undefi
 function typeNamed(contentType: string | undefined): string | undefined {
   const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? ''
   return MEDIA_TYPE.test(type) ? type : undefined
-}
-
-/** UTF-8 without control characters. The last character may be cut off. */
-function isText(head: Uint8Array): boolean {
-  if (head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return false
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true })
-    return true
-  } catch {
-    return false
-  }
 }

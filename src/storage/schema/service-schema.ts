@@ -71,6 +71,7 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
       user_id ${text},
       created_by ${text} not null,
       request_id ${text},
+      unclaimed ${integer} not null,
       created_at ${integer} not null,
       expires_at ${integer}
     )`,
@@ -80,6 +81,7 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
     'create index files_by_maker on files (project_id, created_by, id)',
     'create index files_by_blob on files (blob_id)',
     'create index files_by_request on files (request_id) where request_id is not null',
+    'create index files_unclaimed on files (request_id) where unclaimed = 1',
     'create index files_by_expiry on files (expires_at) where expires_at is not null',
 
     ...(engine === 'postgres'

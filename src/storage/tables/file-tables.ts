@@ -11,6 +11,8 @@ export type FilesTable = {
   created_by: string
   /** The invocation whose message or tool brought it; it goes with the receipt. Null for one that a client uploaded. */
   request_id: string | null
+  /** 1: a tool made it, and no receipt is known to name it. */
+  unclaimed: 0 | 1
   created_at: number
   expires_at: number | null
 }

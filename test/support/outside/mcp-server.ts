@@ -7,6 +7,8 @@ export type McpServerTool = {
   inputSchema?: Record<string, unknown>
   /** The text of the result; throw to answer with an error result. */
   call?: (args: Record<string, unknown>, headers: IncomingHttpHeaders) => string
+  /** What it answers with instead of a text. */
+  content?: object[]
   /** Never answers. */
   silent?: boolean
   /** Answers with this status. */
@@ -117,7 +119,8 @@ function definition({ name, description = '', inputSchema = { type: 'object' } }
 
 function callResult(tool: McpServerTool, args: Record<string, unknown>, headers: IncomingHttpHeaders) {
   try {
-    return { content: [{ type: 'text', text: tool.call?.(args, headers) ?? '' }] }
+    const text = tool.call?.(args, headers) ?? ''
+    return { content: tool.content ?? [{ type: 'text', text }] }
   } catch (error) {
     return { content: [{ type: 'text', text: (error as Error).message }], isError: true }
   }

@@ -12,7 +12,23 @@ function anthropicText(words: string): string {
     { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 4 } },
     { type: 'message_stop' },
   ]
+  return written(events)
+}
+
+function written(events: { type: string }[]): string {
   return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+}
+
+/** An answer of Anthropic's that calls a tool without arguments. */
+export function anthropicCall(id: string, name: string): string {
+  const events = [
+    { type: 'message_start', message: { model: 'claude-test', usage: { input_tokens: 5, output_tokens: 1 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id, name, input: {} } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 4 } },
+    { type: 'message_stop' },
+  ]
+  return written(events)
 }
 
 /** One server for each protocol. They record what they are asked. */

@@ -1,3 +1,4 @@
+import { FileNotKept } from '../../../src/runtime/attachments/attachment.ts'
 import { Cancellation } from '../../../src/runtime/deadline.ts'
 import type { ToolStep } from '../../../src/runtime/outcome.ts'
 import type { Provider } from '../../../src/runtime/providers/provider-source.ts'
@@ -41,7 +42,7 @@ export function localRuntime({
   return new Runtime({
     providers: async () => providers,
     secrets: async () => ({}),
-    files: async () => undefined,
+    files: { find: async () => undefined, keep: () => Promise.reject(new FileNotKept('there is no room')) },
     pauses: NOTHING_PAUSED,
     fetch: guarded.fetch,
     reach: (url, asked) => guarded.reach(url, asked),
@@ -70,6 +71,7 @@ export function runOf(agent: Partial<ModelSpec>, run: Partial<RunRequest> = {}):
     meter: FREE_METER,
     project_id: 'prj_default',
     agent_id: 'agt_1',
+    created_by: 'key_1',
     agent: { ...BARE_AGENT, ...agent },
     message: 'Hello there',
     context: {},

@@ -1,9 +1,12 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import { storable } from '../../../lib/text/text.ts'
+import type { Attachment } from '../../attachments/attachment.ts'
+import type { ToolAnswer } from '../../outcome.ts'
 import { schemaProblem } from '../../schemas/schema-size.ts'
 import type { McpTool, Retry } from '../../spec.ts'
 import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
 import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from '../tool.ts'
+import { decoded, fileNameOf, keepToolFile, nameInAddress } from '../tool-files.ts'
 import type { McpCall } from './mcp-connection.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'
 
@@ -49,7 +52,7 @@ function annotatedRetry({ annotations }: Tool): Retry {
   return annotations?.readOnlyHint || annotations?.idempotentHint ? 'safe' : 'never'
 }
 
-async function callTool(visit: McpVisit, server: McpTool, call: McpCall, world: ToolWorld): Promise<string> {
+async function callTool(visit: McpVisit, server: McpTool, call: McpCall, world: ToolWorld): Promise<ToolAnswer> {
   let result: CallToolResult
   try {
     result = await visit.callTool(call, server.timeout_ms)
@@ -58,24 +61,54 @@ async function callTool(visit: McpVisit, server: McpTool, call: McpCall, world: 
     const failure = mcpError(error, new URL(server.url))
     throw new ToolError(world.redact(failure.message))
   }
-  const text = world.redact(storable(resultText(result)))
-  if (Buffer.byteLength(text) > MAX_RESULT_BYTES) {
+  const texts = textsOf(result).map((text) => world.redact(storable(text)))
+  if (Buffer.byteLength(texts.join('\n')) > MAX_RESULT_BYTES) {
     throw new ToolError(`The result is larger than ${MAX_RESULT_BYTES / 1024} KiB`)
   }
-  if (result.isError) throw new ToolError(text.slice(0, 2_000))
-  return text
+  if (result.isError) throw new ToolError(texts.join('\n').slice(0, 2_000))
+  const files = await keepFiles(result, call.tool.name, texts, world)
+  return { result: texts.join('\n'), ...(files.length > 0 && { files }) }
 }
 
-function resultText({ content = [], structuredContent }: CallToolResult): string {
-  if (content.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent)
-  return content.map(partText).join('\n')
+/** A text for each part of the result. */
+function textsOf({ content = [], structuredContent }: CallToolResult): string[] {
+  if (content.length === 0 && structuredContent !== undefined) return [JSON.stringify(structuredContent)]
+  return content.map(partText)
 }
 
-function partText(part: { type: string; text?: unknown; resource?: unknown; uri?: unknown }): string {
+type Part = { type: string; text?: unknown; data?: unknown; mimeType?: unknown; resource?: unknown; uri?: unknown }
+
+function partText(part: Part): string {
   if (typeof part.text === 'string') return part.text
   const { text, uri } = (part.resource ?? part) as { text?: unknown; uri?: unknown }
   if (typeof text === 'string') return text
   return typeof uri === 'string' ? `[${part.type} ${uri}]` : `[${part.type}]`
+}
+
+const MOST_FILES = 20
+
+/** Stores images, audio and embedded bytes, and names them where they stood in the result. */
+async function keepFiles({ content = [] }: CallToolResult, tool: string, texts: string[], world: ToolWorld) {
+  const files: Attachment[] = []
+  for (const [i, part] of content.entries()) {
+    const bytes = bytesIn(part as Part)
+    if (!bytes) continue
+    const { data, media_type, uri } = bytes
+    if (files.length === MOST_FILES) throw new ToolError(`A result may have ${MOST_FILES} files`)
+    const name = (uri === undefined ? undefined : nameInAddress(uri)) ?? fileNameOf(tool, media_type)
+    const { text, file } = await keepToolFile({ pieces: decoded(data), media_type, name }, world)
+    texts[i] = text
+    if (file) files.push(file)
+  }
+  return files
+}
+
+function bytesIn(part: Part): { data: string; media_type: string | undefined; uri: string | undefined } | undefined {
+  const { blob, mimeType, uri } = (part.resource ?? part) as { blob?: unknown; mimeType?: unknown; uri?: unknown }
+  const data = part.resource === undefined ? part.data : blob
+  if (typeof data !== 'string') return undefined
+  const media_type = typeof mimeType === 'string' ? mimeType : undefined
+  return { data, media_type, uri: typeof uri === 'string' ? uri : undefined }
 }
 
 const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that it knows in `headers`'

@@ -1,0 +1,47 @@
+import { type Attachment, FileNotKept, type ToolFile } from '../attachments/attachment.ts'
+import { ToolError, type ToolWorld } from './tool.ts'
+
+type Using = Pick<ToolWorld, 'keepFile' | 'redact'>
+
+/** How one file of a result is told to the model, and the file if it was stored. */
+export type KeptFile = { text: string; file?: Attachment }
+
+/** Stores a file of a result. One that cannot be stored is told in words, and the rest of the result counts. */
+export async function keepToolFile(file: ToolFile, { keepFile, redact }: Using): Promise<KeptFile> {
+  const name = redact(file.name)
+  if (!keepFile) return { text: `[file ${name}: ${file.media_type ?? 'of unknown type'}]` }
+  try {
+    const kept = await keepFile({ ...file, name })
+    const { file_id, media_type, size } = kept
+    return { text: `[file ${kept.name}: ${media_type}, ${size} bytes, id ${file_id}]`, file: kept }
+  } catch (error) {
+    if (error instanceof FileNotKept) return { text: `[file ${name} was not kept: ${error.message}]` }
+    throw error
+  }
+}
+
+/** The name of a file that has none: that of its tool, with what its type is called. */
+export function fileNameOf(tool: string, media_type: string | undefined): string {
+  const kind = media_type
+    ?.split(';')[0]
+    ?.split('/')[1]
+    ?.replace(/^x-|\+.*$/g, '')
+  return kind && /^[a-z0-9.-]{1,20}$/i.test(kind) ? `${tool}.${kind.toLowerCase()}` : tool
+}
+
+/** The last part of an address, if it can be a name. */
+export function nameInAddress(uri: string): string | undefined {
+  try {
+    const last = decodeURIComponent(uri.split(/[?#]/)[0]?.split('/').at(-1) ?? '')
+    return last === '' ? undefined : last
+  } catch {
+    return undefined
+  }
+}
+
+/** Bytes in base64 as a tool writes them. Throws ToolError if they are not. */
+export async function* decoded(base64: string): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(base64, 'base64')
+  if (bytes.length === 0) throw new ToolError('A file of the result is empty, or its bytes are not base64')
+  yield bytes
+}
