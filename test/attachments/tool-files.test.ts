@@ -156,11 +156,11 @@ for (const engine of ENGINES) {
     })
 
     test('a test of the tool stores nothing', async () => {
-      const before = (await service.call('GET', '/v1/files?limit=1')).body.pagination.total
+      const earlier = (await service.call('GET', '/v1/files?limit=1')).body.pagination.total
       const tool = { type: 'mcp', url: mcp.url }
       const reply = await service.call('POST', '/v1/agents/gpt/tools/test', { body: { tool, call: { name: 'draw' } } })
       assert.match(reply.body.data.result, /^Drawn\.\n\[file draw\.png: image\/png\]\n/)
-      assert.equal((await service.call('GET', '/v1/files?limit=1')).body.pagination.total, before)
+      assert.equal((await service.call('GET', '/v1/files?limit=1')).body.pagination.total, earlier)
     })
   })
 }

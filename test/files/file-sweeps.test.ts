@@ -75,8 +75,8 @@ onBothEngines(
       const [named, lost] = [await make('named'), await make('lost')]
       const steps = JSON.stringify([{ kind: 'tool', files: [named] }])
       await parts.storage.db.updateTable('invocations').set({ steps }).where('id', '=', request_id).execute()
-      for (const _twice of [1, 2]) {
-        await sweep(HOUR)
+      for (const hours of [1, 2]) {
+        await sweep(hours * HOUR)
         await untilStored(service(), 1)
         assert.equal((await service().call('GET', `/v1/files/${lost.file_id}`)).status, 404)
         assert.equal((await download(service(), named.file_id)).bytes.toString(), 'named')
