@@ -32,6 +32,14 @@ export type InvocationResult = {
   response: string
   /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
   output?: unknown | undefined
+  /** What its tools answered besides text, if anything */
+  files?: ({
+    file_id: string
+    name: string
+    media_type: string
+    /** In bytes */
+    size: number
+  })[] | undefined
   request_id: string
   tokens_used: number
   duration_ms: number
@@ -2919,7 +2927,7 @@ export type Operations = {
   }
   /** List files */
   listFiles: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'size' | '-size' | 'id' | '-id' | undefined; user_id?: string | undefined; media_type?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'size' | '-size' | 'id' | '-id' | undefined; user_id?: string | undefined; media_type?: string | undefined; after?: string | undefined }
     item: StoredFile
   }
   /** Get a file */

@@ -21,11 +21,12 @@ export const listFiles = operation({
   query: listQuery(['created_at', 'name', 'size', 'id'], {
     user_id: z.string().max(256).optional(),
     media_type: z.string().max(200).optional(),
+    after: z.string().max(100).optional().describe('Those that come after this file, in the order of `created_at`'),
   }),
   list: FileReply,
 
-  async run({ query: { user_id, media_type, ...page } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    const filter = { user_id: requireUser(actor, user_id), media_type, created_by: makerFor(actor, 'read') }
+  async run({ query: { user_id, media_type, after, ...page } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    const filter = { user_id: requireUser(actor, user_id), media_type, after, created_by: makerFor(actor, 'read') }
     const { items, total } = await files.list(db, actor.scope.project_id, page, filter, now())
     return { items: await withKeyNames(db, actor, items, ['created_by']), total }
   },

@@ -13,6 +13,8 @@ export type FileFilter = {
   user_id?: string | undefined
   created_by?: string | undefined
   media_type?: string | undefined
+  /** The id of the file before the first one. */
+  after?: string | undefined
 }
 
 /** A file that has not expired. */
@@ -48,6 +50,7 @@ export async function list(
     const value = filter[column]
     if (value !== undefined) select = select.where(column, '=', value)
   }
+  if (filter.after !== undefined) select = select.where('id', query.sort.startsWith('-') ? '<' : '>', filter.after)
   return longPage(db, select, query, { order: 'created_at' })
 }
 

@@ -6,7 +6,7 @@ import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
-import { ReceiptAttachment } from './attachments/attachment-shape.ts'
+import { NamedFile, ReceiptAttachment } from './attachments/attachment-shape.ts'
 import { ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
@@ -20,6 +20,7 @@ export const InvocationResult = z
   .object({
     response: z.string(),
     output: OutputValue,
+    files: z.array(NamedFile).readonly().optional().describe('What its tools answered besides text, if anything'),
     request_id: z.string(),
     tokens_used: z.int(),
     duration_ms: z.int(),
@@ -124,8 +125,13 @@ type Result = z.input<typeof InvocationResult> & { receipt(): PresentInvocation 
 export function resultOf(invocation: Invocation, agent_id: string): Result {
   const { id, response, tokens_used, duration_ms } = invocation
   const receipt = () => presentInvocation(invocation, agent_id)
-  const said = outputOf(invocation)
+  const made = filesOf(invocation)
+  const said = { ...outputOf(invocation), ...(made.length > 0 && { files: made }) }
   return { response: response ?? '', ...said, request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
+}
+
+function filesOf({ steps }: Pick<Invocation, 'steps'>): z.output<typeof NamedFile>[] {
+  return steps.flatMap((step) => (step.kind === 'tool' && 'files' in step && step.files) || [])
 }
 
 /** Throws the error of an invocation that did not complete. */

@@ -57,8 +57,8 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     )
   })
 
-  test('parts that are no text, and a body that is no JSON by its type, are of a type that is not supported', async () => {
-    const raw = await rpc('SendMessage', said({ parts: [{ raw: 'dGNr', mediaType: 'image/png' }] }))
+  test('a part with data, and a body that is no JSON by its type, are of a type that is not supported', async () => {
+    const raw = await rpc('SendMessage', said({ parts: [{ data: { tick: 1 }, mediaType: 'application/json' }] }))
     assert.deepEqual([raw.error.code, raw.error.data[0].reason], [-32_005, 'CONTENT_TYPE_NOT_SUPPORTED'])
     const headers = { ...VERSION, 'Content-Type': 'text/plain' }
     const { status, body } = await service().call('POST', '/v1/agents/pilot/a2a', { headers, body: '{}' })

@@ -50,7 +50,7 @@ onAnyEngine('the MCP door', (service) => {
       const pilot = tools.find(({ name }) => name === 'pilot')
       assert.equal(pilot?.description, 'Brings ships into the harbour')
       assert.deepEqual(pilot?.inputSchema.required, ['message'])
-      assert.deepEqual(Object.keys(pilot?.inputSchema.properties ?? {}), ['message', 'session_id'])
+      assert.deepEqual(Object.keys(pilot?.inputSchema.properties ?? {}), ['message', 'session_id', 'attachments'])
       assert.ok(tools.some(({ name }) => name === 'hello'))
 
       const result = await client.callTool({ name: 'pilot', arguments: { message: 'ahoy' } })

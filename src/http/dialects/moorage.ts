@@ -12,6 +12,7 @@ import { readIdempotencyKey } from '../input/idempotency-key.ts'
 import { queryReader } from '../input/query.ts'
 import { csvWriter, wantsCsv } from './csv-writer.ts'
 import type { Dialect, Rendered, Route, Writer } from './dialect.ts'
+import { isOpenaiClient, openaiFileQuery, openaiFileWriter } from './openai-files.ts'
 
 /** JSON in an envelope, server-sent events. */
 export const enveloped: Writer = { reply: render, event: renderEvent, replay: replayEvents }
@@ -31,6 +32,7 @@ export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Op
 export function routeTo(operation: Operation, dialect: Dialect, writer: Writer): PathRoute {
   const { method, path, idempotent, csv } = operation
   const asCsv = csv === undefined ? undefined : csvWriter(csv, writer)
+  const forOpenai = openaiFileWriter(operation, writer)
   const readQuery = queryReader(operation.query ?? z.strictObject({}))
   return {
     dialect,
@@ -40,7 +42,8 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
     read({ message, query, bytes }) {
       // An upload is received later, once this has been read.
       const body = operation.upload ? {} : readBody(operation, bytes)
-      const asked = readQuery(query)
+      const isOpenai = forOpenai && isOpenaiClient(message.headers)
+      const asked = readQuery(isOpenai && operation.list ? openaiFileQuery(query) : query)
       const isCsv = asCsv && wantsCsv(message.headers.accept ?? '', asked['format'])
       return {
         body,
@@ -49,7 +52,7 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
         mode: modeOf(operation, message.headers),
         last_event_id: message.headers['last-event-id'] as string | undefined,
         idempotencyKey: idempotent ? readIdempotencyKey(message) : undefined,
-        writer: isCsv ? asCsv : writer,
+        writer: isCsv ? asCsv : isOpenai ? forOpenai : writer,
       }
     },
   }

@@ -7,10 +7,13 @@ import { badUpload } from './refused-upload.ts'
 
 const busboy = lazily<typeof Form>('@fastify/busboy')
 
-const ONE_FILE = 'The form must have one file and nothing else'
+const ONE_FILE = 'The form must have one file and nothing else, except `purpose`'
 
-/** A form has one part. With the second one, it is refused. */
-const LIMITS = { files: 1, fields: 1, parts: 2, headerPairs: 20, headerSize: 8_192, fieldSize: 1_024 }
+/** OpenAI's clients send it. It is not kept. */
+const PURPOSE = 'purpose'
+
+/** With a part too many, the form is refused. */
+const LIMITS = { files: 1, fields: 1, parts: 3, headerPairs: 20, headerSize: 8_192, fieldSize: 1_024 }
 
 type FormFile = { name: string | undefined; type: string | undefined }
 
@@ -42,7 +45,7 @@ export function openForm(body: AsyncIterable<Uint8Array>, headers: IncomingHttpH
         file = { name, type }
         found.resolve(stream)
       })
-      parser.on('field', refuse)
+      parser.on('field', (name) => name === PURPOSE || refuse())
       for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) parser.on(limit, refuse)
       parser.on('error', () => fail(badForm()))
       parser.on('finish', () => {

@@ -24,6 +24,7 @@ import {
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { ApiError } from '../../../errors.ts'
+import { ONLY_FILES } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { agentCard } from './agent-card.ts'
 import { callbackBody, PushConfigs } from './push-configs.ts'
@@ -70,7 +71,7 @@ export class A2aAgent implements A2ARequestHandler {
         return await this.getTask({ tenant: '', id: data.request_id, historyLength })
       }
       // A repeated message gets the task of the first one.
-      const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id)
+      const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id, this.#calls.runner)
       if (data.status === 'waiting') return answered.waiting(data.approvals ?? [], data.reason)
       if (status === 202) return answered.task(STATE_OF.queued)
       return answered.task('TASK_STATE_COMPLETED', data)
@@ -91,13 +92,13 @@ export class A2aAgent implements A2ARequestHandler {
     }
     // A client that wants to be notified may leave, so the task runs in the background.
     const { data } = await this.#calls.run<Begun>('invokeAgent', { ...input, mode: 'background' })
-    yield* this.#follower.followTask(new TaskTeller(data.request_id, teller.contextId))
+    yield* this.#follower.followTask(new TaskTeller(data.request_id, teller.contextId, this.#calls.runner))
   }
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
     const receipt = await this.#receipt(id)
     const asked = receipt.status === 'waiting' ? await this.#questions.list(id) : []
-    return TaskTeller.of(receipt).fromReceipt(receipt, historyLength, asked)
+    return TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength, asked)
   }
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
@@ -107,7 +108,7 @@ export class A2aAgent implements A2ARequestHandler {
     const query = { limit, offset, ...(contextId && { session_id: contextId }), ...this.#statusOf(state) }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
     return {
-      tasks: data.map((receipt) => TaskTeller.of(receipt).fromReceipt(receipt, historyLength)),
+      tasks: data.map((receipt) => TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength)),
       nextPageToken: pagination.has_more ? String(offset + data.length) : '',
       pageSize: limit,
       totalSize: pagination.total,
@@ -118,7 +119,7 @@ export class A2aAgent implements A2ARequestHandler {
     const params = { ...this.#agent, request_id: id }
     try {
       const { data } = await this.#calls.run<TaskReceipt>('cancelInvocation', { params, body: {} })
-      return TaskTeller.of(data).fromReceipt(data)
+      return TaskTeller.of(data, this.#calls.runner).fromReceipt(data)
     } catch (error) {
       if (error instanceof ApiError && error.code === 'conflict') {
         throw new TaskNotCancelableError(error.message)
@@ -130,7 +131,7 @@ export class A2aAgent implements A2ARequestHandler {
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
     const receipt = await this.#receipt(id)
     if (receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
-    yield* this.#follower.followTask(TaskTeller.of(receipt))
+    yield* this.#follower.followTask(TaskTeller.of(receipt, this.#calls.runner))
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
@@ -159,13 +160,15 @@ export class A2aAgent implements A2ARequestHandler {
   async #answer({ message, configuration }: SendMessageRequest): Promise<TaskTeller> {
     const { taskId = '', contextId = '' } = message ?? {}
     const receipt = await this.#receipt(taskId)
-    const teller = TaskTeller.of(receipt)
+    const teller = TaskTeller.of(receipt, this.#calls.runner)
     if (contextId !== '' && contextId !== teller.contextId) {
       throw new RequestMalformedError('message.contextId is not the context of this task')
     }
     if (receipt.status !== 'waiting') {
       throw this.#unsupported('This task waits for no answer: send the next message with its contextId alone')
     }
+    if (message && filesIn(message).length > 0)
+      throw new ContentTypeNotSupportedError('A question is answered in words')
     const push = configuration?.taskPushNotificationConfig
     if (push) await this.#pushes.create({ ...push, taskId })
     await this.#questions.answer(taskId, textIn(message))
@@ -177,12 +180,14 @@ export class A2aAgent implements A2ARequestHandler {
     const { request_id } = this.#calls.received
     const contextId = message.contextId || request_id
     const push = configuration?.taskPushNotificationConfig
+    const attachments = filesIn(message)
     const body = {
-      message: textIn(message),
+      message: textIn(message) || (attachments.length > 0 ? ONLY_FILES : ''),
       context: { session_id: contextId },
+      ...(attachments.length > 0 && { attachments }),
       ...(push && { callback: callbackBody(push) }),
     }
-    return { body, teller: new TaskTeller(request_id, contextId) }
+    return { body, teller: new TaskTeller(request_id, contextId, this.#calls.runner) }
   }
 
   get #agent(): { agent_id: string } {
@@ -213,9 +218,19 @@ function isAnswer({ message }: SendMessageRequest): boolean {
 }
 
 function textIn(message: SendMessageRequest['message']): string {
-  const texts = (message?.parts ?? []).map(({ content }) => {
-    if (content?.$case === 'text') return content.value
-    throw new ContentTypeNotSupportedError('Agents read text: every part must have text')
-  })
+  const texts = (message?.parts ?? []).flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : []))
   return texts.join('\n')
+}
+
+type SentFile = { url: string } | { data: string; media_type?: string; name?: string }
+
+/** The files of a message, as our own API wants them. */
+function filesIn({ parts }: NonNullable<SendMessageRequest['message']>): SentFile[] {
+  return parts.flatMap(({ content, filename, mediaType }): SentFile[] => {
+    if (content?.$case === 'text') return []
+    if (content?.$case === 'url') return [{ url: content.value }]
+    if (content?.$case !== 'raw') throw new ContentTypeNotSupportedError('Agents read text and files, and no data')
+    const told = { ...(mediaType && { media_type: mediaType }), ...(filename && { name: filename }) }
+    return [{ data: content.value.toString('base64'), ...told }]
+  })
 }

@@ -1,6 +1,7 @@
 import type { StreamResponse } from '@a2a-js/sdk'
 import { ApiError, type ErrorCode } from '../../../errors.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
+import type { MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { EventQueue } from './event-queue.ts'
 import type { OpenQuestion } from './task-questions.ts'
@@ -10,6 +11,7 @@ import type { TaskStateName, TaskTeller } from './tasks.ts'
 export type Begun = {
   response: string
   output?: unknown
+  files?: readonly MadeFile[]
   request_id: string
   status?: 'queued' | 'waiting'
   approvals?: readonly OpenQuestion[]
@@ -82,6 +84,7 @@ export class TaskFollower {
       if (!isTold) yield teller.begun()
       if (!isTold && status !== 202) yield teller.piece(data.response)
       if (data.output !== undefined) yield teller.value(data.output)
+      if (data.files) yield teller.files(data.files)
       if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
     } catch (error) {
       const state = isTold ? stateAfter(error) : undefined

@@ -1,6 +1,8 @@
 import { type Artifact, type Message, type Part, Role, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { timeOf } from '../../../lib/id.ts'
 import { formatTime } from '../../../lib/time.ts'
+import type { CallRunner } from '../dialect.ts'
+import { contentAddress, type MadeFile } from '../made-files.ts'
 import { type OpenQuestion, questionsIn } from './task-questions.ts'
 
 /** What is read of a receipt. */
@@ -13,7 +15,7 @@ export type TaskReceipt = {
   /** There if the answer is JSON that fits a schema. */
   output?: unknown
   error: { message: string } | null
-  steps: readonly { kind: string; call_id?: string; answer?: string }[]
+  steps: readonly { kind: string; call_id?: string; answer?: string; files?: readonly MadeFile[] }[]
   created_at: string
   started_at: string | null
   finished_at: string | null
@@ -31,22 +33,28 @@ export const STATE_OF: Record<TaskReceipt['status'], TaskStateName> = {
 }
 
 const RESPONSE = 'response'
+const FILES = 'files'
 
-type Answer = Partial<Pick<TaskReceipt, 'response' | 'output'>>
+type Answer = Partial<Pick<TaskReceipt, 'response' | 'output'>> & { files?: readonly MadeFile[] }
 
 /** An invocation as A2A tells it. Its id is the task, and its session is the context. */
 export class TaskTeller {
   readonly taskId: string
   readonly contextId: string
+  readonly #at: Pick<CallRunner, 'url'>
   #isBegun = false
 
-  constructor(taskId: string, contextId: string) {
+  constructor(taskId: string, contextId: string, at: Pick<CallRunner, 'url'>) {
     this.taskId = taskId
     this.contextId = contextId
+    this.#at = at
   }
 
-  static of({ request_id, context }: Pick<TaskReceipt, 'request_id' | 'context'>): TaskTeller {
-    return new TaskTeller(request_id, context.session_id ?? request_id)
+  static of(
+    { request_id, context }: Pick<TaskReceipt, 'request_id' | 'context'>,
+    at: Pick<CallRunner, 'url'>,
+  ): TaskTeller {
+    return new TaskTeller(request_id, context.session_id ?? request_id, at)
   }
 
   /** `asked` is what the task waits for, where that is known. */
@@ -58,18 +66,27 @@ export class TaskTeller {
     return {
       ...(state === STATE_OF.waiting
         ? this.waiting(asked)
-        : this.task(state, { response, output, words: error?.message, at })),
+        : this.task(state, {
+            response,
+            output,
+            files: steps.flatMap(({ files = [] }) => files),
+            words: error?.message,
+            at,
+          })),
       history: latest(this.#heard(message, steps), historyLength),
     }
   }
 
   task(state: TaskStateName, more: Answer & { words?: string | undefined; at?: string | undefined } = {}): Task {
-    const { response, output, words, at } = more
+    const { response, output, files = [], words, at } = more
     return {
       id: this.taskId,
       contextId: this.contextId,
       status: this.#status(state, words, at),
-      artifacts: response ? [artifactOf(partsOf(response, output))] : [],
+      artifacts: [
+        ...(response ? [artifactOf(partsOf(response, output))] : []),
+        ...(files.length > 0 ? [this.#artifactOf(files)] : []),
+      ],
       history: [],
       metadata: undefined,
     }
@@ -97,6 +114,23 @@ export class TaskTeller {
   /** The value of an answer whose text was told. */
   value(output: unknown): StreamResponse {
     return this.#extend([dataPart(output)], true)
+  }
+
+  /** What the tools of the run have made. */
+  files(made: readonly MadeFile[]): StreamResponse {
+    const { taskId, contextId } = this
+    const artifact = this.#artifactOf(made)
+    const value = { taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined }
+    return { payload: { $case: 'artifactUpdate', value } }
+  }
+
+  /** The client downloads them with its own key. */
+  #artifactOf(made: readonly MadeFile[]): Artifact {
+    const parts = made.map(({ file_id, name: filename, media_type: mediaType }): Part => {
+      const content = { $case: 'url' as const, value: contentAddress(file_id, this.#at) }
+      return { content, metadata: undefined, filename, mediaType }
+    })
+    return artifactOf(parts, FILES)
   }
 
   #extend(parts: Part[], lastChunk: boolean): StreamResponse {
@@ -156,10 +190,10 @@ function latest(messages: Message[], historyLength: number | undefined): Message
   return historyLength === undefined ? messages : messages.slice(Math.max(0, messages.length - historyLength))
 }
 
-function artifactOf(parts: Part[]): Artifact {
+function artifactOf(parts: Part[], name = RESPONSE): Artifact {
   return {
-    artifactId: RESPONSE,
-    name: RESPONSE,
+    artifactId: name,
+    name,
     description: '',
     parts,
     metadata: undefined,

@@ -10,6 +10,7 @@ import { ApiError, notFound } from '../../../errors.ts'
 import { covers } from '../../../security/permissions.ts'
 import { validate } from '../../input/validate.ts'
 import type { NamedAgent } from '../dialect.ts'
+import { contentAddress, type MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { progressReporter } from './report-progress.ts'
 
@@ -25,9 +26,18 @@ export type ToolRequest = {
 const SEARCH_MEMORY = 'search_memory'
 const PAGE = 100
 
+const Attached = z.strictObject({
+  file_id: z.string().optional().describe('A file that was uploaded'),
+  url: z.string().optional().describe('Or where to fetch it'),
+  data: z.string().optional().describe('Or its bytes in base64'),
+  media_type: z.string().optional().describe('The type of `data`'),
+  name: z.string().optional().describe('The name of `data`'),
+})
+
 const AskAgent = z.strictObject({
   message: z.string().describe('What to say to the agent'),
   session_id: z.string().optional().describe('Messages with the same session_id are one conversation'),
+  attachments: z.array(Attached).optional().describe('Files to show the agent: images, PDFs and texts'),
 })
 
 const SearchMemory = z.strictObject({
@@ -68,7 +78,7 @@ export async function callTool(
       emit: progressToken === undefined ? undefined : progressReporter(progressToken, notify),
     },
   )
-  if (status !== 202) return answerOf(data)
+  if (status !== 202) return answerOf(data, calls)
   // The run goes on without this client.
   const why = data['reason'] ?? 'A person must decide before the agent answers'
   const content = [textOf(`${why}. The receipt is ${data['request_id']}`)]
@@ -94,14 +104,23 @@ export function invocationOf({ runner: { agent } }: OperationCalls, name: string
   if (agent && name === SEARCH_MEMORY) return undefined
   // The agent in the path has passed the guards, and no other.
   if (agent && name !== agent.name) throw notFound('Tool', name)
-  const { message, session_id } = validate(AskAgent, args)
+  const { message, session_id, attachments } = validate(AskAgent, args)
   const context = session_id === undefined ? {} : { session_id }
-  return { params: { agent_id: agent?.id ?? name }, body: { message, context } }
+  return {
+    params: { agent_id: agent?.id ?? name },
+    body: { message, context, ...(attachments && { attachments }) },
+  }
 }
 
-/** What the agent has answered. An object is the structured content by itself, as the output schema of the tool says. */
-export function answerOf(data: Record<string, unknown>): CallToolResult {
-  const content = [textOf(String(data['response']))]
+type Answer = Record<string, unknown> & { files?: MadeFile[] }
+
+/**
+ * What the agent has answered. An object is the structured content by itself, as the output schema of the tool says. Files
+ * that its tools made are links, which the client reads with its own key.
+ */
+export function answerOf(data: Answer, { runner }: OperationCalls): CallToolResult {
+  const links = (data.files ?? []).map((file) => linkOf(file, runner))
+  const content = [textOf(String(data['response'])), ...links]
   const { output, response: _response, ...invocation } = data
   if (!isObject(output)) return { content, structuredContent: data }
   return { content, structuredContent: output, _meta: { 'moorage/invocation': invocation } }
@@ -143,6 +162,11 @@ const MEMORY_TOOL: Tool = {
 
 function schemaOf(shape: z.ZodType): Tool['inputSchema'] {
   return z.toJSONSchema(shape, { io: 'input' }) as Tool['inputSchema']
+}
+
+function linkOf({ file_id, name, media_type, size }: MadeFile, runner: OperationCalls['runner']) {
+  const uri = contentAddress(file_id, runner)
+  return { type: 'resource_link' as const, uri, name, mimeType: media_type, size }
 }
 
 function textOf(text: string) {

@@ -1,6 +1,7 @@
 import { type ErrorDetail, invalid } from '../../../errors.ts'
 import type { AskedAttachment } from '../../../runtime/attachments/attachment.ts'
 import type { AskedGiven, GivenCall, GivenRound, GivenTurn } from '../../../runtime/given.ts'
+import { ONLY_FILES } from '../made-files.ts'
 
 const MAX_MESSAGE = 100_000
 
@@ -17,9 +18,6 @@ type Told = Pick<AskedGiven, 'history' | 'rounds' | 'instructions' | 'goes_on'> 
 }
 
 type AskedTurn = GivenTurn<AskedAttachment>
-
-/** Stands for the words of a message that has only files. */
-const ONLY_FILES = '(see the attached files)'
 
 /** Stands for the message of the response that is continued, which is put in its place. */
 const SAME_MESSAGE = '(the message of the previous response)'

@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { z } from 'zod'
+import type { Operation } from '../../operation.ts'
+import type { Page } from '../../storage/queries/page.ts'
+import type { Writer } from './dialect.ts'
+
+/** No list of ours has longer pages. */
+const LONGEST_PAGE = 100
+
+type ShownFile = { id: string; name: string; size: number; created_at: string; expires_at: string | null }
+
+/** The clients of OpenAI share `/v1/files` with ours. They say who they are. */
+export function isOpenaiClient(headers: IncomingHttpHeaders): boolean {
+  return headers['x-stainless-lang'] !== undefined && headers['anthropic-version'] === undefined
+}
+
+/** Writes files as OpenAI's clients read them. Undefined for what is no file. */
+export function openaiFileWriter({ path, content }: Operation, ours: Writer): Writer | undefined {
+  if (!path.startsWith('/v1/files') || content) return undefined
+  return {
+    ...ours,
+    reply(operation, result, asked) {
+      const { status, headers } = ours.reply(operation, result, asked)
+      return { status, headers, body: JSON.stringify(replyOf(operation, result, asked.paging)) }
+    },
+  }
+}
+
+function replyOf(operation: Operation, result: unknown, paging: unknown) {
+  if (operation.list) {
+    const { items, total } = result as Page<unknown>
+    const data = items.map((item) => fileOf((operation.list as z.ZodType).parse(item) as ShownFile))
+    const { offset } = paging as { offset: number }
+    const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
+    return { object: 'list', data, has_more: offset + items.length < total, ...ends }
+  }
+  const data = (operation.data as z.ZodType).parse(result) as ShownFile | { id: string; deleted: true }
+  return 'deleted' in data ? { ...data, object: 'file' } : fileOf(data)
+}
+
+/** Its purpose is not kept: every file may be shown to every agent. */
+function fileOf({ id, name: filename, size: bytes, created_at, expires_at }: ShownFile) {
+  const created = Date.parse(created_at) / 1000
+  const end = expires_at === null ? {} : { expires_at: Math.floor(Date.parse(expires_at) / 1000) }
+  return {
+    id,
+    object: 'file',
+    bytes,
+    created_at: Math.floor(created),
+    filename,
+    purpose: 'user_data',
+    status: 'processed',
+    ...end,
+  }
+}
+
+/** The query of a list in our words. */
+export function openaiFileQuery(query: string): string {
+  const asked = new URLSearchParams(query)
+  const order = asked.get('order')
+  const limit = Number(asked.get('limit') ?? LONGEST_PAGE)
+  asked.delete('purpose')
+  asked.delete('order')
+  if (order !== null) asked.set('sort', order === 'asc' ? 'created_at' : '-created_at')
+  asked.set('limit', String(Math.min(limit, LONGEST_PAGE)))
+  return asked.toString()
+}
