@@ -1,9 +1,9 @@
 // What each process that runs tests does: it takes one file after the other from a list that the processes share, so
 // that all are busy until the end.
 import { resolve } from 'node:path'
-import { after, describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openFileList } from './file-list.ts'
+import { loadRunner, type Runner } from './load-runner.ts'
 import { watchFiles } from './time-limit.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
@@ -14,22 +14,33 @@ type Limits = { graceMs?: number; fileMs?: number; standstillMs?: number }
 export async function takeFiles(folder: string, { graceMs = GRACE_MS, ...limits }: Limits = {}): Promise<void> {
   const list = openFileList(folder)
   const watch = watchFiles(list.notes, limits)
+  const runner = await loadRunner()
+  let current = ''
+  // The runner fails the run for it, and does not know which test it belongs to.
+  const noteUncaught = (error: unknown) => list.note(`${current} has thrown what no test caught: ${textOf(error)}`)
+  process.on('uncaughtExceptionMonitor', noteUncaught).on('unhandledRejection', noteUncaught)
   for (const file of list.take()) {
+    current = file
     watch.begin(file)
-    await runFile(file)
+    await runFile(runner, file)
   }
   watch.end()
   failIfLeftOpen(list.note, graceMs)
 }
 
 /** The file in a `describe` of its own, so that its hooks are for its own tests. Resolves when the last of them is done. */
-function runFile(file: string): Promise<void> {
+function runFile({ after, describe, follow }: Runner, file: string): Promise<void> {
   return new Promise((ended) => {
+    follow(true)
     describe(file, async () => {
       after(() => ended())
-      await import(pathToFileURL(resolve(ROOT, file)).href)
+      await import(pathToFileURL(resolve(ROOT, file)).href).finally(() => follow(false))
     })
   })
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
 /** What a test leaves open would hold this process for ever. The timer itself does not. */

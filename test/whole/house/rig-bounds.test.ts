@@ -77,6 +77,11 @@ describe('a process that runs tests', () => {
     'in-a-wait.test.mjs': "test('waits', () => new Promise(() => setInterval(() => {}, 20)))",
     'left-open.test.mjs': "test('leaves a timer', () => void setInterval(() => {}, 9_999))",
     'killed.test.mjs': "test('dies', () => process.kill(process.pid, 'SIGKILL'))",
+    'uncaught.test.mjs': "test('throws later', (t, done) => { setImmediate(() => { setImmediate(done); oops() }) })",
+    'rejected.test.mjs':
+      "test('forgets', async () => { Promise.reject(new Error('oops')); await new Promise(setImmediate) })",
+    'deep.test.mjs':
+      "await 0\ndescribe('outer', () => { before(() => 0)\n describe('inner', () => { test('is inside', () => {}) }) })",
     'good.test.mjs': "test('holds', () => {})",
     'other.test.mjs': "test('holds', () => {})",
   }
@@ -86,7 +91,7 @@ describe('a process that runs tests', () => {
     const folder = mkdtempSync(join(tmpdir(), 'moorage-rig-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const name of names) {
-      writeFileSync(join(folder, name), `import { test } from 'node:test'\n${FILES[name]}\n`)
+      writeFileSync(join(folder, name), `import { before, describe, test } from 'node:test'\n${FILES[name]}\n`)
     }
     const list = writeFileList(
       folder,
@@ -133,6 +138,36 @@ describe('a process that runs tests', () => {
     assert.equal(ended, 1)
     assert.equal(cutShort.length, 1)
     assert.match(String(cutShort[0]), /^left open after the last test of a process: .*Timeout/)
+  })
+
+  for (const name of ['uncaught.test.mjs', 'rejected.test.mjs'] as const) {
+    test(`fails when no test has caught an error, and says in which file: ${name}`, async (t) => {
+      const { ended, cutShort } = await run(t, ['good.test.mjs', name, 'other.test.mjs'], {})
+      assert.equal(ended, 1)
+      assert.match(String(cutShort[0]), new RegExp(`^${name} has thrown what no test caught: \\w*Error: oops`))
+    })
+  }
+
+  test('keeps the tests of each file within it', async (t) => {
+    const { stdout, ended } = await run(t, ['good.test.mjs', 'deep.test.mjs', 'other.test.mjs'], {})
+    assert.equal(ended, 0)
+    const lines = stdout.split('\n').filter((line) => /[▶✔]/.test(line))
+    const told = lines.map((line) => line.replace(/ \([\d.]+ms\)/, '').replace(/\S*\/(?=\w+\.test)/, ''))
+    assert.deepEqual(told, [
+      '▶ good.test.mjs',
+      '  ✔ holds',
+      '✔ good.test.mjs',
+      '▶ deep.test.mjs',
+      '  ▶ outer',
+      '    ▶ inner',
+      '      ✔ is inside',
+      '    ✔ inner',
+      '  ✔ outer',
+      '✔ deep.test.mjs',
+      '▶ other.test.mjs',
+      '  ✔ holds',
+      '✔ other.test.mjs',
+    ])
   })
 
   test('is not held up by the limits when it is done', async (t) => {
