@@ -24,7 +24,10 @@ export async function loadRunner(): Promise<Runner> {
     after,
     describe,
     follow(isFollowing) {
-      for (const hook of hooks) isFollowing ? hook.enable() : hook.disable()
+      for (const hook of hooks) {
+        if (isFollowing) hook.enable()
+        else hook.disable()
+      }
     },
   }
 }
