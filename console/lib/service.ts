@@ -1,6 +1,7 @@
 import { type Client, createClient } from '../../sdk/client.ts'
 import { errorOf } from '../../sdk/errors.ts'
 import { BASE } from './base.ts'
+import { sendWithProgress } from './files/send-with-progress.ts'
 import { askForCode } from './one-time-code.ts'
 import { leaveProject } from './projects/change-project.ts'
 import { chosenProject } from './projects/chosen-project.ts'
@@ -11,7 +12,9 @@ import { saveFile } from './text/save-file.ts'
 /** The service takes a browser's session only with this header, which no other site can send. */
 const HEADERS = { 'X-Moorage-Console': '1' }
 
-const OPTIONS = { url: BASE.href, fetch: send, retries: 1 }
+type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+const OPTIONS = { url: BASE.href, fetch: (url: string, init: RequestInit) => send(url, init), retries: 1 }
 
 /** Every operation of the API. The browser's session says who asks, and the address in which project. */
 export const service = createClient({
@@ -27,6 +30,12 @@ export function serviceIn(project: string | undefined): Client {
   return createClient({ ...OPTIONS, project })
 }
 
+/** The same, for uploads: `onProgress` hears how much of the body is sent, from 0 to 1. */
+export function uploadingService(onProgress: (part: number) => void): Client {
+  const by: Fetch = (url, init) => sendWithProgress(url, init, onProgress)
+  return createClient({ ...OPTIONS, project: chosenProject.peek()?.id, fetch: (url, init) => send(url, init, by) })
+}
+
 /** Has the browser store what the service answers as a file. */
 export async function saveAnswer(path: string, file: string): Promise<void> {
   const project = chosenProject.peek()?.id
@@ -37,9 +46,9 @@ export async function saveAnswer(path: string, file: string): Promise<void> {
 }
 
 /** A request to the service. A one-time code is asked for when the service wants one, and the request is sent again. */
-async function send(url: string, init: RequestInit = {}): Promise<Response> {
+async function send(url: string, init: RequestInit = {}, by: Fetch = fetch): Promise<Response> {
   const headers: Record<string, string> = { ...(init.headers as Record<string, string>), ...HEADERS }
-  const response = await fetch(url, { ...init, headers })
+  const response = await by(url, { ...init, headers })
   if (response.status === 400) await noteLostProject(response, headers['Moorage-Project'])
   // What a person may do can end while the page is open.
   if (response.status === 403 && session.peek()?.person) void loadRights()
@@ -48,7 +57,7 @@ async function send(url: string, init: RequestInit = {}): Promise<Response> {
   if (code === 'mfa_required') {
     const otp = await askForCode('X-Service-OTP' in headers ? message : undefined)
     if (otp === undefined) return response
-    return send(url, { ...init, headers: { ...headers, 'X-Service-OTP': otp } })
+    return send(url, { ...init, headers: { ...headers, 'X-Service-OTP': otp } }, by)
   }
   loseSession()
   return response

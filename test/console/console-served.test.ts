@@ -14,7 +14,7 @@ import { startChildService } from '../support/service/child-service.ts'
 import { type Service, startService } from '../support/service/service.ts'
 
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // Nothing here touches the store, so one engine stands for both.
 describe('the console is served', () => {

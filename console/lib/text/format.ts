@@ -18,6 +18,13 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60_000],
 ]
 
+const KILOBYTES: [string, number] = ['KB', 1_000]
+const SIZES: [string, number][] = [
+  KILOBYTES,
+  ['MB', 1_000_000],
+  ['GB', 1_000_000_000],
+]
+
 /** The clocks of the service and the browser differ a little. */
 const CLOCKS_DIFFER_MS = 5_000
 
@@ -57,6 +64,13 @@ export function usdText(value: number | null): string {
   if (value === null) return 'no price'
   if (value === 0) return '$0'
   return (value < 0.995 ? cents : dollars).format(value)
+}
+
+/** `512 bytes`, `1.2 MB`. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`
+  const unit = SIZES.toReversed().find(([, size]) => bytes >= size * 0.9995) ?? KILOBYTES
+  return `${count.format(Number((bytes / unit[1]).toPrecision(3)))} ${unit[0]}`
 }
 
 /** `12.3K`: for places that are too narrow for the number itself. */

@@ -1,6 +1,7 @@
 import type { Invocation } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { href } from '../../lib/base.ts'
+import { attachedTo } from '../../lib/files/shown-file.ts'
 import { go } from '../../lib/location.ts'
 import { agentPath, requestPath } from '../../lib/paths.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
@@ -18,6 +19,7 @@ import { AnswerShown, UnfitAnswer } from '../../ui/data/value-tree.tsx'
 import { Who } from '../../ui/data/who.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { Attachments } from '../../ui/files/attachments.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Steps } from '../../ui/steps/steps.tsx'
 import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
@@ -75,10 +77,11 @@ export function RequestPage({ params: { request: request_id = '' } }: { params: 
   )
 }
 
-function Deeds({ run: { agent_id, request_id, status, message, context, environment } }: { run: Invocation }) {
+function Deeds({ run }: { run: Invocation }) {
+  const { agent_id, request_id, status, message, attachments, context, environment } = run
   const isOver = ['completed', 'failed', 'cancelled'].includes(status)
   const again = useAction(async () => {
-    const begun = await service.agents.start(agent_id, { message, context, environment })
+    const begun = await service.agents.start(agent_id, { message, ...attachedTo(attachments), context, environment })
     go(requestPath(begun.request_id))
   })
   const cancel = useAction(async () => {
@@ -130,6 +133,7 @@ function Request({ run }: { run: Invocation }) {
         <section>
           <h2>Message</h2>
           <p class="text">{run.message}</p>
+          <Attachments files={run.attachments} />
           {Object.keys(rest).length > 0 && <Snippet label="context" text={JSON.stringify(rest, null, 2)} />}
           <h2 class="with-tools">Response {run.response && <AnswerSwitch />}</h2>
           {run.error && (

@@ -8,16 +8,17 @@ import { BudgetLink } from '../../ui/data/budget-link.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { AnswerShown, UnfitAnswer } from '../../ui/data/value-tree.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { Attachments } from '../../ui/files/attachments.tsx'
 import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
-import { type Conversation, loadEarlier, type ShownInvocation, stop } from './conversation.ts'
+import { type Conversation, loadEarlier, type Said, type ShownInvocation, stop } from './conversation.ts'
 
 type Props = {
   conversation: Conversation
   selected?: string | undefined
   onSelect(invocation: ShownInvocation): void
   /** Undefined where the key may not invoke. */
-  onAgain?: ((message: string) => void) | undefined
-  onEdit?: ((message: string) => void) | undefined
+  onAgain?: ((said: Said) => void) | undefined
+  onEdit?: ((said: Said) => void) | undefined
 }
 
 /** What was said, with the newest at the end. It follows the answer unless the reader has scrolled up. */
@@ -39,6 +40,7 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
         <article key={invocation.key} class={selected === invocation.key ? 'invocation selected' : 'invocation'}>
           <div class="said">
             <p>{invocation.message}</p>
+            <Attachments files={invocation.attachments} />
           </div>
           <Answer invocation={invocation} />
           <footer>
@@ -49,16 +51,9 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
               </Button>
             ) : (
               <span class="tools">
-                {onAgain && (
-                  <Button look="quiet" icon="retry" label="Send again" onClick={() => onAgain(invocation.message)} />
-                )}
+                {onAgain && <Button look="quiet" icon="retry" label="Send again" onClick={() => onAgain(invocation)} />}
                 {onEdit && (
-                  <Button
-                    look="quiet"
-                    icon="edit"
-                    label="Edit in a new session"
-                    onClick={() => onEdit(invocation.message)}
-                  />
+                  <Button look="quiet" icon="edit" label="Edit in a new session" onClick={() => onEdit(invocation)} />
                 )}
                 <AnswerSwitch />
                 <CopyButton text={invocation.response} label="Copy the answer" />

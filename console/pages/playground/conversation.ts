@@ -1,5 +1,6 @@
 import { type Signal, signal } from '@preact/signals'
 import { type Invocation, type InvocationEvent, type InvocationResult, MoorageError } from '../../../sdk/client.ts'
+import { attachedTo, type ShownAttachment, type ShownFile } from '../../lib/files/shown-file.ts'
 import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { service } from '../../lib/service.ts'
 
@@ -9,6 +10,7 @@ type ToolCall = { id: string; name: string; arguments: unknown; result?: string;
 export type ShownInvocation = {
   key: string
   message: string
+  attachments: ShownAttachment[]
   response: string
   /** An answer that comes and is not checked yet. */
   draft?: string | undefined
@@ -72,10 +74,11 @@ export async function loadEarlier(conversation: Conversation): Promise<void> {
 
 function shownOf(run: Invocation): ShownInvocation {
   const isRunning = ['queued', 'running'].includes(run.status)
-  const { request_id, message, response, error } = run
+  const { request_id, message, attachments, response, error } = run
   return {
     key: request_id,
     message,
+    attachments,
     response: isRunning ? '' : (response ?? ''),
     isRunning,
     request_id,
@@ -85,21 +88,23 @@ function shownOf(run: Invocation): ShownInvocation {
   }
 }
 
+/** What the reader says. */
+export type Said = { message: string; attachments: ShownFile[] }
+
 /** Sends a message and shows the answer as it comes. */
 export function say(
   conversation: Conversation,
-  message: string,
+  { message, attachments: given }: Said,
   { user, environment }: { user?: string | undefined; environment?: string | undefined },
 ): void {
   const { agent, session, invocations } = conversation
   const key = `${Date.now()} ${invocations.value.length}`
-  invocations.value = [...invocations.value, { key, message, response: '', isRunning: true, tools: [] }]
+  // What a model was shown of them before does not count.
+  const attachments = given.map(({ file_id, name, media_type, size }) => ({ file_id, name, media_type, size }))
+  invocations.value = [...invocations.value, { key, message, attachments, response: '', isRunning: true, tools: [] }]
   const context = { session_id: session, ...(user && { user_id: user }) }
-  void receive(
-    conversation,
-    key,
-    service.agents.stream(agent, { message, context, ...(environment && { environment }) }),
-  )
+  const asked = { message, context, ...attachedTo(attachments), ...(environment && { environment }) }
+  void receive(conversation, key, service.agents.stream(agent, asked))
 }
 
 /** The run ends as cancelled; what it has said so far stays. */
@@ -128,7 +133,7 @@ async function receive(conversation: Conversation, key: string, events: Events):
   }
   // The receipt has the steps. What was said is shown without it if it cannot be read.
   const run = request_id && (await service.invocations.get(conversation.agent, request_id).catch(() => undefined))
-  change(() => ({ isRunning: false, ...(run && { run }) }))
+  change(() => ({ isRunning: false, ...(run && { run, attachments: run.attachments }) }))
   if (run && run.status === 'waiting') await waitForDecision(conversation, key, run)
 }
 

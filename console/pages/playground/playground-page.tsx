@@ -1,14 +1,17 @@
 import { useState } from 'preact/hooks'
 import type { Agent } from '../../../sdk/client.ts'
+import { attachedTo } from '../../lib/files/shown-file.ts'
+import { useUploads } from '../../lib/files/use-uploads.ts'
 import { setParams } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import type { Params } from '../../routes.ts'
+import { DropArea } from '../../ui/files/file-picker.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
-import { type Conversation, openConversation, type ShownInvocation, say } from './conversation.ts'
+import { type Conversation, openConversation, type Said, type ShownInvocation, say } from './conversation.ts'
 import { Inspector } from './inspector.tsx'
 import { askedInUrl, type PlaygroundAsked, PlaygroundFilters } from './playground-filters.tsx'
 import { choicesOf } from './serving-choices.ts'
@@ -26,6 +29,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   const asked = askedInUrl()
   const { session, user, environment, beside } = asked
   const [text, setText] = useState('')
+  const uploads = useUploads(user)
   const [selected, setSelected] = useState<string | undefined>(undefined)
   const active = useResource(`serving ${name}`, (signal) =>
     service.deployments.list(name, { status: 'active', limit: 100, sort: 'environment' }, { signal }),
@@ -35,19 +39,24 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   const invocations = columns[0]?.conversation.invocations.value ?? []
   const shown = invocations.find(({ key }) => key === selected) ?? invocations.at(-1)
 
-  const send = (message: string, in_session = session ?? newSession()) => {
+  const send = (said: Said, in_session = session ?? newSession()) => {
     const isNew = in_session !== session
     if (isNew) setParams({ session: in_session })
     const to = (where: string, suffix = '') =>
-      say(openConversation(name, in_session + suffix, { isNew }), message, { user, environment: where })
+      say(openConversation(name, in_session + suffix, { isNew }), said, { user, environment: where })
     to(environment)
     if (beside) to(beside, '-beside')
     setSelected(undefined)
-    setText('')
   }
-  const startOver = (message = '') => {
+  const sendTyped = () => {
+    send({ message: text.trim(), attachments: uploads.stored })
+    setText('')
+    uploads.clear()
+  }
+  const startOver = ({ message, attachments }: Said = { message: '', attachments: [] }) => {
     setParams({ session: undefined }, { push: true })
     setText(message)
+    uploads.put(attachments)
   }
   const mayInvoke = may('invokeAgent')
   const chat = (conversation: Conversation) => (
@@ -55,17 +64,18 @@ function Playground({ agent: { name } }: { agent: Agent }) {
       conversation={conversation}
       selected={beside ? undefined : shown?.key}
       onSelect={({ key }: ShownInvocation) => setSelected(key)}
-      {...(mayInvoke && { onAgain: (message) => send(message), onEdit: startOver })}
+      {...(mayInvoke && { onAgain: (said) => send(said), onEdit: startOver })}
     />
   )
   const body = {
     message: text || shown?.message || 'Hello!',
+    ...attachedTo(text || uploads.items.length > 0 ? uploads.stored : (shown?.attachments ?? [])),
     context: { ...(user && { user_id: user }), session_id: session ?? 'my-session' },
     ...(environment !== 'production' && { environment }),
   }
   return (
     <div class={beside ? 'playground compared' : 'playground'}>
-      <section class="talk" aria-label="Playground">
+      <DropArea class="talk" label="Playground" onFiles={mayInvoke && may('createFile') ? uploads.add : undefined}>
         <PlaygroundFilters {...asked} choices={choices} onNewSession={startOver} />
         <div class="conversations">
           {columns.length === 0 && (
@@ -82,8 +92,8 @@ function Playground({ agent: { name } }: { agent: Agent }) {
             </div>
           ))}
         </div>
-        {mayInvoke && <Composer agent={name} text={text} onText={setText} onSend={() => send(text.trim())} />}
-      </section>
+        {mayInvoke && <Composer agent={name} text={text} onText={setText} onSend={sendTyped} uploads={uploads} />}
+      </DropArea>
       {!beside && <Inspector agent={name} invocation={shown} body={body} />}
     </div>
   )

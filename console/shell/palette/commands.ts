@@ -35,6 +35,7 @@ const OF_SERVICE: Opening[] = [
   },
   { label: 'Pause everything', icon: 'pause', needs: 'beginPause', to: '/?open=pause' },
   { label: 'New budget', icon: 'plus', needs: 'createBudget', to: '/usage/budgets?open=budget' },
+  { label: 'Upload files', icon: 'plus', needs: 'createFile', to: '/files?open=upload' },
   { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
 ]
 

@@ -17,6 +17,7 @@ const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: str
   dlv: { label: 'delivery', icon: 'webhooks', path: (id) => `/deliveries/${id}` },
   prs: { label: 'person', icon: 'people', path: (id) => `/people/${id}` },
   bud: { label: 'budget', icon: 'usage', path: (id) => `/usage/budgets?budget=${id}` },
+  file: { label: 'file', icon: 'files', path: (id) => `/files?file=${id}` },
   key: { label: 'key', icon: 'keys', path: (id) => `/keys/${id}` },
 }
 
@@ -37,7 +38,7 @@ export function findTargets(typed: string, agents: Iterable<string>): Target[] {
 }
 
 function targetOfId(text: string): Target | undefined {
-  const [, kind = ''] = /^([a-z]{3})_[0-9A-Za-z]{10,}$/.exec(text) ?? []
+  const [, kind = ''] = /^([a-z]{3,4})_[0-9A-Za-z]{10,}$/.exec(text) ?? []
   const found = PAGES_OF_IDS[kind]
   return found && { id: text, label: `Go to the ${found.label}`, about: text, icon: found.icon, to: found.path(text) }
 }

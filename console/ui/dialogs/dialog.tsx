@@ -17,7 +17,10 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
-    element.current?.showModal()
+    const dialog = element.current
+    dialog?.showModal()
+    // Without it the browser would not give the focus back.
+    return () => dialog?.close()
   }, [])
   // The page stays until the next one is loaded. Its dialog does not.
   const [openedAt] = useState(here.value.path)

@@ -11,7 +11,8 @@ const CONTENT_SECURITY_POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  "img-src 'self' data:",
+  // Pictures are loaded by our script, which tells their type, and shown from there.
+  "img-src 'self' data: blob:",
   "font-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",

@@ -18,6 +18,7 @@ const PAGES = [
   'deliveries',
   'webhooks',
   'connections',
+  'files',
   'keys',
   'projects',
   'people',

@@ -1,0 +1,19 @@
+import type { InvocationAttachment } from '../../../sdk/client.ts'
+
+/** What is shown of a file, wherever it is listed. */
+export type ShownFile = Pick<InvocationAttachment, 'file_id' | 'name' | 'media_type' | 'size'>
+
+/** An attachment of a message. How the model was shown it is known when it was asked. */
+export type ShownAttachment = ShownFile & Partial<Pick<InvocationAttachment, 'shown_as' | 'note'>>
+
+const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+
+/** The part of a request that names the files of its message. */
+export function attachedTo(files: readonly ShownFile[]): { attachments?: { file_id: string }[] } {
+  return files.length === 0 ? {} : { attachments: files.map(({ file_id }) => ({ file_id })) }
+}
+
+/** Whether the browser may show it: none of these types can have a script in it. */
+export function isPicture({ media_type }: Pick<ShownFile, 'media_type'>): boolean {
+  return PICTURES.has(media_type)
+}

@@ -1,0 +1,112 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { MoorageError } from '../../../sdk/client.ts'
+import { service, uploadingService } from '../service.ts'
+import { may } from '../session-state.ts'
+import { toast } from '../toasts.ts'
+import type { ShownFile } from './shown-file.ts'
+
+/** The service takes no more with one message. */
+const MOST_FILES = 20
+/** Whose files they are may be typed meanwhile. */
+const TYPED_MS = 400
+
+/** A file on its way to the service. */
+export type Upload = Omit<ShownFile, 'file_id'> & {
+  key: string
+  /** What is sent. A file of an earlier message is there already. */
+  source?: File
+  user: string | undefined
+  /** Known once it is stored. */
+  file_id?: string | undefined
+  /** How much of it is sent, from 0 to 1. */
+  part: number
+  error?: MoorageError | undefined
+  life: AbortController
+}
+
+export type Uploads = {
+  items: Upload[]
+  /** All are stored, as files of the user that is named now. */
+  isReady: boolean
+  stored: ShownFile[]
+  add(files: Iterable<File>): void
+  /** Puts files there that are stored. */
+  put(files: readonly ShownFile[]): void
+  /** Ends the upload, or deletes what it has stored. */
+  remove(upload: Upload): void
+  again(upload: Upload): void
+  /** Forgets them all. What is stored stays. */
+  clear(): void
+}
+
+/** Files that the reader picks. They are uploaded at once, for this user, and anew if it becomes another one. */
+export function useUploads(user: string | undefined): Uploads {
+  const [items, setItems] = useState<Upload[]>([])
+  const latest = useRef(items)
+  latest.current = items
+  const made = useRef(0)
+  useEffect(() => () => latest.current.forEach(({ life }) => life.abort()), [])
+
+  const change = (key: string, how: Partial<Upload>) =>
+    setItems((before) => before.map((one) => (one.key === key ? { ...one, ...how } : one)))
+  const send = async ({ key, source, life }: Upload) => {
+    if (!source) return
+    try {
+      const client = uploadingService((part) => change(key, { part }))
+      const { id, name, media_type } = await client.files.create(source, { user_id: user }, { signal: life.signal })
+      change(key, { file_id: id, name, media_type, part: 1 })
+    } catch (error) {
+      if (!life.signal.aborted) change(key, { error: error as MoorageError })
+    }
+  }
+  const newUpload = (given: Omit<Upload, 'key' | 'part' | 'user' | 'life'>): Upload => ({
+    ...given,
+    key: String(made.current++),
+    part: 0,
+    user,
+    life: new AbortController(),
+  })
+  const again = (upload: Upload) => {
+    drop(upload)
+    const anew = { ...upload, user, file_id: undefined, part: 0, error: undefined, life: new AbortController() }
+    change(upload.key, anew)
+    void send(anew)
+  }
+  const isOfOther = ({ source, user: of }: Upload) => source !== undefined && of !== user
+  useEffect(() => {
+    const timer = setTimeout(() => latest.current.filter(isOfOther).forEach(again), TYPED_MS)
+    return () => clearTimeout(timer)
+  }, [user])
+
+  return {
+    items,
+    isReady: items.every((one) => one.file_id !== undefined && !isOfOther(one)),
+    stored: items.flatMap(({ file_id, name, media_type, size }) =>
+      file_id ? [{ file_id, name, media_type, size }] : [],
+    ),
+    add(files) {
+      const all = [...files]
+      const taken = all.slice(0, MOST_FILES - latest.current.length)
+      if (taken.length < all.length) toast(`A message may have ${MOST_FILES} files`)
+      const begun = taken.map((source) => {
+        const { name, type, size } = source
+        return newUpload({ source, name, media_type: type || 'file', size })
+      })
+      setItems((before) => [...before, ...begun])
+      for (const one of begun) void send(one)
+    },
+    put: (files) => setItems(files.map((file) => newUpload(file))),
+    remove(upload) {
+      drop(upload)
+      setItems((before) => before.filter(({ key }) => key !== upload.key))
+    },
+    again,
+    clear: () => setItems([]),
+  }
+}
+
+/** A file of an earlier message belongs to that message, and stays. */
+function drop({ life, source, file_id }: Upload): void {
+  life.abort()
+  if (source && file_id && may('deleteFile')) void service.files.delete(file_id).catch(() => undefined)
+}

@@ -1,0 +1,28 @@
+import type { StoredFile } from '../../../sdk/client.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Confirm } from '../../ui/dialogs/confirm.tsx'
+
+type Props = { file: StoredFile; onClose(): void; onDone(): void }
+
+export function DeleteFileDialog({ file: { id, name, user_id }, onClose, onDone }: Props) {
+  return (
+    <Confirm
+      title="Delete the file"
+      action="Delete file"
+      isDanger
+      onClose={onClose}
+      work={async () => {
+        await service.files.delete(id)
+        toast(`${name} is deleted`)
+        onDone()
+      }}
+    >
+      <p>
+        <b>{name}</b>
+        {user_id !== null && <> of the user {user_id}</>} is removed with its bytes. Messages that had it are kept, and
+        models are not shown it any more. This cannot be undone.
+      </p>
+    </Confirm>
+  )
+}

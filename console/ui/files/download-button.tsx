@@ -1,0 +1,19 @@
+import type { ShownFile } from '../../lib/files/shown-file.ts'
+import { useAction } from '../../lib/resource.ts'
+import { saveAnswer } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { Button } from '../button.tsx'
+import { Failure } from '../failure.tsx'
+
+/** Has the browser store the file. Nothing of it is opened in the page. */
+export function DownloadButton({ file: { file_id, name }, isSmall = false }: { file: ShownFile; isSmall?: boolean }) {
+  const download = useAction(() => saveAnswer(`v1/files/${file_id}/content`, name))
+  if (!may('getFileContent')) return null
+  const look = isSmall ? { look: 'quiet' as const, label: `Download ${name}` } : { children: 'Download' }
+  return (
+    <>
+      <Failure error={download.error} />
+      <Button icon="download" isBusy={download.isBusy} onClick={() => void download.run()} {...look} />
+    </>
+  )
+}

@@ -1,0 +1,46 @@
+import type { ComponentChildren } from 'preact'
+import type { ShownFile } from '../../lib/files/shown-file.ts'
+import { sizeText } from '../../lib/text/format.ts'
+import { Icon } from '../icon.tsx'
+import { Thumbnail } from './picture.tsx'
+
+type Props = {
+  file: Omit<ShownFile, 'file_id'> & { file_id?: string | undefined }
+  /** Opens the picture. */
+  onOpen?: (() => void) | undefined
+  /** What is to be said of it, below its name. */
+  about?: ComponentChildren
+  /** What can be done with it. */
+  children?: ComponentChildren
+}
+
+/** A file in a line: its picture or an icon, its name, type and size. */
+export function FileChip({ file, onOpen, about, children }: Props) {
+  const { file_id, name, media_type, size } = file
+  const picture = file_id ? (
+    <Thumbnail key={file_id} file={{ ...file, file_id }} />
+  ) : (
+    <span class="thumbnail">
+      <Icon name="files" />
+    </span>
+  )
+  return (
+    <li class="chip">
+      {onOpen ? (
+        <button type="button" class="link-like" aria-label={`Open ${name}`} onClick={onOpen}>
+          {picture}
+        </button>
+      ) : (
+        picture
+      )}
+      <span class="chip-text">
+        <b title={name}>{name}</b>
+        <span class="soft">
+          {media_type} · {sizeText(size)}
+        </span>
+        {about}
+      </span>
+      {children}
+    </li>
+  )
+}
