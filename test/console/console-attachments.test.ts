@@ -127,9 +127,8 @@ inConsole(
       await page.getByRole('button', { name: 'Remove empty.txt' }).click()
       assert.equal(await send.isDisabled(), false)
       await page.getByRole('button', { name: 'Remove ok.txt' }).click()
-      const { id } = (await service().call('GET', '/v1/projects/default')).body.data ?? { id: 'prj_default' }
       const limit = (file_bytes: number | null) =>
-        service().call('PATCH', `/v1/projects/${id}`, { body: { limits: { file_bytes } } })
+        service().call('PATCH', '/v1/projects/prj_default', { body: { limits: { file_bytes } } })
       await limit(1)
       await attach(page, { ...picture, name: 'full.png' })
       await chip(page, 'Files', 'full.png').getByText('The files of the project may have 1 bytes').waitFor()

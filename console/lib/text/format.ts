@@ -19,11 +19,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 ]
 
 const KILOBYTES: [string, number] = ['KB', 1_000]
-const SIZES: [string, number][] = [
-  KILOBYTES,
-  ['MB', 1_000_000],
-  ['GB', 1_000_000_000],
-]
+const SIZES: [string, number][] = [KILOBYTES, ['MB', 1_000_000], ['GB', 1_000_000_000]]
 
 /** The clocks of the service and the browser differ a little. */
 const CLOCKS_DIFFER_MS = 5_000

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { here } from '../../lib/location.ts'
 import { Button } from '../button.tsx'
 
@@ -16,10 +16,10 @@ type Props = {
 export function Dialog({ title, onClose, isGuarded = false, isWide = false, children }: Props) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
-    // Without it the browser would not give the focus back.
+    // It is closed before it is taken out of the page: otherwise the browser would not give the focus back.
     return () => dialog?.close()
   }, [])
   // The page stays until the next one is loaded. Its dialog does not.

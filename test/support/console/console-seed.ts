@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
+import { uploaded } from '../slices/files.ts'
 
 /** Lets the example webhook reach a receiver on this machine that is not there, and has the built-in models cost something. */
 export const SEED_SETTINGS = {
@@ -31,6 +32,7 @@ export const PAGES = [
   'activity',
   'request',
   'approvals',
+  'files',
   'usage',
   'budgets',
   'system',
@@ -133,6 +135,8 @@ export async function fillForConsole(
     post('/v1/agents/support/invoke', { message, context: { user_id: 'customer-3', session_id: 'order-4720' } })
   await say('Hello!')
   const { request_id: request } = await say('Which mooring rope of 12 mm do you have for my boat?')
+  await uploaded(service, 'berth,metres\n4,7.7', { type: 'text/csv', query: '?name=berths.csv&user_id=customer-3' })
+  await uploaded(service, 'Bought at Chandler: rope, 12.50', { type: 'text/plain', query: '?name=receipt.txt' })
   const delivery = await until('the event of a failed run is on its way', async () => {
     const { body } = await service.call('GET', `/v1/webhooks/${webhook}/deliveries?limit=1`)
     return body.data[0]?.id as string | undefined
@@ -152,6 +156,7 @@ export async function fillForConsole(
     activity: '/activity',
     request: `/activity/${request}`,
     approvals: '/approvals',
+    files: '/files',
     usage: '/usage',
     budgets: '/usage/budgets',
     system: '/system',
