@@ -34,4 +34,15 @@ onAnyEngine('moorage projects', (service) => {
     const nothing = await shell.moorage(update)
     assert.deepEqual(nothing, { code: 2, stdout: '', stderr: 'error Say what to change: see --help\n' })
   })
+
+  test('whoami and the usage by project name the project beside its id', async () => {
+    const id = (await service().call('GET', '/v1/projects/shop')).body.data.id
+    const env = { MOORAGE_PROJECT: 'shop' }
+    assert.match((await shell.moorage(['whoami'], { env })).stdout, new RegExp(`^project_id +${id} \\(shop\\)$`, 'm'))
+    assert.equal(JSON.parse((await shell.moorage(['whoami', '--json'], { env })).stdout).project_id, id)
+    await shell.moorage(['agents', 'create', 'clerk'], { env })
+    await shell.moorage(['invoke', 'clerk', 'Hello'], { env })
+    const { stdout } = await shell.moorage(['usage', '--by', 'project', '--all-projects'])
+    assert.match(stdout, new RegExp(`^${id} \\(shop\\) +1 `, 'm'))
+  })
 })

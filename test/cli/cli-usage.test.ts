@@ -76,6 +76,21 @@ for (const engine of ANY_ENGINE) {
       assert.match((await shell.moorage(['budgets', 'list'])).stdout, /small +each user +USD 25 +month +0 +0/)
     })
 
+    test('a budget is named by its id or its name, unless several have it', async () => {
+      const { id } = JSON.parse((await shell.moorage(['budgets', 'get', 'small', '--json'])).stdout)
+      assert.match((await shell.moorage(['budgets', 'get', id])).stdout, /^name +small$/m)
+      const none = await shell.moorage(['budgets', 'get', 'smaller'])
+      assert.deepEqual([none.code, none.stderr], [3, 'error There is no budget "smaller"\n'])
+      await shell.moorage(['budgets', 'create', 'small', '--runs', '9'])
+      const two = await shell.moorage(['budgets', 'delete', 'small', '--yes'])
+      assert.equal(two.code, 2)
+      assert.match(two.stderr, /^error Several budgets are called "small", give an id: bud_\w+, bud_\w+\n$/)
+      await shell.moorage(['budgets', 'delete', id, '--yes'])
+      assert.equal((await shell.moorage(['budgets', 'update', 'small', '--name', 'other'])).code, 0)
+      assert.equal((await shell.moorage(['budgets', 'delete', 'other', '--yes'])).code, 0)
+      assert.equal((await shell.moorage(['budgets', 'create', 'small', '--usd', '25', '--scope', 'user'])).code, 0)
+    })
+
     test('a pause of all projects says how it ends', async () => {
       const paused = await shell.moorage(['pause', 'a loop', '--all-projects'])
       assert.match(paused.stderr + paused.stdout, /nothing runs until `moorage resume --all-projects`/)

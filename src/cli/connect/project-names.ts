@@ -16,3 +16,9 @@ export async function projectNames(client: Client): Promise<PlaceOf> {
     return id === null ? 'all projects' : (names.get(id) ?? id)
   }
 }
+
+/** `prj_… (shop)`: the id, and the name if it is known. */
+export function withProjectName(id: string, placeOf: PlaceOf): string {
+  const name = placeOf(id)
+  return name === undefined || name === id ? id : `${id} (${name})`
+}

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { CreateBudget } from '../../../../sdk/api.ts'
-import type { Budget } from '../../../../sdk/client.ts'
+import type { Budget, Client } from '../../../../sdk/client.ts'
 import { list, takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
-import { usage } from '../../failure.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
@@ -67,26 +67,27 @@ export function budgets(command: Command, world: World): void {
 
   takesStore(command.command('get'))
     .description('Show a budget')
-    .argument('<budget>')
+    .argument('<budget>', 'id or name')
     .option('--subject <id>', 'the sums of this key or user, if each has the limit for itself')
-    .action(async (id: string, options: Common & { subject?: string }) => {
+    .action(async (given: string, options: Common & { subject?: string }) => {
       const { subject } = options
-      printRecord(
-        world,
-        await withClientOrStore(world, options, (client) => client.budgets.get(id, { subject })),
-        options,
+      const found = await withClientOrStore(world, options, async (client) =>
+        client.budgets.get(await findBudget(client, given), { subject }),
       )
+      printRecord(world, found, options)
     })
 
   takesLimit(takesStore(command.command('update')))
     .description('Change a budget; what was spent stays counted')
-    .argument('<budget>')
+    .argument('<budget>', 'id or name')
     .option('--name <name>', 'its new name')
-    .action(async (id: string, options: Changes & { name?: string }) => {
+    .action(async (given: string, options: Changes & { name?: string }) => {
       const { name, action } = options
       const body = { name, limit: limitOf(options), action, thresholds: options.at?.map(Number) }
       if (Object.values(body).every((value) => value === undefined)) throw usage('Say what to change: see --help')
-      const changed = await withClientOrStore(world, options, (client) => client.budgets.update(id, body, options))
+      const changed = await withClientOrStore(world, options, async (client) =>
+        client.budgets.update(await findBudget(client, given), body, options),
+      )
       if (options.json) return printJson(world, changed)
       success(world, `Changed "${changed.name}"`)
     })
@@ -94,14 +95,27 @@ export function budgets(command: Command, world: World): void {
   takesStore(command.command('delete'))
     .alias('rm')
     .description('Delete a budget: it limits nothing from now on')
-    .argument('<budget>')
+    .argument('<budget>', 'id or name')
     .addOption(yesOption())
-    .action(async (id: string, options: Common & { yes?: boolean }) => {
-      await confirm(world, `Delete the budget ${id}?`, options)
-      const deleted = await withClientOrStore(world, options, (client) => client.budgets.delete(id, options))
+    .action(async (given: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Delete the budget ${given}?`, options)
+      const deleted = await withClientOrStore(world, options, async (client) =>
+        client.budgets.delete(await findBudget(client, given), options),
+      )
       if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${id}`)
+      success(world, `Deleted ${given}`)
     })
+}
+
+/** The id of the budget that is named by its id or its name. Several may have one name. */
+async function findBudget(client: Client, given: string): Promise<string> {
+  if (given.startsWith('bud_')) return given
+  const found: string[] = []
+  for await (const { id, name } of client.budgets.list({ limit: 100 })) if (name === given) found.push(id)
+  const [id, ...others] = found
+  if (id === undefined) throw new Failure(EXIT.notFound, `There is no budget "${given}"`)
+  if (others.length > 0) throw usage(`Several budgets are called "${given}", give an id: ${found.join(', ')}`)
+  return id
 }
 
 function scopeText({ scope: { type, id } }: Budget): string {

@@ -14,6 +14,7 @@ import {
   readProfiles,
   writeProfiles,
 } from '../../connect/profiles.ts'
+import { projectNames, withProjectName } from '../../connect/project-names.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { clientOf } from '../../connect/service-client.ts'
 import { EXIT, usage } from '../../failure.ts'
@@ -50,9 +51,13 @@ export function logout(command: Command, world: World): void {
 export function whoami(command: Command, world: World): void {
   takesService(command).action(async (options: Common) => {
     const { url, origin } = addressOf(world, options)
-    const self = await withClient(world, options, (client) => client.keys.self())
-    const tiers = self.tiers.map(({ name, requests_per_minute: rate }) => `${name} (${rate} a minute)`)
-    printRecord(world, { url, from: origin, ...self, ...(!options.json && { tiers }) }, options)
+    await withClient(world, options, async (client) => {
+      const self = await client.keys.self()
+      if (options.json) return printJson(world, { url, from: origin, ...self })
+      const project_id = withProjectName(self.project_id, await projectNames(client))
+      const tiers = self.tiers.map(({ name, requests_per_minute: rate }) => `${name} (${rate} a minute)`)
+      printRecord(world, { url, from: origin, ...self, project_id, tiers }, options)
+    })
   })
 }
 

@@ -3,6 +3,7 @@ import type { Client, Price, Usage, UsageRow } from '../../../../sdk/client.ts'
 import { csvOf } from '../../../lib/text/csv.ts'
 import { takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { type PlaceOf, projectNames, withProjectName } from '../../connect/project-names.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { pointInTime } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
@@ -51,8 +52,8 @@ export function usage(command: Command, world: World): void {
     .option('--all-projects', 'of all projects, with a key of all projects')
     .option('--csv', 'print CSV')
     .action(async (options: UsageOptions) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        client.usage.get({
+      await withClientOrStore(world, options, async (client) => {
+        const found = await client.usage.get({
           group_by: options.by,
           from: pointInTime(options.since),
           to: options.until && pointInTime(options.until),
@@ -65,11 +66,12 @@ export function usage(command: Command, world: World): void {
           door: options.door as UsageQuery['door'],
           purpose: options.purpose as UsageQuery['purpose'],
           scope: scopeOf(options),
-        }),
-      )
-      if (options.json) return printJson(world, found)
-      if (options.csv) return print(world, csvOf(found.rows))
-      show(world, found)
+        })
+        if (options.json) return printJson(world, found)
+        if (options.csv) return print(world, csvOf(found.rows))
+        const hasProjects = found.rows.some(({ project_id }) => project_id)
+        show(world, found, hasProjects ? await projectNames(client) : () => undefined)
+      })
     })
 
   takesStore(command.command('reprice'))
@@ -138,15 +140,13 @@ const NAMES = {
   purpose: 'PURPOSE',
 } as const
 
-function show(world: World, { rows, totals }: Usage): void {
+function show(world: World, { rows, totals }: Usage, placeOf: PlaceOf): void {
   const names = Object.keys(NAMES) as (keyof typeof NAMES)[]
   const grouped = names.filter((name) => rows[0] && name in rows[0])
-  printRows(
-    world,
-    rows,
-    [...grouped.map((name) => ({ title: NAMES[name], of: (row: UsageRow) => row[name] })), ...SUMS],
-    {},
-  )
+  const valueOf = (row: UsageRow, name: keyof typeof NAMES) =>
+    name === 'project_id' && row.project_id ? withProjectName(row.project_id, placeOf) : row[name]
+  const columns = grouped.map((name) => ({ title: NAMES[name], of: (row: UsageRow) => valueOf(row, name) }))
+  printRows(world, rows, [...columns, ...SUMS], {})
   if (rows.length > 1)
     note(world, `${totals.total_tokens} tokens in ${totals.calls} calls, USD ${usd(totals.cost_usd)}`)
   if (totals.lost_calls > 0) {
