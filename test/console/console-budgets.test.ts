@@ -97,6 +97,19 @@ inConsole(
       await leave()
     })
 
+    test('on a phone, long names take several lines: nothing is cut or overlaps', async () => {
+      const name = 'EverythingThatTheHarbourSpendsInTheYear2026'
+      const body = { name, scope: { type: 'user' }, limit: { tokens: 123_456_789 }, per: 'month' }
+      assert.equal((await service().call('POST', '/v1/budgets', { body })).status, 201)
+      const context = { user_id: 'TheCustomerWhoHasTheLongestNameOfThemAll' }
+      await service().call('POST', '/v1/agents/pilot/invoke', { body: { message: 'x', context } })
+      const { page, leave } = await visit('/usage/budgets', { width: 390 })
+      await row(page, name).getByText(context.user_id).waitFor()
+      const widths = `[...document.querySelectorAll('.scroll, .scroll td')].filter((one) => one.scrollWidth > one.clientWidth).length`
+      assert.equal(await page.evaluate(widths), 0)
+      await leave()
+    })
+
     test('the whole service is for its administrators, each project has its own, and a reader sees none', async () => {
       await service().call('POST', '/v1/projects', { body: { name: 'shop' } })
       const shop = inProject(service(), 'shop')

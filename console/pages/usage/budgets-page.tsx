@@ -111,7 +111,7 @@ const columnsOf = (
   nameOf: (column: string, value: string) => string,
   setDoing: (doing: Doing) => void,
 ): Column<Budget>[] => [
-  { title: 'Budget', sort: 'name', cell: ({ name }) => <b>{name}</b> },
+  { title: 'Budget', sort: 'name', cell: ({ name }) => <b class="breaks">{name}</b> },
   { title: 'For', isExtra: true, cell: (budget) => scopeText(budget, nameOf) },
   { title: 'Used', cell: (budget) => <BudgetBar budget={budget} /> },
   {
