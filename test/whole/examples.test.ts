@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -8,19 +8,23 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from '../../sdk/client.ts'
 import { codeBlocks, ROOT, readDoc } from '../support/house/docs.ts'
+import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { built } from '../support/service/built.ts'
 import { childEnv } from '../support/service/child.ts'
 import { type Service, startService } from '../support/service/service.ts'
+import { localProvider } from '../support/service/with-model.ts'
 
 const root = fileURLToPath(ROOT)
 const EXAMPLES = readdirSync(join(root, 'examples')).filter((name) => !name.includes('.'))
 
 describe('the examples', () => {
   let service: Service
+  let model: ModelServer
   let folder: string
   let env: Record<string, string>
   before(async () => {
-    service = await startService('sqlite')
+    model = await startModelServer()
+    service = await startService('sqlite', localProvider(model.url))
     folder = mkdtempSync(join(tmpdir(), 'moorage-examples-'))
     writeFileSync(join(folder, 'moorage'), `#!/bin/sh\nexec '${process.execPath}' '${built('cli')}' "$@"\n`, {
       mode: 0o755,
@@ -36,6 +40,7 @@ describe('the examples', () => {
   after(async () => {
     rmSync(folder, { recursive: true })
     await service.stop()
+    await model.close()
   })
   const run = (file: string, args: string[]) => promisify(execFile)(file, args, { env, cwd: folder })
 
@@ -76,6 +81,29 @@ No record: /total must be number
     )
     // It may run again.
     await run(process.execPath, [file])
+  })
+
+  test('receipt-photo makes a record of a photo, which a model that can see is shown', async () => {
+    const file = join(root, 'examples/receipt-photo/receipt-photo.ts')
+    const record = `2026-11-14 Chandler: 35.60 EUR
+  Rope 12 mm, 5 m: 12.50
+  Shackle: 4.20
+  Paint, white: 18.90
+`
+    const { stdout } = await run(process.execPath, [file])
+    assert.equal(stdout, `${record}receipt.jpg: omitted, builtin/script takes no images\n`)
+    const seen = { shop: 'Chandler', date: '2026-11-14', total: 35.6, currency: 'EUR', items: [] }
+    model.reply({ text: [JSON.stringify(seen)] })
+    const { stdout: looked } = await promisify(execFile)(process.execPath, [file], {
+      env: { ...env, MODEL: 'local/eye' },
+      cwd: folder,
+    })
+    assert.equal(looked, '2026-11-14 Chandler: 35.60 EUR\nreceipt.jpg: image\n')
+    const photo = readFileSync(join(root, 'examples/receipt-photo/receipt.jpg')).toString('base64')
+    assert.deepEqual(model.requests[0]?.body.messages.at(-1)?.content, [
+      { type: 'text', text: 'What did we buy?' },
+      { type: 'image_url', image_url: { url: `data:image/jpeg;base64,${photo}` } },
+    ])
   })
 
   test('approvals are asked for, and what the lead decides is what the customer hears', async () => {
