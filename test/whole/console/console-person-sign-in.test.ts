@@ -101,7 +101,7 @@ inConsole(
     })
 
     test('a session that ended at the provider says so, and the person goes on where they were', async () => {
-      const window = await openAs('ada', '/agents/pilot/settings?view=yaml', { isStill: true })
+      const window = await openAs('ada', '/agents/pilot/settings?view=yaml')
       const { page, context, expect, leave } = window
       await page.getByRole('heading', { name: 'pilot' }).waitFor()
       await page.getByRole('link', { name: 'Deployments' }).click()
