@@ -16,6 +16,7 @@ import {
 } from './config/settings.ts'
 import type { Config, ConfigInput } from './config/shape.ts'
 import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from './config/sources.ts'
+import { firstFound } from './lib/lazily.ts'
 
 export type { Config } from './config/shape.ts'
 
@@ -55,8 +56,7 @@ const DEFAULT_FILE = 'moorage.yaml'
 export function loadConfig(options: { flags?: Flags; env?: EnvironmentVariables; cwd?: string } = {}): LoadedConfig {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options
   const { config: fileFlag, ...given } = flags
-  const schema = configSchema()
-  const settings = listSettings(schema)
+  const { schema, settings } = knownSettings()
 
   const environment = readEnvironment(env, settings, cwd)
   const chosen = fileFlag ?? environment.config_file
@@ -78,9 +78,15 @@ export function loadConfig(options: { flags?: Flags; env?: EnvironmentVariables;
 
 /** The settings of a configuration whose sources are not known any more. */
 export function shownSettings(config: Config): ShownSetting[] {
-  const schema = configSchema()
-  return listSettings(schema).flatMap((setting) => show(setting, config, undefined, schema))
+  const { schema, settings } = knownSettings()
+  return settings.flatMap((setting) => show(setting, config, undefined, schema))
 }
+
+/** To list them takes longer than to load a configuration. */
+const knownSettings = firstFound(() => {
+  const schema = configSchema()
+  return { schema, settings: listSettings(schema) }
+})
 
 function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[], above: Path = []): GivenValue[] {
   return Object.entries(flags).flatMap(([key, value]): GivenValue[] => {

@@ -14,7 +14,7 @@ const MAX_REMEMBERED = 10_000
 
 export function failureLimit(limiter: RateLimiter, perMinute: number, now: () => number): FailureLimit {
   const rate = { perMinute, burst: perMinute }
-  const blockedUntil = new LRUCache<string, number>({ max: MAX_REMEMBERED })
+  const blockedUntil = new LRUCache<string, number>({ maxSize: MAX_REMEMBERED, sizeCalculation: () => 1 })
 
   return {
     async count(bucket) {
