@@ -59,7 +59,11 @@ export function variablesOf(setting: Setting): string[] {
   return [setting.variable, ...plain]
 }
 
-export function readEnvironment(env: EnvironmentVariables, settings: readonly Setting[], cwd: string): EnvironmentSettings {
+export function readEnvironment(
+  env: EnvironmentVariables,
+  settings: readonly Setting[],
+  cwd: string,
+): EnvironmentSettings {
   const problems: Problem[] = []
   const report = (name: string, message: string) => problems.push({ text: `environment ${name}: ${message}` })
   const read = (name: string) => readVariable(env, name, cwd, report)
