@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { checkAccess } from '../support/clients/check-access.ts'
 import { inConsole } from '../support/console/console.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { untilHolds } from '../support/running/until.ts'
 import { localProvider } from '../support/service/with-model.ts'
@@ -163,6 +164,27 @@ inConsole(
       await leave()
     })
 
+    test('what a tool made is shown with the answer, and in its step', async () => {
+      const camera = await startLocalServer((_request, response) =>
+        response.writeHead(200, { 'content-type': 'image/png' }).end(PNG),
+      )
+      const tools = [
+        { type: 'http', name: 'snap', description: 'Takes a photo', method: 'GET', url: `${camera.url}/quay` },
+      ]
+      const script = { rules: [{ call: { tool: 'snap', arguments: {} }, reply: 'There it is.' }] }
+      await createAgent(service(), 'watch', { model: 'builtin/script', tools, script })
+      const { page, leave } = await visit('/agents/watch')
+      await page.getByLabel('Message', { exact: true }).fill('How is the quay?')
+      await page.keyboard.press('Enter')
+      await chip(page, 'Files that tools made', 'snap.png').getByRole('button', { name: 'Open snap.png' }).click()
+      await page.getByRole('dialog').getByRole('img', { name: 'snap.png' }).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('complementary').getByText('snap', { exact: true }).click()
+      await chip(page, 'Files that it made', 'snap.png').waitFor()
+      await leave()
+      await camera.close()
+    })
+
     test('the page of files lists, filters, shows, uploads and deletes them', async () => {
       await uploaded(service(), '<svg onload="alert(1)"/>', { type: 'image/svg+xml', query: '?name=drawing.svg' })
       await upload(service(), PNG, { type: 'image/png', query: '?name=dot.png&user_id=dora&expires_in_seconds=90000' })
@@ -200,7 +222,7 @@ inConsole(
   {
     settings: async () => {
       model = await startModelServer()
-      return { ...localProvider(model.url), MOORAGE_FILES__MAX_BYTES: String(MOST_BYTES) }
+      return { ...localProvider(model.url), ...LOCAL_TOOLS, MOORAGE_FILES__MAX_BYTES: String(MOST_BYTES) }
     },
   },
 )

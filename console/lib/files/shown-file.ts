@@ -1,10 +1,15 @@
-import type { InvocationAttachment } from '../../../sdk/client.ts'
+import type { Invocation, InvocationAttachment } from '../../../sdk/client.ts'
 
 /** What is shown of a file, wherever it is listed. */
 export type ShownFile = Pick<InvocationAttachment, 'file_id' | 'name' | 'media_type' | 'size'>
 
 /** An attachment of a message. How the model was shown it is known when it was asked. */
 export type ShownAttachment = ShownFile & Partial<Pick<InvocationAttachment, 'shown_as' | 'note'>>
+
+/** The files that the tools of a run have made. */
+export function filesMadeIn({ steps }: Invocation): ShownFile[] {
+  return steps.flatMap((step) => ('files' in step ? (step.files ?? []) : []))
+}
 
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 

@@ -1,5 +1,7 @@
 import type { Invocation } from '../../../sdk/client.ts'
+import { filesMadeIn } from '../../lib/files/shown-file.ts'
 import { countText } from '../../lib/text/format.ts'
+import { Attachments } from '../files/attachments.tsx'
 import { AnswerText } from '../text/answer-text.tsx'
 
 /** What does not fit, and where, as a JSON pointer. */
@@ -60,9 +62,14 @@ function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** What a run has answered: its value, if it has one, else its words. */
+/** What a run has answered: its value, if it has one, else its words; and the files that its tools have made. */
 export function AnswerShown({ run, text }: { run: Invocation | undefined; text: string }) {
-  return run && 'output' in run ? <ValueTree value={run.output} /> : <AnswerText text={text} />
+  return (
+    <>
+      {run && 'output' in run ? <ValueTree value={run.output} /> : <AnswerText text={text} />}
+      {run && <Attachments files={filesMadeIn(run)} label="Files that tools made" />}
+    </>
+  )
 }
 
 /** The last answer of a run that gave none which fits. */

@@ -7,14 +7,16 @@ import { Lightbox } from './lightbox.tsx'
 
 const SHOWN_AS = { image: 'shown as an image', text: 'shown as text', omitted: 'not shown to the model' }
 
-/** The files that came with a message, and what the model was shown of each. */
-export function Attachments({ files }: { files: ShownAttachment[] }) {
+type Props = { files: readonly ShownAttachment[] | undefined; label?: string }
+
+/** The files that came with a message, or that tools made, and what the model was shown of each. */
+export function Attachments({ files = [], label = 'Attachments' }: Props) {
   const [shown, setShown] = useState<ShownFile>()
   if (files.length === 0) return null
   const pictures = files.filter((file) => isPicture(file) && may('getFileContent'))
   return (
     <>
-      <ul class="chips" aria-label="Attachments">
+      <ul class="chips" aria-label={label}>
         {files.map((file, i) => (
           <FileChip
             key={i}

@@ -5,6 +5,7 @@ import { may } from '../../lib/session-state.ts'
 import { countText, usdText } from '../../lib/text/format.ts'
 import { Unfit } from '../data/value-tree.tsx'
 import { Who } from '../data/who.tsx'
+import { Attachments } from '../files/attachments.tsx'
 import { LongText } from './long-text.tsx'
 import { PromptShown, RecalledMemories } from './prompt-shown.tsx'
 
@@ -23,6 +24,7 @@ export function StepDetail({ run, position, step }: { run: Invocation; position:
           <Value label="Called with" value={step.arguments} />
           {step.result !== undefined && <Value label="Answered" value={step.result} />}
           {step.error !== undefined && <Value label="Failed" value={step.error} />}
+          <Attachments files={step.files} label="Files that it made" />
         </div>
       )
     case 'approval':
