@@ -2621,6 +2621,7 @@ export type Provider = {
   /** null: the vendor itself */
   base_url: string | null
   has_key: boolean
+  vision: boolean | Record<string, boolean> | null
   /** `configuration`: it is in `moorage.yaml`, and is changed there */
   source: 'api' | 'configuration'
   /** One of this name was set through the API too. That of `moorage.yaml` is used */
@@ -2636,6 +2637,8 @@ export type SetProvider = {
   base_url?: string | null | undefined
   /** Its key; no reply ever shows it. null: it wants none */
   api_key?: string | null | undefined
+  /** Whether its models take images: `true`, `false`, or by the name of a model. null: they are tried */
+  vision?: boolean | Record<string, boolean> | null | undefined
 }
 
 export type ProviderModels = {

@@ -4,7 +4,7 @@ import { PROJECT_NAME, PROJECT_NAME_RULE } from '../lib/text/project-name.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { OidcSettings } from '../security/oidc/oidc-settings.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
-import { PROVIDER_NAME, ProviderType } from '../security/provider-name.ts'
+import { PROVIDER_NAME, ProviderType, Vision } from '../security/provider-name.ts'
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
 import { FileSettings } from './file-shape.ts'
@@ -195,7 +195,9 @@ const Provider = z.strictObject({
   type: ProviderType.default('openai-compatible').describe('Protocol: openai-compatible, openai, anthropic'),
   baseUrl: WebAddress.optional().describe('Endpoint; required for openai-compatible'),
   apiKey: SecretText.optional().describe('Key sent to the endpoint'),
-  vision: z.boolean().optional().describe('Whether its models take images; without it they are tried'),
+  vision: Vision.optional().describe(
+    'Whether its models take images: true, false, or by the name of a model; without it they are tried',
+  ),
 })
 const Providers = z
   .array(

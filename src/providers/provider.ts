@@ -4,7 +4,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Provider } from '../runtime/providers/provider-source.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
-import { PROVIDER_NAME, ProviderType } from '../security/provider-name.ts'
+import { PROVIDER_NAME, ProviderType, Vision } from '../security/provider-name.ts'
 import { WebAddress } from '../security/security-settings.ts'
 import { ToolSecret } from '../security/tool-secret.ts'
 import { Time } from '../shapes.ts'
@@ -25,6 +25,9 @@ export const SetProviderBody = z
       .nullable()
       .describe('Its key; no reply ever shows it. null: it wants none')
       .default(null),
+    vision: Vision.nullable()
+      .describe('Whether its models take images: `true`, `false`, or by the name of a model. null: they are tried')
+      .default(null),
   })
   .refine(({ type, base_url }) => type !== 'openai-compatible' || base_url !== null, {
     path: ['base_url'],
@@ -38,6 +41,7 @@ export const ProviderReply = z
     type: ProviderType,
     base_url: z.string().nullable().describe('null: the vendor itself'),
     has_key: z.boolean(),
+    vision: Vision.nullable(),
     source: z.enum(['api', 'configuration']).describe('`configuration`: it is in `moorage.yaml`, and is changed there'),
     overridden: z.boolean().describe('One of this name was set through the API too. That of `moorage.yaml` is used'),
     created_at: Time.nullable(),
@@ -52,6 +56,7 @@ export type StoredProvider = {
   type: Provider['type']
   base_url: string | null
   api_key: string | null
+  vision: Provider['vision'] | null
   created_at: number
   updated_at: number
 }
@@ -68,30 +73,40 @@ export function sealKey(named: Named, key: string | null, keyring: Keyring): str
 }
 
 export function openProvider(stored: StoredProvider, keyring: Keyring): Provider {
-  const { name, type, base_url, api_key } = stored
+  const { name, type, base_url, api_key, vision } = stored
   return {
     name,
     type,
     isGuarded: true,
+    ...(vision !== null && { vision }),
     ...(base_url !== null && { baseUrl: base_url }),
     ...(api_key !== null && { apiKey: keyring.decrypt(api_key, purposeOf(stored)) }),
   }
 }
 
 export function presentStored(provider: StoredProvider): z.input<typeof ProviderReply> {
-  const { name, type, base_url, api_key, created_at, updated_at } = provider
+  const { name, type, base_url, api_key, vision = null, created_at, updated_at } = provider
   const has_key = api_key !== null
-  return { name, type, base_url, has_key, source: 'api', overridden: false, created_at, updated_at }
+  return { name, type, base_url, has_key, vision, source: 'api', overridden: false, created_at, updated_at }
 }
 
 export function presentConfigured(
-  { name, type, baseUrl, apiKey }: Provider,
+  { name, type, baseUrl, apiKey, vision }: Provider,
   stored: readonly StoredProvider[],
 ): z.input<typeof ProviderReply> {
   const overridden = stored.some((known) => known.name === name)
   const has_key = apiKey !== undefined
   const times = { created_at: null, updated_at: null }
-  return { name, type, base_url: baseUrl ?? null, has_key, source: 'configuration', overridden, ...times }
+  return {
+    name,
+    type,
+    base_url: baseUrl ?? null,
+    has_key,
+    vision: vision ?? null,
+    source: 'configuration',
+    overridden,
+    ...times,
+  }
 }
 
 export function requireName(name: string): void {

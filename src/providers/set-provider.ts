@@ -30,7 +30,7 @@ export const setProvider = operation({
   data: ProviderReply,
 
   async run(
-    { params: { name }, body: { type, base_url, api_key } },
+    { params: { name }, body: { type, base_url, api_key, vision } },
     { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
   ) {
     requireWholeProject(actor)
@@ -38,7 +38,7 @@ export const setProvider = operation({
     requireNotConfigured(name, config.providers)
     requireAddress(base_url, policiesOf(config).outgoing)
     const named = { project_id: actor.scope.project_id, name }
-    const sealed = { ...named, type, base_url, api_key: sealKey(named, api_key, keyring), updated_at: now() }
+    const sealed = { ...named, type, base_url, vision, api_key: sealKey(named, api_key, keyring), updated_at: now() }
     const { created_at } = await providers.put(db, sealed)
     return presentStored({ ...sealed, created_at })
   },

@@ -1,4 +1,5 @@
 import { conflict, notFound } from '../errors.ts'
+import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { StoredProvider } from './provider.ts'
 
@@ -8,16 +9,22 @@ const MAX_PROVIDERS = 100
 export async function listAll(db: Database, project_id: string): Promise<StoredProvider[]> {
   const select = db.selectFrom('providers').selectAll().where('project_id', '=', project_id)
   const rows = await select.orderBy('name').execute()
-  return rows.map((row) => ({ ...row, type: row.type as StoredProvider['type'] }))
+  return rows.map((row) => {
+    const vision = jsonOf('provider', { ...row, id: row.name })<StoredProvider['vision']>('vision')
+    return { ...row, vision, type: row.type as StoredProvider['type'] }
+  })
 }
 
 /** Inserts the provider, or replaces the one of the same name. Returns when that name was first set. */
 export async function put(db: Database, provider: Omit<StoredProvider, 'created_at'>): Promise<{ created_at: number }> {
   const { project_id, name, type, base_url, api_key, updated_at } = provider
+  const vision = provider.vision === null ? null : JSON.stringify(provider.vision)
   const { created_at } = await db
     .insertInto('providers')
-    .values({ project_id, name, type, base_url, api_key, created_at: updated_at, updated_at })
-    .onConflict((known) => known.columns(['project_id', 'name']).doUpdateSet({ type, base_url, api_key, updated_at }))
+    .values({ project_id, name, type, base_url, api_key, vision, created_at: updated_at, updated_at })
+    .onConflict((known) =>
+      known.columns(['project_id', 'name']).doUpdateSet({ type, base_url, api_key, vision, updated_at }),
+    )
     .returning('created_at')
     .executeTakeFirstOrThrow()
   const { total } = await db

@@ -7,3 +7,13 @@ export const PROVIDER_NAME = z
   .refine((name) => name !== 'builtin', 'is reserved for the built-in models')
 
 export const ProviderType = z.enum(['openai-compatible', 'openai', 'anthropic'])
+
+const MOST_MODELS = 100
+
+/** Whether models of a provider take images: all of them, none, or by the provider's own name of the model. */
+export const Vision = z.union([
+  z.boolean(),
+  z
+    .record(z.string().min(1).max(200), z.boolean())
+    .refine((models) => Object.keys(models).length <= MOST_MODELS, `may name ${MOST_MODELS} models`),
+])

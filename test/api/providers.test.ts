@@ -47,6 +47,7 @@ onManyNodes(
           type: 'openai-compatible',
           base_url: model.url,
           has_key: true,
+          vision: null,
           source: 'api',
           overridden: false,
         })
@@ -119,6 +120,7 @@ onManyNodes(
             type: 'openai-compatible',
             base_url: GONE,
             has_key: true,
+            vision: null,
             source: 'configuration',
             overridden: false,
             created_at: null,

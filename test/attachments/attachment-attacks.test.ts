@@ -39,10 +39,16 @@ for (const engine of ENGINES) {
     let service: Service
     let providers: Awaited<ReturnType<typeof startVisionProviders>>
     let site: LocalServer
+    const waiting: (() => void)[] = []
     before(async () => {
       providers = await startVisionProviders()
       site = await startLocalServer((request, response) => {
         if (request.url === '/there') return void response.writeHead(302, { location: `${site.url}/x` }).end()
+        if (request.url?.startsWith('/together')) {
+          waiting.push(() => response.end('words'))
+          if (waiting.length === 3) for (const answer of waiting) answer()
+          return
+        }
         if (request.url === '/huge') return void response.end(Buffer.alloc(200 * 1024))
         if (request.url === '/empty') return void response.end()
         if (request.url === '/gone') return void response.writeHead(410).end('gone')
@@ -141,6 +147,14 @@ for (const engine of ENGINES) {
 
     test('redirects are followed as far as each address may be called', async () => {
       assert.deepEqual(await shown([{ url: `${site.url}/there` }]), [['text/plain', 'text', null]])
+    })
+
+    test('addresses are fetched side by side', async () => {
+      const asked = [1, 2, 3].map((i) => ({ url: `${site.url}/together${i}` }))
+      assert.deepEqual(
+        await shown(asked),
+        asked.map(() => ['text/plain', 'text', null]),
+      )
     })
 
     test('more than 20 are refused', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
 import { ENGINES, type Service, startService } from '../support/service/service.ts'
 import { uploaded } from '../support/slices/files.ts'
@@ -16,7 +17,7 @@ for (const engine of ENGINES) {
     let providers: Awaited<ReturnType<typeof startVisionProviders>>
     before(async () => {
       providers = await startVisionProviders()
-      service = await startService(engine, providers.settings)
+      service = await startService(engine, { ...providers.settings, ...LOCAL_TOOLS })
       await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
       await createAgent(service, 'claude', { model: 'anthropic/claude-test' })
       await createAgent(service, 'blind', { model: 'blind/tiny' })
@@ -100,6 +101,28 @@ for (const engine of ENGINES) {
       )
       const { shown_as, note } = (await receiptOf('blind', reply)).attachments[0]
       assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny takes no images'])
+    })
+
+    test('a provider of a project says which of its models take images', async () => {
+      providers.chat.reset()
+      const set = await service.call('PUT', '/v1/providers/mixed', {
+        body: { base_url: providers.chat.url, vision: { sees: true, blind: false } },
+      })
+      assert.deepEqual([set.status, set.body.data?.vision], [200, { sees: true, blind: false }], set.text)
+      const attachment = { data: PNG, media_type: 'image/png', name: 'dot.png' }
+      for (const model of ['sees', 'blind']) {
+        await createAgent(service, `mixed-${model}`, { model: `mixed/${model}` })
+        const reply = await invoke(`mixed-${model}`, [attachment])
+        assert.equal(reply.status, 200, reply.text)
+      }
+      assert.deepEqual(
+        providers.chat.requests.map(({ body }) => typeof body.messages[1]?.content),
+        ['object', 'string'],
+      )
+      const wrong = await service.call('PUT', '/v1/providers/mixed', {
+        body: { base_url: providers.chat.url, vision: 'yes' },
+      })
+      assert.equal(wrong.status, 400)
     })
 
     test('one that refuses images is asked again without, and remembered for a while', async () => {

@@ -102,6 +102,11 @@ async function targetsOf(service: Service): Promise<Target[]> {
 
 /** What has held the event loop for seconds: by the path of the route, the place, and the name of the value. */
 const KNOWN: Record<string, [place: string, value: string][]> = {
+  '/v1/agents/{agent_id}/invoke': [
+    ['attachments', '1999 fitting elements'],
+    ['attachments', '9999 of {}'],
+    ['output.schema', '9999 of {}'],
+  ],
   '/v1/chat/completions': [
     ['tools', 'Infinity of {}'],
     ['tools', '9999 of {}'],

@@ -27,7 +27,10 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
   const [tested, setTested] = useState<ProviderTest | undefined>(undefined)
   const save = useAction(async () => {
     setTested(undefined)
-    await service.providers.set(name.trim(), { type, base_url: address.trim() || null, api_key: key.trim() || null })
+    // What is set here replaces the provider as a whole.
+    const vision = provider?.vision ?? null
+    const api_key = key.trim() || null
+    await service.providers.set(name.trim(), { type, base_url: address.trim() || null, api_key, vision })
     onSaved()
     const test = may('testProvider') ? await service.providers.test(name.trim()) : undefined
     if (test && !test.ok) return setTested(test)

@@ -11,6 +11,8 @@ import { fetchFile, type ReceiveParts } from './fetch-file.ts'
 
 /** A conversation that a client tells anew may have images in all its turns. */
 const MOST_RECEIVED = 100
+/** Attachments of one message that are received at the same time. */
+const AT_ONCE = 4
 
 type Received = { body: Pick<Asked, 'attachments'>; given: AskedGiven | undefined }
 
@@ -34,9 +36,14 @@ export async function receiveAttachments(
     for (const one of taken.values()) if (one instanceof Upload) await parts.bytes.release(one.taken)
   }
   try {
-    for (const [i, one] of wanted.entries()) {
-      taken.set(one, await receive(one, `attachments.${i}`, scope.project_id, parts).catch(asRefusal))
+    const left = wanted.entries()
+    const receiveOnes = async () => {
+      for (const [i, one] of left) {
+        taken.set(one, await receive(one, `attachments.${i}`, scope.project_id, parts).catch(asRefusal))
+      }
     }
+    const lanes = await Promise.allSettled(Array.from({ length: AT_ONCE }, receiveOnes))
+    for (const lane of lanes) if (lane.status === 'rejected') throw lane.reason
   } catch (error) {
     await release()
     throw error

@@ -3,6 +3,9 @@ import { SharedRoom } from '../../lib/work/shared-room.ts'
 import type { PdfAnswer, PdfRequest } from './pdf-text-worker.ts'
 
 const MOST_PAGES = 2_000
+/** What was read by then is shown. */
+const READ_MS = 5_000
+/** One page can take longer than that. */
 const TIMEOUT_MS = 15_000
 const WAIT_MS = 60_000
 /** Documents that are read at the same time. */
@@ -23,7 +26,7 @@ export class PdfTexts {
   async read(bytes: Uint8Array, most_characters: number): Promise<PdfAnswer> {
     if (!(await this.#places.take(1, WAIT_MS))) return { problem: 'too many PDFs are being read' }
     try {
-      return await this.#readAlone({ bytes, most_characters, most_pages: MOST_PAGES })
+      return await this.#readAlone({ bytes, most_characters, most_pages: MOST_PAGES, most_ms: READ_MS })
     } finally {
       this.#places.give(1)
     }

@@ -5,13 +5,14 @@ import { AnswerSoFar } from './protocols/answer-so-far.ts'
 import type { Protocol } from './protocols/protocol.ts'
 import { asModelFailure, BadStatus, TruncatedAnswer } from './provider-failure.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
+import type { TakesImages } from './provider-source.ts'
 
 /** What an image counts like, where the provider does not tell the tokens. */
 const CHARACTERS_OF_IMAGE = 6_400
 
 type Connected = {
   provider: string
-  vision: boolean | undefined
+  vision: TakesImages | undefined
   apiKey: string
   protocol: Protocol
   sockets: ProviderSockets
@@ -23,7 +24,8 @@ const TOKENS_PER_MS = 0.2
 
 /** A model of a provider. Every call of `answer` is one request. */
 export function providerModel(connected: Connected, model: string): Model {
-  const { vision, protocol } = connected
+  const { protocol } = connected
+  const vision = typeof connected.vision === 'object' ? connected.vision[model] : connected.vision
   const images = vision === false ? {} : { images: { ...protocol.images, ...(vision && { isKnown: vision }) } }
   return { ...images, answer: (request) => askProvider(connected, model, request) }
 }

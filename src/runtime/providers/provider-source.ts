@@ -1,12 +1,15 @@
 import { type Redact, redactor } from '../tools/fill-secrets.ts'
 
+/** Of all its models, or by the provider's own name of a model. */
+export type TakesImages = boolean | Readonly<Record<string, boolean>>
+
 export type Provider = {
   name: string
   type: 'openai-compatible' | 'openai' | 'anthropic'
   baseUrl?: string | undefined
   apiKey?: string | undefined
-  /** Whether its models take images. Undefined: they are tried. */
-  vision?: boolean | undefined
+  /** Whether its models take images. Those of which that is not known are tried. */
+  vision?: TakesImages | undefined
   /** A client chose the address, through the API. Only the guarded client may call it. */
   isGuarded?: true
 }

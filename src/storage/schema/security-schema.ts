@@ -106,6 +106,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
       type ${text} not null,
       base_url ${text},
       api_key ${text},
+      vision ${text},
       created_at ${integer} not null,
       updated_at ${integer} not null,
       primary key (project_id, name)

@@ -120,6 +120,8 @@ export type ProvidersTable = {
   base_url: string | null
   /** Sealed. Null: the provider wants none. */
   api_key: string | null
+  /** JSON. Null: whether its models take images is tried. */
+  vision: string | null
   created_at: number
   updated_at: number
 }

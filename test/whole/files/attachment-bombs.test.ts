@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { deflateSync } from 'node:zlib'
+import { startVisionProviders } from '../../support/outside/vision-providers.ts'
+import { leastLongestPass } from '../../support/running/longest-pass.ts'
+import { ANY_ENGINE, type Service, startService } from '../../support/service/service.ts'
+import { download, uploaded } from '../../support/slices/files.ts'
+import { createAgent } from '../../support/slices/resources.ts'
+
+const MOST_MS = 50
+
+/** A PDF of such objects, of which the first is the catalog. */
+function pdfOf(objects: readonly (string | Buffer)[]): Buffer {
+  const parts = [Buffer.from('%PDF-1.4\n')]
+  const offsets: number[] = []
+  let length = parts[0]?.length ?? 0
+  for (const [i, object] of objects.entries()) {
+    const whole = Buffer.concat([Buffer.from(`${i + 1} 0 obj\n`), Buffer.from(object), Buffer.from('\nendobj\n')])
+    offsets.push(length)
+    length += whole.length
+    parts.push(whole)
+  }
+  const table = offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')
+  const size = objects.length + 1
+  const end = `xref\n0 ${size}\n0000000000 65535 f \n${table}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${length}\n%%EOF\n`
+  return Buffer.concat([...parts, Buffer.from(end)])
+}
+
+function pagesOf(count: number): Buffer {
+  const kids = Array.from({ length: count }, (_, i) => `${5 + i} 0 R`).join(' ')
+  const words = 'BT /F1 12 Tf 20 100 Td (A page) Tj ET'
+  const page =
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents 4 0 R /Resources << /Font << /F1 3 0 R >> >> >>'
+  return pdfOf([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Kids [${kids}] /Count ${count} >>`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    `<< /Length ${words.length} >>\nstream\n${words}\nendstream`,
+    ...Array.from({ length: count }, () => page),
+  ])
+}
+
+/** One page whose few bytes unpack to 600 MB, twice packed. */
+function bomb(): Buffer {
+  const once = deflateSync(Buffer.alloc(600_000_000, 32), { level: 9 })
+  const twice = deflateSync(once)
+  const head = `<< /Length ${twice.length} /Filter [/FlateDecode /FlateDecode] >>\nstream\n`
+  return pdfOf([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents 4 0 R >>',
+    Buffer.concat([Buffer.from(head), twice, Buffer.from('\nendstream')]),
+  ])
+}
+
+for (const engine of ANY_ENGINE) {
+  describe(`attachments made to do harm, on ${engine}`, () => {
+    let service: Service
+    let providers: Awaited<ReturnType<typeof startVisionProviders>>
+    before(async () => {
+      providers = await startVisionProviders()
+      service = await startService(engine, providers.settings)
+      await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
+    })
+    after(async () => {
+      await service.stop()
+      await providers.close()
+    })
+    const invoke = (attachments: object[], headers: Record<string, string> = {}) => {
+      providers.chat.reply({ text: ['seen'] })
+      return service.call('POST', '/v1/agents/gpt/invoke', { headers, body: { message: 'Look', attachments } })
+    }
+    /** How it was shown, and the longest time for which the event loop stood still meanwhile. */
+    const shown = async (bytes: Buffer, type = 'application/octet-stream') => {
+      const file_id = await uploaded(service, bytes, { type })
+      let receipt: Record<string, unknown> = {}
+      const ms = await leastLongestPass(async () => {
+        const { status, text, body } = await invoke([{ file_id }])
+        assert.equal(status, 200, text)
+        const path = `/v1/agents/gpt/invocations/${body.data.request_id}`
+        ;[receipt = {}] = (await service.call('GET', path)).body.data.attachments
+      }, 2)
+      assert.ok(ms < MOST_MS, `the event loop stood still for ${ms} ms`)
+      const { media_type, shown_as, note } = receipt
+      return { file_id, told: [media_type, shown_as, note] }
+    }
+
+    test('a PDF of 10,000 pages is shown as far as it is read', async () => {
+      const { told } = await shown(pagesOf(10_000), 'application/pdf')
+      assert.deepEqual(told.slice(0, 2), ['application/pdf', 'text'])
+      assert.match(String(told[2]), /^the beginning: \d+ of 10000 pages$/)
+    })
+
+    test('a PDF that unpacks to 600 MB is given up, and the service goes on', { timeout: 120_000 }, async () => {
+      const { told } = await shown(bomb(), 'application/pdf')
+      assert.deepEqual(told.slice(0, 2), ['application/pdf', 'omitted'])
+      assert.match(String(told[2]), /takes too much memory|takes too long|has no text/)
+      assert.equal((await service.call('GET', '/healthz', { key: null })).status, 200)
+    })
+
+    test('nothing is unpacked of an archive, and nothing of a polyglot runs', async () => {
+      const zip = Buffer.concat([Buffer.from('PK\u0003\u0004'), deflateSync(Buffer.alloc(10_000_000))])
+      assert.deepEqual((await shown(zip)).told, [
+        'application/zip',
+        'omitted',
+        'application/zip cannot be shown to a model',
+      ])
+      const script = await shown(Buffer.from('GIF89a/*\u0000\u0001*/=1;alert(1)//', 'latin1'), 'text/javascript')
+      assert.deepEqual(script.told.slice(0, 2), ['image/gif', 'image'])
+      const page = await shown(Buffer.from('%PDF-1.4\n<html><script>alert(1)</script>'), 'text/html')
+      for (const { file_id } of [script, page]) {
+        const { headers } = await download(service, file_id)
+        assert.match(headers.get('content-disposition') ?? '', /^attachment/)
+        assert.equal(headers.get('x-content-type-options'), 'nosniff')
+        assert.equal(headers.get('content-security-policy'), "sandbox; default-src 'none'")
+      }
+    })
+
+    test('the bytes of a photo go to the provider unchanged, with what the camera wrote into them', async () => {
+      const exif = Buffer.from('ffd8ffe1001c45786966000049492a0008000000000000000000000000000000ffd9', 'hex')
+      providers.chat.reset()
+      assert.deepEqual((await shown(exif, 'image/jpeg')).told, ['image/jpeg', 'image', null])
+      const content = providers.chat.requests[0]?.body.messages.at(-1)?.content as unknown as object[]
+      const url = `data:image/jpeg;base64,${exif.toString('base64')}`
+      assert.deepEqual(content[1], { type: 'image_url', image_url: { url } })
+    })
+
+    test('0 bytes are refused; a repeated invoke with data is answered again and makes no second file', async () => {
+      assert.equal((await invoke([{ data: '', media_type: 'text/plain' }])).status, 400)
+      const count = async () => (await service.call('GET', '/v1/files?limit=1')).body.pagination.total
+      const earlier = await count()
+      const send = () => invoke([{ data: 'aGVsbG8=', media_type: 'text/plain' }], { 'Idempotency-Key': 'once' })
+      const [first, again] = [await send(), await send()]
+      assert.deepEqual([first.status, again.body], [200, first.body])
+      assert.equal(await count(), earlier + 1)
+    })
+
+    test('no schema of an answer holds the event loop', async () => {
+      const deep = (depth: number): object => (depth === 0 ? { type: 'object' } : { allOf: [deep(depth - 1), deep(0)] })
+      const schemas: Record<string, object> = {
+        'references in a circle': { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
+        'deep allOf': deep(50),
+        'a pattern that takes for ever': { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } },
+        'a long enum': { enum: Array.from({ length: 10_000 }, (_, i) => `value ${i}`) },
+        'unique items': { type: 'array', uniqueItems: true },
+      }
+      const answer = {
+        'a pattern that takes for ever': JSON.stringify({ a: `${'a'.repeat(40)}!` }),
+        'unique items': JSON.stringify(Array.from({ length: 10_000 }, (_, i) => ({ i: i % 9_999 }))),
+      } as Record<string, string>
+      for (const [name, schema] of Object.entries(schemas)) {
+        const ms = await leastLongestPass(async () => {
+          providers.chat.reset()
+          providers.chat.reply({ text: [answer[name] ?? '{}'] })
+          const body = { message: 'Go', output: { schema, retries: 0 } }
+          const { status, text } = await service.call('POST', '/v1/agents/gpt/invoke', { body })
+          assert.ok([200, 400, 500, 503].includes(status), text)
+          if (status === 500) assert.match(text, /output_invalid/)
+        }, 2)
+        assert.ok(ms < MOST_MS, `${name}: ${ms} ms`)
+      }
+    })
+  })
+}
