@@ -68,7 +68,7 @@ for (const engine of ENGINES) {
       const [attachment] = data.attachments
       assert.equal(attachment.shown_as, 'image')
       assert.equal((await bytesOf(attachment.file_id)).toString('base64'), PNG)
-      const asked = models[i]?.requests.at(-1)?.body.messages.filter(({ role }) => role === 'user')[0]
+      const asked = models[i]?.requests.at(-1)?.body.messages.find(({ role }) => role === 'user')
       assert.deepEqual(asked?.content, [{ type: 'text', text: 'Look' }, SHOWN])
       const made = data.steps.flatMap(({ files = [] }: { files?: { file_id: string }[] }) => files)
       assert.equal(made.length, AGENTS[i] === 'calling' ? 1 : 0)
