@@ -7,7 +7,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Invitations?/, 'invitations'],
   [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
-  [/Invocations?|Prompt|Effects/, 'invocations'],
+  [/Invocations?|Prompt|Effects|Steps/, 'invocations'],
   [/Approvals?/, 'approvals'],
   [/Callbacks?/, 'callbacks'],
   [/Deployments?/, 'deployments'],

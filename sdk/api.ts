@@ -275,6 +275,18 @@ export type InvocationStep = {
     size: number
   })[] | undefined
   error?: string | undefined
+  /** Of the models that were asked for it */
+  usage?: {
+    input_tokens: number
+    output_tokens: number
+    total_tokens: number
+    /** Part of the input that the provider had in its cache, if it says so */
+    cached_tokens?: number | undefined
+    /** Part of the output that was thought and not said, if it says so */
+    reasoning_tokens?: number | undefined
+  } | undefined
+  /** What they have cost */
+  cost_usd?: number | null | undefined
 } | {
   /** Which attempt of the run took it */
   attempt: number
@@ -311,6 +323,85 @@ export type InvocationStep = {
   arguments?: unknown | undefined
   note?: string | undefined
   answer?: string | undefined
+}
+
+export type StepsResult = {
+  /** `waiting`: end this call; the agent is called again when it goes on */
+  status: 'done' | 'waiting'
+  /** What came of them, in the order in which they were asked for */
+  steps: DoneStep[]
+}
+
+export type DoneStep = {
+  id: string
+  /** Of a tool and a person: text; of the others a value */
+  result: unknown
+  error?: string | undefined
+}
+
+export type AskSteps = {
+  steps: AskedStep[]
+}
+
+export type AskedStep = {
+  /** Names the step within its run: asked for again, it is answered with what was stored */
+  id: string
+  /** Calls a tool of the agent */
+  type: 'tool'
+  tool: string
+  arguments?: Record<string, unknown> | undefined
+} | {
+  /** Names the step within its run: asked for again, it is answered with what was stored */
+  id: string
+  /** Keeps a value: a later call gets it back */
+  type: 'keep'
+  value: unknown
+} | {
+  /** Names the step within its run: asked for again, it is answered with what was stored */
+  id: string
+  /** Goes on at that time, or after that many seconds */
+  type: 'sleep'
+  until?: string | undefined
+  seconds?: number | undefined
+} | {
+  /** Names the step within its run: asked for again, it is answered with what was stored */
+  id: string
+  /** Asks a person; the run waits for the answer */
+  type: 'ask_person'
+  question: string
+  options?: string[] | undefined
+} | {
+  /** Names the step within its run: asked for again, it is answered with what was stored */
+  id: string
+  /** Searches the memories of the agent, of the user of this run */
+  type: 'memory_search'
+  query: string
+  limit?: number | undefined
+} | {
+  /** Names the step within its run: asked for again, it is answered with what was stored */
+  id: string
+  /** Notes something for the user of this run */
+  type: 'memory_write'
+  content: string
+} | {
+  /** Names the step within its run: asked for again, it is answered with what was stored */
+  id: string
+  /** Asks a model, by the names of this service; it is metered and budgeted */
+  type: 'model'
+  /** Absent: the agent's own */
+  model?: string | undefined
+  instructions?: string | undefined
+  history?: ({
+    role: 'user' | 'assistant'
+    content: string
+  })[] | undefined
+  message: string
+  temperature?: number | undefined
+  max_output_tokens?: number | undefined
+  /** The answer is to be JSON that fits */
+  output?: {
+    schema: Record<string, unknown>
+  } | undefined
 }
 
 export type Prompt = {
@@ -504,8 +595,19 @@ export type Agent = {
   name: string
   status: 'running' | 'paused'
   created_at: string
-  /** What answers: `model`, a model with instructions and tools */
-  kind: 'model'
+  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  kind: 'model' | 'remote'
+  /** Where a `remote` agent runs; null for the others */
+  remote: {
+    /** Is sent a signed POST for each message */
+    url: string
+    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    headers: Record<string, string>
+    /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+    secret: string
+    /** How long one call may take; null: as long as the run */
+    timeout_ms: number | null
+  } | null
   /** What the agent is for. People read it, the model does not */
   description: string | null
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
@@ -704,8 +806,19 @@ export type Agent = {
 
 export type CreateAgent = {
   name: string
-  /** What answers: `model`, a model with instructions and tools */
-  kind?: 'model' | undefined
+  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  kind?: 'model' | 'remote' | undefined
+  /** Where a `remote` agent runs; null for the others */
+  remote?: {
+    /** Is sent a signed POST for each message */
+    url: string
+    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    headers?: Record<string, string> | undefined
+    /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+    secret: string
+    /** How long one call may take; null: as long as the run */
+    timeout_ms?: number | null | undefined
+  } | null | undefined
   /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
@@ -959,8 +1072,19 @@ export type InvocableAgent = {
 export type UpdateAgent = {
   name?: string | undefined
   status?: 'running' | 'paused' | undefined
-  /** What answers: `model`, a model with instructions and tools */
-  kind?: 'model' | undefined
+  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  kind?: 'model' | 'remote' | undefined
+  /** Where a `remote` agent runs; null for the others */
+  remote?: {
+    /** Is sent a signed POST for each message */
+    url: string
+    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    headers?: Record<string, string> | undefined
+    /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+    secret: string
+    /** How long one call may take; null: as long as the run */
+    timeout_ms?: number | null | undefined
+  } | null | undefined
   /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
@@ -1328,8 +1452,19 @@ export type DeploymentWithDefinition = {
   rollback_of: string | null
   /** What it serves: the agent as it was then */
   definition: {
-    /** What answers: `model`, a model with instructions and tools */
-    kind: 'model'
+    /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+    kind: 'model' | 'remote'
+    /** Where a `remote` agent runs; null for the others */
+    remote: {
+      /** Is sent a signed POST for each message */
+      url: string
+      /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+      headers: Record<string, string>
+      /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+      secret: string
+      /** How long one call may take; null: as long as the run */
+      timeout_ms: number | null
+    } | null
     /** What the agent is for. People read it, the model does not */
     description: string | null
     /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
@@ -2866,6 +3001,12 @@ export type Operations = {
     params: { agent_id: string; request_id: string }
     data: Invocation
   }
+  /** Ask for steps */
+  takeSteps: {
+    params: { agent_id: string; request_id: string }
+    body: AskSteps
+    data: StepsResult
+  }
   /** Get what the model was shown */
   getPrompt: {
     params: { agent_id: string; request_id: string }
@@ -3583,6 +3724,7 @@ export const routes = {
   eraseInvocation: { method: 'DELETE', path: '/v1/agents/{agent_id}/invocations/{request_id}' },
   streamInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/stream' },
   cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
+  takeSteps: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/steps' },
   getPrompt: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/prompt' },
   getEffects: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/effects' },
   listAllInvocations: { method: 'GET', path: '/v1/invocations' },

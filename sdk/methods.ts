@@ -13,6 +13,8 @@ export function methods({ call, list, lines }: Caller) {
       erase: (agent_id: string, request_id: string, o?: RequestOptions) => call('eraseInvocation', { params: { agent_id, request_id } }, o),
       /** Cancel an invocation. Answers with the receipt once the work has really stopped. Cancelled already: 200 with the receipt; ended otherwise: 409. */
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),
+      /** Ask for steps. For remote agents, with the token of their call: the service calls tools, asks models, people and memory, keeps values, and stores each result under its id. Steps of one request are done side by side. */
+      takeSteps: (agent_id: string, request_id: string, body: Body<'takeSteps'>, o?: RequestOptions) => call('takeSteps', { params: { agent_id, request_id }, body }, o),
       /** Get what the model was shown. The instructions, the history, the recalled memories with their scores, the message, and the answers and results of the rounds before. The texts of memories are read from memory, so what was forgotten there is not shown here; `notes` tell what differs from what the model saw. */
       prompt: (agent_id: string, request_id: string, query?: ListQuery<'getPrompt'>, o?: RequestOptions) => call('getPrompt', { params: { agent_id, request_id }, query }, o),
       /** Get what an invocation left elsewhere. The memories that it wrote, and the deliveries of the event with which it ended. Its log entries: `GET …/logs?request_id=`. */

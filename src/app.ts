@@ -50,7 +50,12 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const ownLog = overrides.log ?? createLog(config.log)
   const watch = overrides.watch ?? new MigrationWatch(ownLog)
   const early = opened.adopt(await openEarly(config.server, watch), (server) => server.close())
-  const { parts, probe, beginStop, close } = await buildParts(config, { ...overrides, log: ownLog, watch })
+  const { parts, probe, beginStop, close } = await buildParts(config, {
+    ...overrides,
+    log: ownLog,
+    watch,
+    url: early.url,
+  })
   opened.defer(close)
   const { storage, log, now } = parts
   await freeLeases(parts)

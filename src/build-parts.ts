@@ -10,6 +10,7 @@ import * as invocations from './invocations/store.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
+import { openRunMemory } from './memory/run-memory.ts'
 import { WarmRecall } from './memory/search/warm-recall.ts'
 import { EarlierTexts } from './operation/earlier-texts.ts'
 import type { Parts } from './operation/parts.ts'
@@ -19,11 +20,13 @@ import { openEmbedder } from './runtime/embedders/embedder.ts'
 import { LiveRuns } from './runtime/following/live-runs.ts'
 import { openRedisWire } from './runtime/following/redis-wire.ts'
 import { RemoteRuns } from './runtime/following/remote-runs.ts'
+import { StepsElsewhere } from './runtime/remote-agent/steps-elsewhere.ts'
 import { Runtime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { type Keyring, keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { policiesOf } from './security/outgoing/policies.ts'
+import { runToken } from './security/run-token.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
 import { openBytes } from './storage/bytes/open-bytes.ts'
 import { outageLog } from './storage/health/outage-log.ts'
@@ -43,6 +46,7 @@ import { Telemetry } from './telemetry/telemetry.ts'
 import { openSpending } from './usage/open-spending.ts'
 import { PriceList } from './usage/prices/price-list.ts'
 import { openEvents } from './webhooks/emit-events.ts'
+import { signDelivery } from './webhooks/signature.ts'
 
 /** What a test may replace: the clock, the log and the outside world. */
 export type Overrides = {
@@ -52,6 +56,8 @@ export type Overrides = {
   log?: Logger
   outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
   lingerMs?: number
+  /** Where the service listens. */
+  url?: string
   consoleFolder?: string
   /** The migrations that this program knows. */
   migrations?: readonly Migration[]
@@ -125,8 +131,17 @@ export async function buildParts(
     proxy: config.proxy,
     now,
     defaultTimeoutMs: config.limits.invokeTimeout,
+    remote: {
+      memory: openRunMemory({ storage, now }, () => recall),
+      sign: (message, secret) => signDelivery(message, [secret]),
+      stepsDoor: (run) => ({
+        url: `${config.server.publicUrl ?? overrides.url ?? ''}/v1/agents/${run.agent_id}/invocations/${run.request_id}/steps`,
+        token: runToken(run, ring),
+      }),
+    },
   })
   opened.defer(() => runtime.close())
+  const recall = new WarmRecall({ storage, now, room: config.memory.warm, embedder, isPaused })
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')
@@ -138,8 +153,17 @@ export async function buildParts(
   const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
   const redisWire = await openWire(config, storage, ring, log)
   opened.defer(() => redisWire?.close())
-  const remote = new RemoteRuns({ node, live, wire: redisWire ?? storage.wire, findEnded, log })
-  stop.signal.addEventListener('abort', () => remote.close())
+  const wire = redisWire ?? storage.wire
+  const remote = new RemoteRuns({ node, live, wire, findEnded, log })
+  const stepsElsewhere = new StepsElsewhere({
+    node,
+    wire,
+    take: ({ request_id, attempt, steps }) => runtime.takeSteps(request_id, attempt, steps),
+  })
+  stop.signal.addEventListener('abort', () => {
+    remote.close()
+    stepsElsewhere.close()
+  })
   const parts = {
     config,
     settings: () => overrides.settings ?? shownSettings(config),
@@ -149,11 +173,12 @@ export async function buildParts(
     keyring: ring,
     runtime,
     embedder,
-    recall: new WarmRecall({ storage, now, room: config.memory.warm, embedder, isPaused }),
+    recall,
     fetch: fetchForAgents,
     webhookFetch,
     live,
     remote,
+    stepsElsewhere,
     nodes,
     earlier: new EarlierTexts(),
     prices,

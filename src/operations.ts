@@ -42,6 +42,7 @@ import { getInvocation } from './invocations/get-invocation.ts'
 import { invokeAgent } from './invocations/invoke-agent.ts'
 import { listInvocations } from './invocations/list-invocations.ts'
 import { getPrompt } from './invocations/prompt/get-prompt.ts'
+import { takeSteps } from './invocations/steps/take-steps.ts'
 import { createKey } from './keys/create-key.ts'
 import { confirmFactor } from './keys/factors/confirm-factor.ts'
 import { enrolFactor } from './keys/factors/enrol-factor.ts'
@@ -132,6 +133,7 @@ export const operations: readonly Operation[] = [
   getInvocation,
   streamInvocation,
   cancelInvocation,
+  takeSteps,
   getPrompt,
   getEffects,
   listAllInvocations,

@@ -77,7 +77,7 @@ export type Agent = Definition & {
 }
 
 /** An agent that a model answers for. */
-export type ModelAgent = Extract<Agent, { kind: 'model' }>
+export type ModelAgent = Agent & { kind: 'model' }
 
 const AUTH_PURPOSE = 'agent.auth'
 

@@ -9,8 +9,17 @@ import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { keysOf } from '../runtime/schemas/schema-errors.ts'
 import type { Tool } from '../runtime/spec.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
+import type { Definition } from './definition.ts'
 
 type Checked = { model?: ModelNames | undefined; tools?: readonly Tool[] | undefined }
+
+/** Only an agent that runs elsewhere has an address. */
+export function checkKind({ kind, remote }: Pick<Definition, 'kind' | 'remote'>): void {
+  if (kind === 'remote' && remote === null) throw invalid({ field: 'remote', error: 'is needed: where the agent runs' })
+  if (kind !== 'remote' && remote !== null) {
+    throw invalid({ field: 'remote', error: 'is for agents of the kind `remote` only' })
+  }
+}
 
 /**
  * Checks what a shape cannot know: whether the model's provider is configured here, and whether the tools can be used.

@@ -3,7 +3,7 @@ import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
 import { checkAccess } from './check-access.ts'
-import { checkDefinition, checkOutputSchema } from './check-definition.ts'
+import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
 
 export const createAgent = operation({
@@ -29,6 +29,7 @@ export const createAgent = operation({
     requireScope(actor, null)
     checkAccess({ security: body.security ?? undefined, auth: body.auth ?? undefined }, actor, config)
     const { project_id } = actor.scope
+    checkKind(body)
     await checkDefinition(body, { db, config, project_id })
 
     const time = now()

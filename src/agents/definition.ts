@@ -2,16 +2,20 @@ import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
 import { ApprovalRules } from '../runtime/approvals/approval-policy.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
-import { Limits, MemoryPolicy, Script, type Tool, Tools } from '../runtime/spec.ts'
+import { Limits, MemoryPolicy, RemoteSettings, Script, Tools } from '../runtime/spec.ts'
 import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
 const DEFAULT_MODEL = 'builtin/echo'
 const MAX_MODELS = 5
 
-/** An agent of instructions, a model and tools. A definition that names no kind is of this one. */
-const ModelDefinition = z.strictObject({
-  kind: z.literal('model').describe('What answers: `model`, a model with instructions and tools').default('model'),
+/** What clients write and read of a definition: the fields of every kind. What answers for each kind stands in `runtime/runners.ts`. */
+export const DefinitionFields = z.strictObject({
+  kind: z
+    .enum(['model', 'remote'])
+    .describe('What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called')
+    .default('model'),
+  remote: RemoteSettings.nullable().describe('Where a `remote` agent runs; null for the others').default(null),
   description: Text(2000, 0)
     .nullable()
     .describe('What the agent is for. People read it, the model does not')
@@ -36,40 +40,29 @@ const ModelDefinition = z.strictObject({
   approvals: ApprovalRules.describe('How people decide what its tools ask them').prefault({}),
   metadata: Metadata.describe('Yours; the service only keeps it').default({}),
 })
-/** The kinds of agents. What answers for each stands in `runtime/runners.ts`. */
-const KINDS = { model: ModelDefinition }
-type Kind = keyof typeof KINDS
 
 /**
- * What an agent is made of, by its kind; a version is a snapshot of it. Definitions are read, written, picked and
+ * What an agent is made of; a version is a snapshot of it. Definitions are read, written, picked and
  * compared only by this file. A new field needs a default, because stored agents and versions lack it. A new rule
  * belongs into check-definition.ts, because definitions that were stored before it must still be shown.
  */
-export type Definition = { [K in Kind]: z.output<(typeof KINDS)[K]> }[Kind]
+export type Definition = z.output<typeof DefinitionFields>
 
-/** What clients write and read of a definition: the fields of every kind. */
-export const DefinitionFields = ModelDefinition
-
-const fieldsOf = ({ kind }: Definition) => Object.keys(KINDS[kind].shape) as (keyof Definition)[]
+const FIELDS = Object.keys(DefinitionFields.shape) as (keyof Definition)[]
 
 /** Picks the fields of the definition from an agent, or from any object that has them. */
 export function definitionOf(agent: Definition): Definition {
-  return Object.fromEntries(fieldsOf(agent).map((field) => [field, agent[field]])) as Definition
+  return Object.fromEntries(FIELDS.map((field) => [field, agent[field]])) as Definition
 }
 
 /** Whether a model answers, with instructions and tools. */
-export function hasModel<Of extends Definition>(definition: Of): definition is Extract<Of, { kind: 'model' }> {
+export function hasModel<Of extends Definition>(definition: Of): definition is Of & { kind: 'model' } {
   return definition.kind === 'model'
 }
 
-/** What the agent itself calls. */
-export function toolsIn(definition: Definition): readonly Tool[] {
-  return hasModel(definition) ? definition.tools : []
-}
-
 /** Reads a stored definition. It may be older than the shape: fields that did not exist then get their defaults. */
-export function readDefinition(stored: { kind?: Kind }): Definition {
-  return parseStored(KINDS[stored.kind ?? 'model'], stored)
+export function readDefinition(stored: object): Definition {
+  return parseStored(DefinitionFields, stored)
 }
 
 export function writeDefinition(agent: Definition): string {
@@ -84,8 +77,9 @@ export function digestOf(agent: Definition): string {
 export type FieldChange = { field: string; from: unknown; to: unknown }
 
 export function changesBetween(from: Definition, to: Definition): FieldChange[] {
-  const fields = new Set([...fieldsOf(from), ...fieldsOf(to)])
-  return [...fields]
-    .filter((field) => canonicalJson(from[field]) !== canonicalJson(to[field]))
-    .map((field) => ({ field, from: from[field], to: to[field] }))
+  return FIELDS.filter((field) => canonicalJson(from[field]) !== canonicalJson(to[field])).map((field) => ({
+    field,
+    from: from[field],
+    to: to[field],
+  }))
 }

@@ -4,7 +4,7 @@ import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { type Agent, AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
 import { checkAccess } from './check-access.ts'
-import { checkDefinition, checkOutputSchema } from './check-definition.ts'
+import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
 
 export const updateAgent = operation({
@@ -41,6 +41,7 @@ export const updateAgent = operation({
       auth: auth === undefined ? agent.auth : sealAuth(auth, keyring),
       updated_at: Math.max(now(), agent.updated_at),
     }
+    checkKind(updated)
     await agents.update(db, updated)
     return presentAgent(updated, keyring)
   },

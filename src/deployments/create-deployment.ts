@@ -1,5 +1,5 @@
 import { AgentParams } from '../agents/agent.ts'
-import { digestOf, toolsIn } from '../agents/definition.ts'
+import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
@@ -73,7 +73,7 @@ export const createDeployment = operation({
       time,
     })
     const { outgoing } = policiesOf(config)
-    const warnings = toolWarnings(toolsIn(label.definition), {
+    const warnings = toolWarnings(label.definition.tools, {
       secrets: { ...(await storedSecrets(db, agent.project_id)), ...config.secrets },
       whyRefused: (url) => checkUrl(url, outgoing)?.message,
     })

@@ -1,5 +1,6 @@
 import { forbidden } from '../errors.ts'
 import { covers, type Permission } from '../security/permissions.ts'
+import type { TokenRun } from '../security/run-token.ts'
 import type { Scope } from './scope.ts'
 
 /** What a person may do in one project. */
@@ -16,6 +17,8 @@ export type Actor = {
   roles?: ReadonlyMap<string, RoleInProject>
   /** An identity provider says that the person has used a second factor. */
   is_strong?: true
+  /** The attempt of a run on whose behalf a remote agent asks. It may ask for steps of it, and nothing else. */
+  run?: TokenRun
   scope: Scope
   /** `service`: it may work in every project, and a request says in which. */
   reach: 'project' | 'service'

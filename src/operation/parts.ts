@@ -5,6 +5,7 @@ import type { Logger } from '../lib/log.ts'
 import type { Embedder } from '../runtime/embedders/embedder.ts'
 import type { LiveRuns } from '../runtime/following/live-runs.ts'
 import type { RemoteRuns } from '../runtime/following/remote-runs.ts'
+import type { StepsElsewhere } from '../runtime/remote-agent/steps-elsewhere.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
@@ -44,6 +45,8 @@ export type Parts = {
   live: LiveRuns
   /** Runs of other nodes, for those who follow them here. */
   remote: RemoteRuns
+  /** Steps of runs of other nodes. */
+  stepsElsewhere: StepsElsewhere
   /** Who serves this database. */
   nodes: NodeList
   earlier: EarlierTexts

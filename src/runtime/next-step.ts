@@ -50,6 +50,8 @@ const END_AT_REPEATS = 5
 type Situation = StepLimits & {
   attempt: number
   now: number
+  /** A program asks for the calls, and may mean the same one again and again. */
+  mayRepeat?: boolean | undefined
   /** There if the answer is to be JSON. */
   output?: { retries: number; isAtOnce: boolean } | undefined
 }
@@ -63,7 +65,7 @@ type StepLimits = {
 }
 
 /** The next step of a run follows from the steps so far and the time, and from nothing else. */
-export function nextStep(steps: readonly Step[], { attempt, now, output, ...limits }: Situation): NextStep {
+export function nextStep(steps: readonly Step[], { attempt, now, mayRepeat, output, ...limits }: Situation): NextStep {
   const latest = steps.findLast(({ kind }) => kind !== 'recall')
   // A later attempt was begun because the wait was over.
   if (latest?.kind === 'wait' && latest.attempt === attempt && latest.finished_at > now) {
@@ -84,7 +86,7 @@ export function nextStep(steps: readonly Step[], { attempt, now, output, ...limi
       index,
       number: number + 1 + index,
       isTold: last.attempt < attempt,
-      repeats: repeatsOf(rounds, index),
+      repeats: mayRepeat ? 1 : repeatsOf(rounds, index),
       ...standingOf(last, index, attempt),
     }))
     .filter(({ index }) => last.results[index] === undefined)
@@ -116,9 +118,9 @@ function spendingLimit(steps: readonly Step[], limits: StepLimits): RunLimit | u
   let used = 0
   let cost: Cost = 0
   for (const step of steps) {
-    if (step.kind !== 'model' && step.kind !== 'wait') continue
+    if (!('usage' in step) || !step.usage) continue
     used += step.usage.input_tokens + step.usage.output_tokens
-    cost = addCosts(cost, step.cost_nano)
+    cost = addCosts(cost, step.cost_nano ?? null)
   }
   if (tokens !== null && used >= tokens) return { name: 'max_tokens_per_run', most: tokens, used }
   const isOver = dollars !== null && (cost === null || cost >= nanoOf(dollars))

@@ -14,7 +14,7 @@ import type { WantedOutput } from './output/wanted-output.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
 import type { ModelInput } from './run-input.ts'
-import { PAUSED, type Step, type StepKeeper, type WaitStep } from './steps.ts'
+import { PAUSED, type Spent, type Step, type StepKeeper, type WaitStep } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** A run in progress: its model, its tools, and what it has left so far. */
@@ -48,6 +48,8 @@ export type RunInProgress = {
   step_cost: Cost
   /** Set if the answer is to be JSON that fits a schema. */
   output: RunOutput | undefined
+  /** The same for one call of a model that is asked without tools. */
+  outputFor(wanted: WantedOutput): RunOutput
   left: Left
 }
 
@@ -78,11 +80,14 @@ export function leftBy(kept: readonly Step[]): Left {
   const left: Left = { response: '', usage: NO_USAGE, cost_nano: 0, steps: [...kept] }
   for (const step of kept) {
     if (step.kind === 'model') left.response += step.text
-    if (!('usage' in step)) continue
-    left.usage = addTokens(left.usage, step.usage)
-    left.cost_nano = addCosts(left.cost_nano, step.cost_nano)
+    if ('usage' in step && step.usage) addSpent(left, { usage: step.usage, cost_nano: step.cost_nano ?? null })
   }
   return left
+}
+
+export function addSpent(left: Left, { usage, cost_nano }: Spent): void {
+  left.usage = addTokens(left.usage, usage)
+  left.cost_nano = addCosts(left.cost_nano, cost_nano)
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Attachment, ShownFiles, ShownWith } from './attachments/attachment.ts'
 import type { Given, GivenTurn } from './given.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
-import type { AgentSpec, ModelSpec } from './spec.ts'
+import type { AgentSpec } from './spec.ts'
 
 /** A memory found for this user, best first. */
 export type Recalled = { content: string; role: 'user' | 'assistant' | null; created_at: number }
@@ -13,8 +13,8 @@ type InvocationContext = {
 }
 
 /** The input of one run. Models read it, and nothing changes it. */
-export type RunInput<Spec extends AgentSpec = AgentSpec> = {
-  agent: Spec
+export type RunInput = {
+  agent: AgentSpec
   message: string
   /** Files that came with the message. */
   attachments?: readonly Attachment[] | undefined
@@ -27,7 +27,7 @@ export type RunInput<Spec extends AgentSpec = AgentSpec> = {
 }
 
 /** The input of a run whose agent has a model. */
-export type ModelInput = RunInput<ModelSpec> & {
+export type ModelInput = RunInput & {
   /** How the model that is asked is shown files, by their ids, and what stands with the message. */
   files?: ShownFiles
   shown?: ShownWith

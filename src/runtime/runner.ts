@@ -5,12 +5,11 @@ import type { Round } from './models/model.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { Left } from './run-in-progress.ts'
 import type { RunInput } from './run-input.ts'
-import type { AgentSpec } from './spec.ts'
 import type { RecallStep, StepKeeper } from './steps.ts'
 import type { Redact } from './tools/fill-secrets.ts'
 
 /** The input of a run, and who is told about it. */
-export type RunRequest<Spec extends AgentSpec = AgentSpec> = RunInput<Spec> & {
+export type RunRequest = RunInput & {
   request_id: string
   /** The project whose providers and secrets the run may use. */
   project_id: string
@@ -54,7 +53,6 @@ export type Answered = { status: 'completed'; rounds?: Round[] }
  * What answers the messages of one kind of agent. `run` resolves when the agent has answered. It throws an AgentFailure
  * if the agent cannot answer, Waits if the run goes on later, and Stopped when the deadline or a cancellation ended it.
  */
-export type Runner<Spec extends AgentSpec = AgentSpec> = {
-  run(request: RunRequest<Spec>, host: RunHost): Promise<Answered>
-  close(): Promise<void>
+export type Runner = {
+  run(request: RunRequest, host: RunHost): Promise<Answered>
 }

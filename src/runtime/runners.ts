@@ -1,15 +1,18 @@
-import { ModelRunner, type ModelRunnerOptions } from './model-agent/model-runner.ts'
-import type { Runner } from './runner.ts'
-import type { AgentSpec } from './spec.ts'
+import { Equipment, type EquipmentOptions } from './conversation/equipment.ts'
+import { ModelRunner } from './model-agent/model-runner.ts'
+import { RemoteRunner, type RemoteRunnerOptions } from './remote-agent/remote-runner.ts'
 
-export type RunnerOptions = ModelRunnerOptions
-/** A runner is given agents of its own kind only. */
-export type Runners = Record<AgentSpec['kind'], Runner>
+export type RunnerOptions = EquipmentOptions & { remote: Omit<RemoteRunnerOptions, 'reach' | 'secrets' | 'now'> }
 
 /**
- * The runners by the kind of agent. Another kind is a line here, a room beside `model-agent/`, and its shape in `spec.ts`
- * and `agents/definition.ts`.
+ * The runners by the kind of agent, each of which is given agents of its own kind only, and what they share. Another kind
+ * is a line here, a room beside `model-agent/`, and its shape in `spec.ts` and `agents/definition.ts`.
  */
-export function openRunners(options: RunnerOptions): Runners {
-  return { model: new ModelRunner(options) }
+export function openRunners(options: RunnerOptions) {
+  const equipment = new Equipment(options)
+  return {
+    equipment,
+    model: new ModelRunner(equipment),
+    remote: new RemoteRunner(equipment, { ...options, ...options.remote }),
+  }
 }

@@ -7,10 +7,12 @@ import { AgentFailure, type Log, type LogEntry } from './outcome.ts'
 import { OutputInvalid } from './output/check-output.ts'
 import { listModels } from './providers/list-models.ts'
 import { keysOf } from './providers/provider-source.ts'
+import type { AskedStep } from './remote-agent/asked-step.ts'
+import type { StepsReply } from './remote-agent/remote-conversation.ts'
 import { leftBy, pausedStep, Stopped, Waits } from './run-in-progress.ts'
 import type { RunOutcome } from './run-outcome.ts'
 import type { RunRequest } from './runner.ts'
-import { openRunners, type RunnerOptions, type Runners } from './runners.ts'
+import { openRunners, type RunnerOptions } from './runners.ts'
 import { SchemaCheck } from './schemas/schema-check.ts'
 import type { SchemaProblem } from './schemas/schema-errors.ts'
 import { schemaProblem } from './schemas/schema-size.ts'
@@ -27,7 +29,7 @@ export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & { defaultTimeo
 /** Runs agents: a message goes in, an outcome comes out. */
 export class Runtime {
   readonly #options: RuntimeOptions
-  readonly #runners: Runners
+  readonly #runners: ReturnType<typeof openRunners>
   readonly #schemaCheck = new SchemaCheck()
   readonly #closing = new Cancellation()
   readonly #idle = Promise.withResolvers<void>()
@@ -155,7 +157,12 @@ export class Runtime {
   async close(): Promise<void> {
     this.#closing.cancel()
     if (this.#active > 0) await this.#idle.promise
-    await Promise.all([...Object.values(this.#runners).map((runner) => runner.close()), this.#schemaCheck.close()])
+    await Promise.all([this.#runners.equipment.close(), this.#schemaCheck.close()])
+  }
+
+  /** A remote agent asks for steps. Undefined if this attempt of its run is not under way here. */
+  takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
+    return this.#runners.remote.takeSteps(request_id, attempt, steps)
   }
 }
 

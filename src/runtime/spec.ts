@@ -181,6 +181,24 @@ export const MemoryPolicy = z.strictObject({
 })
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>
 
+/** Where an agent runs that is not run here, and how it is called. */
+export const RemoteSettings = z.strictObject({
+  url: PlainUrl.describe('Is sent a signed POST for each message'),
+  headers: Headers.describe('Sent along; `{{secret.NAME}}` is filled in as in tools').default({}),
+  secret: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a secret')
+    .describe('The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks'),
+  timeout_ms: z
+    .int()
+    .min(100)
+    .max(600_000)
+    .nullable()
+    .describe('How long one call may take; null: as long as the run')
+    .default(null),
+})
+export type RemoteSettings = z.infer<typeof RemoteSettings>
+
 const Text = z.string().max(20_000)
 
 const Match = z
@@ -211,14 +229,12 @@ export const Script = z.strictObject({
 export type Script = z.infer<typeof Script>
 
 /**
- * What the runtime needs to know about an agent, by its kind. An agent's record and a deployed version both have these
- * fields. Of every kind it knows `kind` and `limits.timeout_ms`; the rest is for the runner of that kind.
+ * What the runtime needs to know about an agent. An agent's record and a deployed version both have these fields.
  */
-export type AgentSpec = ModelSpec
-
-/** An agent of instructions, a model and tools. */
-export type ModelSpec = {
-  kind: 'model'
+export type AgentSpec = {
+  /** `model`: a model answers. `remote`: it runs elsewhere, and its instructions and its model are told to it. */
+  kind: 'model' | 'remote'
+  remote?: RemoteSettings | null
   /** Of several, the next one is asked if the one before it cannot answer now. */
   model: ModelNames
   temperature: number | null

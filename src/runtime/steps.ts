@@ -10,7 +10,7 @@ import type { SchemaProblem } from './schemas/schema-errors.ts'
 type StepTimes = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
 
 /** What calls of models have used and cost, also those that failed. */
-type Spent = { usage: TokenCount; cost_nano: Cost }
+export type Spent = { usage: TokenCount; cost_nano: Cost }
 
 /** Memory was asked before the model was. The step names what was found and has no texts: memory has them. */
 export type RecallStep = StepTimes & { kind: 'recall' } & RecalledNames
@@ -53,8 +53,11 @@ export type Unfit = {
   isFinal?: true
 }
 
-/** A tool was called. `index` is the position of the call in the answer that asked for it. */
-export type ToolCallStep = StepTimes & { kind: 'tool'; index: number; call: ToolStep }
+/**
+ * A tool was called. `index` is the position of the call in the answer that asked for it. What it has used is there if it
+ * asked a model.
+ */
+export type ToolCallStep = StepTimes & Partial<Spent> & { kind: 'tool'; index: number; call: ToolStep }
 
 /**
  * The run waited until a time, until its project was resumed, or until the budget changed that `waits_for` names. No

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { operations } from '../../src/operations.ts'
 import { operationsForKeys, pathOf, sampleBody } from '../support/clients/requests.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -303,7 +302,7 @@ onAnyEngine(
       }
 
       test('it may call what keeps to its user or names nobody, and nothing else', async () => {
-        const may = operations.filter(({ userTokens }) => userTokens).map(({ id }) => id)
+        const may = operationsForKeys.filter(({ userTokens }) => userTokens).map(({ id }) => id)
         assert.deepEqual(may.toSorted(), [...FOR_USER_TOKENS].toSorted())
         for (const operation of operationsForKeys.filter(({ userTokens }) => !userTokens)) {
           const answer = await ask(operation.method, pathOf(operation), sampleBody(operation))

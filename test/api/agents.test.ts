@@ -23,6 +23,7 @@ onBothEngines('agents', (service) => {
         name: 'first',
         status: 'running',
         kind: 'model',
+        remote: null,
         description: null,
         model: 'builtin/echo',
         temperature: null,
@@ -53,6 +54,7 @@ onBothEngines('agents', (service) => {
       const given = {
         name: 'complete',
         kind: 'model',
+        remote: null,
         description: 'Ünïcødé, 漢字, 🛥 and a right-to-left override \u202e',
         model: 'builtin/script',
         temperature: 0.5,

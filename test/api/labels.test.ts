@@ -19,6 +19,7 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   createAgent: ['description', 'tools.description'],
   updateAgent: ['description', 'tools.description'],
   testTool: ['tool.description'],
+  takeSteps: ['steps.question', 'steps.options', 'steps.message', 'steps.tool'],
 }
 /** Not shown to anybody: a secret, a certificate. */
 const UNSEEN = /(^|\.)(secret|clientSecret|caCert)$/

@@ -32,6 +32,10 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   invokeAgent: { sdk: (c) => c.agents.invoke('a', { message: 'm' }), cli: 'invoke a m' },
   listInvocations: { sdk: (c) => c.invocations.list('a'), cli: 'invocations list a' },
   getInvocation: { sdk: (c) => c.invocations.get('a', 'r'), cli: 'invocations get a r' },
+  takeSteps: {
+    sdk: (c) => c.invocations.takeSteps('a', 'r', { steps: [{ id: 's', type: 'keep', value: 1 }] }),
+    cli: 'api POST /v1/agents/a/invocations/r/steps --body {"steps":[{"id":"s","type":"keep","value":1}]}',
+  },
   streamInvocation: { sdk: (c) => c.invocations.follow('a', 'r'), cli: 'invocations follow a r' },
   cancelInvocation: { sdk: (c) => c.invocations.cancel('a', 'r'), cli: 'invocations cancel a r' },
   listAllInvocations: { sdk: (c) => c.invocations.listAll(), cli: 'invocations list' },
@@ -244,11 +248,12 @@ describe('every operation', () => {
 
   test('has a section in docs/api.md, with a paragraph and a curl', () => {
     const api = readDoc('docs/api.md')
-    for (const { id, method, path, summary, permission, ownPermission, forPeople } of operations) {
+    for (const { id, method, path, summary, permission, ownPermission, forPeople, ofRuns } of operations) {
       const section = api.split(/^##+ /m).find((text) => text.startsWith(`${summary}\n`)) ?? ''
       const [, route = '', paragraph = '', sample_ = ''] = section.split('\n\n')
       assert.ok(route.startsWith(`\`${method} ${path}\` · `), `${id}: ${route}`)
-      const everybody = forPeople ? 'every person who is signed in' : 'any valid key'
+      const keys = ofRuns ? 'the token of a run' : 'any valid key'
+      const everybody = forPeople ? 'every person who is signed in' : keys
       const own = ownPermission ? `, or \`${ownPermission}\` for what the key itself started` : ''
       assert.ok(route.endsWith(permission ? `permission \`${permission}\`${own}` : everybody), `${id}: ${route}`)
       assert.match(paragraph, /^\S.{20,}/s, id)

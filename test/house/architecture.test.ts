@@ -33,11 +33,21 @@ describe('the house', () => {
   })
 
   test('only the list of runners knows the rooms of the kinds of agents', () => {
-    const inside = (file: string) => file.startsWith('runtime/model-agent/')
-    const from = sources
-      .filter(({ file, imports }) => !inside(file) && imports.some(({ to }) => inside(to)))
-      .map(({ file }) => file)
-    assert.deepEqual(from, ['runtime/runners.ts'])
+    const users = (room: string) =>
+      sources
+        .filter(({ file, imports }) => !file.startsWith(room) && imports.some(({ to }) => to.startsWith(room)))
+        .map(({ file }) => file)
+        .toSorted()
+    assert.deepEqual(users('runtime/model-agent/'), ['runtime/runners.ts'])
+    // Remote agents ask for steps from outside: one operation takes them, and nodes pass them on.
+    assert.deepEqual(users('runtime/remote-agent/'), [
+      'build-parts.ts',
+      'invocations/steps/take-steps.ts',
+      'memory/run-memory.ts',
+      'operation/parts.ts',
+      'runtime/runners.ts',
+      'runtime/runtime.ts',
+    ])
   })
 
   test('the command line starts without the server', () => {

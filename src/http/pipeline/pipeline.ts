@@ -1,6 +1,7 @@
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import { ipList } from '../../security/ip-list.ts'
+import { readRunToken } from '../../security/run-token.ts'
 import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
 import type { CallRequest, NamedCall, Rendered } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
@@ -51,6 +52,8 @@ export function pipeline(edge: Edge): Pipeline {
     now,
   })
   const count = async (known: Known) => {
+    // How many steps a run may take is limited otherwise.
+    if (known.actor.run) return
     await countRequest(known, limiter, config.limits)
     await takeFromProject(known, findProject, limiter)
     await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
@@ -70,6 +73,7 @@ export function pipeline(edge: Edge): Pipeline {
         findAgent,
         findProject,
         mayBeOfAgent,
+        readRunToken: (token) => readRunToken(token, parts.keyring),
         failures,
         console: edge.console,
         tier: config.limits.defaultTier,

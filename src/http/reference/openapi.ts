@@ -107,6 +107,7 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
     ...(operation.permission && { 'x-permission': operation.permission }),
     ...(operation.ownPermission && { 'x-own-permission': operation.ownPermission }),
     ...(operation.forPeople && { 'x-for-people': true }),
+    ...(operation.ofRuns && { 'x-for-remote-agents': true }),
     parameters: parametersOf(operation, schemas),
     ...(operation.body && {
       requestBody: {

@@ -13,6 +13,7 @@ import { sendPage } from './replies/send-page.ts'
 export type EarlyServer = {
   server: HttpServer
   connections: Connections
+  url: string
   /** From now on `handle` answers. Returns the service's address. */
   handOver(handle: RequestListener): string
   close(): Promise<void>
@@ -47,6 +48,7 @@ export async function openEarly(config: Config['server'], migrations: MigrationW
   return {
     server,
     connections,
+    url,
     handOver(handle) {
       for (const event of ['request', 'checkExpectation']) server.removeListener(event, refuse).on(event, handle)
       return url

@@ -1,11 +1,11 @@
-import { type Definition, toolsIn } from '../../agents/definition.ts'
+import type { Definition } from '../../agents/definition.ts'
 import { invalid } from '../../errors.ts'
 import type { Given } from '../../runtime/given.ts'
 
 /** Checks that there is a tool to call, if the caller says that one must be called. */
 export function requireTools({ tool_choice, tools: handed = [] }: Given, definition: Definition): void {
   if (tool_choice === undefined || tool_choice === 'auto' || tool_choice === 'none') return
-  const tools = toolsIn(definition)
+  const tools = definition.tools
   // Only an MCP server knows the names of its tools.
   if (tools.some(({ type }) => type === 'mcp')) return
   const names = [...handed, ...tools].flatMap((tool) => ('name' in tool ? tool.name : []))

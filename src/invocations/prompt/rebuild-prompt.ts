@@ -1,5 +1,5 @@
 import type { Agent } from '../../agents/agent.ts'
-import { type Definition, hasModel, toolsIn } from '../../agents/definition.ts'
+import { type Definition, hasModel } from '../../agents/definition.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import { notFound, unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
@@ -132,6 +132,6 @@ async function summaryThen(
 }
 
 function toolsOf(definition: Definition, { given }: Invocation): ShownPrompt['tools'] {
-  const own = toolsIn(definition).map((tool) => ({ type: tool.type, name: tool.type === 'mcp' ? tool.url : tool.name }))
+  const own = definition.tools.map((tool) => ({ type: tool.type, name: tool.type === 'mcp' ? tool.url : tool.name }))
   return [...own, ...(given?.tools ?? []).map(({ name }) => ({ type: 'caller' as const, name }))]
 }

@@ -70,6 +70,8 @@ export const ReceiptStepShape = z
       result: z.string().optional(),
       files: z.array(NamedFile).readonly().optional().describe('What the tool answered besides text'),
       error: z.string().optional(),
+      usage: TokenUsage.optional().describe('Of the models that were asked for it'),
+      cost_usd: CostUsd.optional().describe('What they have cost'),
     }),
     ShownTimes.extend({
       kind: z.literal('wait'),
@@ -108,12 +110,16 @@ type ModelReceipt = Times & {
 export type RecallReceipt = Times & { kind: 'recall' } & RecalledNames
 
 /** `index` is the position of the call in the answer that asked for it. */
-type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
+type ToolReceipt = Times &
+  SpentReceipt & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
+
+/** There if models were asked. */
+type SpentReceipt = { usage?: z.output<typeof TokenUsage>; cost_nano?: Cost }
 
 /** Steps in the order in which they ended, as a receipt stores them. */
 export type ReceiptStep = RecallReceipt | ModelReceipt | ToolReceipt | ApprovalReceipt | WaitReceipt
 
-type WaitReceipt = Times & { kind: 'wait'; reason: string; usage?: z.output<typeof TokenUsage>; cost_nano?: Cost }
+type WaitReceipt = Times & SpentReceipt & { kind: 'wait'; reason: string }
 
 type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling, 'kind' | 'tool'>
 
@@ -149,7 +155,8 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
       const { kind: _kind, tool: name, ...decided } = step.decided
       return { kind: 'approval', ...times, name, ...decided }
     }
-    return { kind: 'tool', ...times, index: step.index, ...step.call }
+    const { usage: used, cost_nano = null } = step
+    return { kind: 'tool', ...times, index: step.index, ...step.call, ...(used && { usage: totalOf(used), cost_nano }) }
   })
 }
 
@@ -171,7 +178,7 @@ export function presentSteps(steps: readonly ReceiptStep[]): z.input<typeof Rece
       const { cost_nano, ...rest } = step
       return { ...rest, cost_usd: usdOf(cost_nano) }
     }
-    if (step.kind === 'wait') {
+    if (step.kind === 'wait' || step.kind === 'tool') {
       const { cost_nano, ...rest } = step
       return cost_nano === undefined ? rest : { ...rest, cost_usd: usdOf(cost_nano) }
     }

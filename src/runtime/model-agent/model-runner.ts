@@ -1,155 +1,27 @@
-import { LRUCache } from 'lru-cache'
-import type { FileMaker, FileShelf } from '../attachments/attachment.ts'
-import { PdfTexts } from '../attachments/pdf-text.ts'
-import { RunFiles } from '../attachments/run-files.ts'
-import { Refusals } from '../models/refusing-models.ts'
-import { Models } from '../models/registry.ts'
+import { askModel } from '../conversation/ask-model.ts'
+import { converse } from '../conversation/conversation.ts'
+import type { Equipment } from '../conversation/equipment.ts'
 import { roundsForCaller } from '../next-step.ts'
-import { checkOutput } from '../output/check-output.ts'
-import { ModelWindows } from '../prompt/model-windows.ts'
-import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
-import { keysOf, ProviderKeys, type ProviderSource } from '../providers/provider-source.ts'
-import { type RunOutput, Stopped } from '../run-in-progress.ts'
-import { wantedOutput } from '../run-input.ts'
+import { Stopped } from '../run-in-progress.ts'
 import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
-import type { SchemaCheck } from '../schemas/schema-check.ts'
-import type { ModelSpec } from '../spec.ts'
-import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../tools/fill-secrets.ts'
-import { McpServers } from '../tools/mcp/mcp-servers.ts'
-import type { Fetch } from '../tools/tool.ts'
-import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from '../tools/toolbox.ts'
-import { converse } from './conversation.ts'
-
-export type ModelRunnerOptions = {
-  providers: ProviderSource
-  secrets: SecretSource
-  /** The guarded client, for addresses that clients of the API choose. Those of the configuration are not guarded. */
-  fetch: Fetch
-  /** The same guard for model providers that clients of the API have set. */
-  reach: Reach
-  /** For requests to the other model providers. */
-  proxy?: ProxySettings | undefined
-  files: FileShelf
-  now: () => number
-  /** How long to wait before the first retry of a model call. */
-  retryDelayMs?: number
-  schemaCheck: SchemaCheck
-}
-
-/** What was learnt of models from their refusals. */
-type LearntModels = { windows: ModelWindows; schemas: Refusals; vision: Refusals }
-
-const RETRY_DELAY_MS = 500
-const REMEMBERED_PROJECTS = 1_000
 
 /** Agents that are instructions, a model and tools: the model answers, and calls tools until it has an answer. */
-export class ModelRunner implements Runner<ModelSpec> {
-  readonly #options: ModelRunnerOptions
-  readonly #models: Models
-  /** By project: each has its own providers, whose models may have the same names. */
-  readonly #learnt = new LRUCache<string, LearntModels>({ max: REMEMBERED_PROJECTS })
-  readonly #providerKeys = new ProviderKeys()
-  readonly #mcpServers: McpServers
-  readonly #pdfs = new PdfTexts()
+export class ModelRunner implements Runner {
+  readonly #equipment: Equipment
 
-  constructor(options: ModelRunnerOptions) {
-    this.#options = options
-    this.#models = new Models(options)
-    this.#mcpServers = new McpServers(options.now)
+  constructor(equipment: Equipment) {
+    this.#equipment = equipment
   }
 
-  async run(request: RunRequest<ModelSpec>, host: RunHost): Promise<Answered> {
-    const { request_id, project_id, attempt, emit, keeper, span, given, meter } = request
-    const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
-    host.hide(this.#providerKeys.redactorOf(await providers(project_id)))
-    let toolbox = NO_TOOLS
+  async run(request: RunRequest, host: RunHost): Promise<Answered> {
+    const run = await this.#equipment.open(request, host)
     try {
-      if (request.agent.tools.length > 0) toolbox = await this.#openToolbox(request, host)
       if (host.deadline.stopped) throw new Stopped()
-      if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
-      const conversation = {
-        request_id,
-        attempt,
-        input: request,
-        windows: this.#learntIn(project_id).windows,
-        files: this.#filesOf(makerOf(request)),
-        output: this.#outputOf(request, toolbox),
-        toolbox,
-        emit,
-        meter,
-      }
-      const getModel = (name: string) => this.#models.get(project_id, name)
-      await converse({
-        ...conversation,
-        ...host,
-        getModel,
-        retryDelayMs,
-        keeper,
-        span,
-        left_out: undefined,
-        step_cost: 0,
-      })
+      await converse(run, (asking) => askModel(run, asking))
     } finally {
-      if (toolbox !== NO_TOOLS) await toolbox.close()
+      await run.toolbox.close()
     }
-    const rounds = roundsForCaller(host.left.steps, given?.rounds)
+    const rounds = roundsForCaller(host.left.steps, request.given?.rounds)
     return rounds ? { status: 'completed', rounds } : { status: 'completed' }
   }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#mcpServers.close(), this.#models.close(), this.#pdfs.close()])
-  }
-
-  #learntIn(project_id: string): LearntModels {
-    const { now } = this.#options
-    const known = this.#learnt.get(project_id)
-    if (known) return known
-    const learnt = { windows: new ModelWindows(now), schemas: new Refusals(now), vision: new Refusals(now) }
-    this.#learnt.set(project_id, learnt)
-    return learnt
-  }
-
-  #filesOf(whose: FileMaker): RunFiles {
-    const { vision } = this.#learntIn(whose.project_id)
-    return new RunFiles({ whose, shelf: this.#options.files, pdfs: this.#pdfs, vision })
-  }
-
-  #outputOf(request: RunRequest<ModelSpec>, toolbox: Toolbox): RunOutput | undefined {
-    const wanted = wantedOutput(request)
-    if (!wanted) return undefined
-    const { project_id, agent_id, given } = request
-    const { schemaCheck } = this.#options
-    return {
-      wanted,
-      isAtOnce: toolbox.definitions.length === 0 || given?.tool_choice === 'none',
-      support: this.#learntIn(project_id).schemas,
-      check: (answer) => checkOutput(answer, wanted, { schemaCheck, agent_id }),
-      draft: '',
-    }
-  }
-
-  async #openToolbox(request: RunRequest<ModelSpec>, host: RunHost): Promise<Toolbox> {
-    const { project_id, agent_id, agent, context } = request
-    const { providers, secrets: known, fetch, files, schemaCheck } = this.#options
-    const secrets: Secrets = secretsOf(agent.tools, await known(project_id))
-    const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
-    host.hide(redact)
-    return openToolbox(agent.tools, this.#mcpServers, {
-      secrets,
-      redact,
-      // A call of a tool may have begun to have its effect, so a pause does not end it.
-      deadline: { signal: host.deadline.lasting },
-      log: host.log,
-      fetch: (url, init) => fetch(url, { ...init, owner: agent_id }),
-      schemaCheck,
-      agent_id,
-      expires_after_seconds: agent.approvals.expires_after_seconds,
-      user_id: context.user_id,
-      keepFile: (file) => files.keep(makerOf(request), file),
-    })
-  }
-}
-
-function makerOf({ request_id, project_id, context, created_by }: RunRequest<ModelSpec>): FileMaker {
-  return { request_id, project_id, user_id: context.user_id ?? null, created_by }
 }

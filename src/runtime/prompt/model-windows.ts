@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Model } from '../models/model-request.ts'
-import type { ModelSpec } from '../spec.ts'
+import type { AgentSpec } from '../spec.ts'
 
 /** The limits that vendors publish for their models, in tokens. The first pattern that matches counts. */
 const KNOWN: readonly (readonly [RegExp, number])[] = [
@@ -34,7 +34,7 @@ export class ModelWindows {
   }
 
   /** Infinity means no limit. */
-  budget(model: string, { limits }: Pick<ModelSpec, 'limits'>, { isBuiltin }: Pick<Model, 'isBuiltin'>): number {
+  budget(model: string, { limits }: Pick<AgentSpec, 'limits'>, { isBuiltin }: Pick<Model, 'isBuiltin'>): number {
     const own = limits.max_input_tokens ?? (isBuiltin ? Infinity : usable(windowOf(model), limits))
     if (this.#learnt.size === 0) return own
     const learnt = this.#learnt.get(model)
@@ -48,7 +48,7 @@ export class ModelWindows {
 }
 
 /** How much of a window the prompt may take. */
-export function usable(window: number, { max_output_tokens }: Pick<ModelSpec['limits'], 'max_output_tokens'>): number {
+export function usable(window: number, { max_output_tokens }: Pick<AgentSpec['limits'], 'max_output_tokens'>): number {
   return Math.floor((window - Math.min(max_output_tokens ?? ANSWER_TOKENS, window / 4)) * MARGIN)
 }
 

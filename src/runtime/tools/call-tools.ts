@@ -1,12 +1,12 @@
 import type { Ask } from '../approvals/ask.ts'
 import { callIdOf, refusalOf } from '../approvals/decided-calls.ts'
 import { MOST_REPEATS, type PendingCall } from '../next-step.ts'
-import type { ToolResult } from '../outcome.ts'
-import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
+import { addSpent, type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
 import type { ToolCallStep } from '../steps.ts'
 import { shownCall } from '../told-steps.ts'
 import { beginToolCall, failureType } from '../trace-steps.ts'
 import { parseArguments, type ToolArguments } from './arguments.ts'
+import type { CallResult } from './toolbox.ts'
 
 const MAX_CALLS_PER_STEP = 16
 
@@ -77,18 +77,19 @@ async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refus
   const { call, index, decided } = pending
   const { id, name, arguments: asked } = shownCall(call)
   const started_at = now()
-  const result = refusal ?? (await resultOf(run, pending))
+  const { spent, ...result }: CallResult = refusal ?? (await resultOf(run, pending))
   const duration_ms = now() - started_at
   if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
   else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
   const done = { id, name, arguments: decided?.arguments ?? asked, duration_ms, ...result }
-  const step: ToolCallStep = { kind: 'tool', index, call: done, ...taken(run, started_at) }
+  const step: ToolCallStep = { kind: 'tool', index, call: done, ...spent, ...taken(run, started_at) }
   left.steps.push(step)
+  if (spent) addSpent(left, spent)
   await keeper?.keep(left.steps)
   emit?.({ type: 'tool_result', id, name, ...result })
 }
 
-async function resultOf(run: RunInProgress, pending: PendingCall): Promise<ToolResult> {
+async function resultOf(run: RunInProgress, pending: PendingCall): Promise<CallResult> {
   const { request_id, toolbox } = run
   const { call, index, number, isInDoubt, decided } = pending
   const { id, name } = shownCall(call)

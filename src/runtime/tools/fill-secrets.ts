@@ -1,4 +1,4 @@
-import type { Tool } from '../spec.ts'
+import type { RemoteSettings, Tool } from '../spec.ts'
 
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
@@ -26,10 +26,14 @@ export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL,
   return filled
 }
 
-/** The secrets that the tools of an agent name. No other secret can be sent by them or come back. */
-export function secretsOf(tools: readonly Tool[], secrets: Secrets): Secrets {
-  const texts = tools.flatMap((tool) => ('headers' in tool ? Object.values(tool.headers) : []))
-  const names = texts.flatMap((text) => Array.from(text.matchAll(PLACEHOLDER), ([, name]) => name as string))
+/** The secrets that an agent names. No other secret can be sent by it or come back. */
+export function secretsOf(named: readonly (Tool | RemoteSettings)[], secrets: Secrets): Secrets {
+  const texts = named.flatMap((one) => ('headers' in one ? Object.values(one.headers) : []))
+  const signing = named.flatMap((one) => ('secret' in one ? [one.secret] : []))
+  const names = [
+    ...signing,
+    ...texts.flatMap((text) => Array.from(text.matchAll(PLACEHOLDER), ([, name]) => name as string)),
+  ]
   return Object.fromEntries(
     names.filter((name) => Object.hasOwn(secrets, name)).map((name) => [name, secrets[name] as Secret]),
   )

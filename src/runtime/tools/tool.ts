@@ -2,9 +2,10 @@ import type { ToolApproval } from '../approvals/approval-policy.ts'
 import type { Attachment, ToolFile } from '../attachments/attachment.ts'
 import type { Deadline } from '../deadline.ts'
 import type { ToolDefinition } from '../models/model.ts'
-import type { Log, ToolAnswer } from '../outcome.ts'
+import type { Log, ToolAnswer, ToolResult } from '../outcome.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
+import type { Spent } from '../steps.ts'
 import type { Redact, Secrets } from './fill-secrets.ts'
 
 /** WHATWG fetch as far as tools need it. `owner` is the agent that calls. */
@@ -34,8 +35,11 @@ export type RunTool = {
   /** It is not called: a person answers. */
   isQuestion?: true
   /** The result for the model. Throws ToolError for errors that the model should see. */
-  call(args: Record<string, unknown>, headers: CallHeaders): Promise<ToolAnswer>
+  call(args: Record<string, unknown>, headers: CallHeaders): Promise<ToolAnswer | SpentResult>
 }
+
+/** A result for which models were asked. */
+export type SpentResult = ToolResult & { spent: Spent }
 
 /** A tool call that failed; the message is for the model, the receipt and the log. */
 export class ToolError extends Error {}

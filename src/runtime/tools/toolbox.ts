@@ -3,6 +3,7 @@ import type { Ask, AskKind } from '../approvals/ask.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log, ToolResult } from '../outcome.ts'
 import type { McpTool, Retry, Tool } from '../spec.ts'
+import type { Spent } from '../steps.ts'
 import { argumentProblem } from './argument-problem.ts'
 import type { ToolArguments } from './arguments.ts'
 import { askPerson } from './ask-person.ts'
@@ -13,7 +14,7 @@ import { type CallHeaders, type RunTool, ToolError, type ToolWorld } from './too
 
 export type Toolbox = {
   definitions: readonly ToolDefinition[]
-  call(name: string, args: ToolArguments, headers: CallHeaders): Promise<ToolResult>
+  call(name: string, args: ToolArguments, headers: CallHeaders): Promise<CallResult>
   /** Whether a call whose outcome is unknown may be made again. */
   retryOf(name: string): Retry
   /** The names of the tools that the caller runs itself. */
@@ -25,6 +26,9 @@ export type Toolbox = {
   askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | { error: string } | undefined>
   close(): Promise<void>
 }
+
+/** `spent` is there if models were asked for it. */
+export type CallResult = ToolResult & { spent?: Spent }
 
 /** What is known of a call that has no result. If it is in doubt, an earlier attempt may have made it. */
 type Standing = { isInDoubt: boolean; isDecided: boolean }
@@ -50,16 +54,24 @@ const MAX_TOOLS = 128
 const MAX_RUN_BYTES = 4 * 1024 * 1024
 const TOO_MUCH = { error: `The tools of this run have answered more than ${MAX_RUN_BYTES / 1024 / 1024} MiB in all` }
 
-/** The tools of an agent for one run. An MCP server that cannot be used is logged, and its tools are missing. */
-export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers, world: ToolWorld): Promise<Toolbox> {
-  if (tools.length === 0) return NO_TOOLS
+/**
+ * The tools of an agent for one run, and what else it may ask of its host. An MCP server that cannot be used is logged,
+ * and its tools are missing.
+ */
+export async function openToolbox(
+  tools: readonly Tool[],
+  hostSteps: readonly RunTool[],
+  mcpServers: McpServers,
+  world: ToolWorld,
+): Promise<Toolbox> {
+  if (tools.length + hostSteps.length === 0) return NO_TOOLS
   const servers = tools.filter((tool) => tool.type === 'mcp')
   const toolsets = await Promise.all(servers.map((server) => openOrWarn(server, mcpServers, world)))
   const close = async () => {
     await Promise.all(toolsets.map((toolset) => toolset?.close()))
   }
 
-  const byName = new Map<string, RunTool>()
+  const byName = new Map(hostSteps.map((step) => [step.definition.name, step]))
   for (const tool of tools) {
     if (tool.type === 'http') byName.set(tool.name, httpTool(tool, world))
     if (tool.type === 'ask_person') byName.set(tool.name, askPerson(tool))
@@ -71,7 +83,7 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
   }
 
   let answered = 0
-  const call = async (name: string, args: ToolArguments, headers: CallHeaders): Promise<ToolResult> => {
+  const call = async (name: string, args: ToolArguments, headers: CallHeaders): Promise<CallResult> => {
     if (answered > MAX_RUN_BYTES) return TOO_MUCH
     const outcome = await callTool(byName.get(name), { name, args, headers }, world)
     if ('error' in outcome) return outcome
@@ -138,7 +150,7 @@ export async function callTool(
   tool: RunTool | undefined,
   { name, args, headers }: { name: string; args: ToolArguments; headers: CallHeaders },
   world: ToolWorld,
-): Promise<ToolResult> {
+): Promise<CallResult> {
   if (!tool) return { error: `There is no tool ${name}` }
   if ('problem' in args) return { error: `${args.problem}: ${args.raw}` }
   const problem = await argumentProblem(args.value, tool.definition.input_schema, world)

@@ -21,7 +21,7 @@ export type SampleRequest = {
 }
 
 /** Every operation that a key may call. Those for people have stories of their own. */
-export const operationsForKeys = operations.filter(({ forPeople }) => !forPeople)
+export const operationsForKeys = operations.filter(({ forPeople, ofRuns }) => !forPeople && !ofRuns)
 
 /** Webhooks may point at this machine, where nobody listens on the port that they are given. */
 export const SAMPLE_SETTINGS: Settings = {

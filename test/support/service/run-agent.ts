@@ -4,13 +4,13 @@ import type { ToolStep } from '../../../src/runtime/outcome.ts'
 import type { Provider } from '../../../src/runtime/providers/provider-source.ts'
 import type { RunRequest } from '../../../src/runtime/runner.ts'
 import { Runtime, type RuntimeOptions } from '../../../src/runtime/runtime.ts'
-import { Limits, type ModelSpec } from '../../../src/runtime/spec.ts'
+import { type AgentSpec, Limits } from '../../../src/runtime/spec.ts'
 import type { Step } from '../../../src/runtime/steps.ts'
 import { GuardedClient } from '../../../src/security/outgoing/guarded-client.ts'
 
 import { FREE_METER } from './free-meter.ts'
 
-const BARE_AGENT: ModelSpec = {
+const BARE_AGENT: AgentSpec = {
   kind: 'model',
   model: 'builtin/echo',
   temperature: null,
@@ -24,13 +24,20 @@ const BARE_AGENT: ModelSpec = {
 }
 
 /** The usual limits but for these. */
-export function limitsOf(more: Partial<ModelSpec['limits']>): ModelSpec['limits'] {
+export function limitsOf(more: Partial<AgentSpec['limits']>): AgentSpec['limits'] {
   return { ...BARE_AGENT.limits, ...more }
 }
 
 export const NOTHING_PAUSED = {
   watch: async () => ({ paused: new Cancellation(), release: () => {} }),
   find: async () => undefined,
+}
+
+/** For runs of agents with models. */
+const NOTHING_REMOTE = {
+  memory: { search: async () => [], write: async () => ({}) },
+  sign: () => ({}),
+  stepsDoor: () => ({ url: '', token: '' }),
 }
 
 /** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */
@@ -49,6 +56,7 @@ export function localRuntime({
     now: Date.now,
     defaultTimeoutMs: 10_000,
     retryDelayMs: 1,
+    remote: NOTHING_REMOTE,
     ...options,
   })
 }
@@ -64,7 +72,7 @@ export function toolCalls({ steps }: { steps: readonly Step[] }): ToolStep[] {
   return calls
 }
 
-export function runOf(agent: Partial<ModelSpec>, run: Partial<RunRequest> = {}): RunRequest {
+export function runOf(agent: Partial<AgentSpec>, run: Partial<RunRequest> = {}): RunRequest {
   return {
     request_id: 'req_1',
     attempt: 1,

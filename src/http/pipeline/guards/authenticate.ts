@@ -7,6 +7,7 @@ import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
 import { covers, coversAll } from '../../../security/permissions.ts'
+import { RUN_TOKEN_PREFIX, type TokenRun } from '../../../security/run-token.ts'
 import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
@@ -29,6 +30,7 @@ export type Credentials = {
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   failures: FailureLimit
+  readRunToken(token: string): TokenRun | undefined
   /** Undefined when the console is switched off. */
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
   /** The rate-limit tier of actors that use a token. */
@@ -71,6 +73,8 @@ export function authenticator(credentials: Credentials) {
       hashes.set(socket, { authorization, hash })
       return actorOfKey(arrived, hash)
     }
+    const run = bearer.startsWith(RUN_TOKEN_PREFIX) ? credentials.readRunToken(bearer) : undefined
+    if (run) return actorOfRun(run, credentials.tier)
     // To check a token we may have to ask its provider. This keeps an attacker from flooding the provider through us.
     failures.refuseBlocked(addressBucket(arrived.address))
     return actorOfToken(bearer, arrived, credentials, named)
@@ -84,6 +88,22 @@ export function authenticator(credentials: Credentials) {
     }
     arrived.trace.actor = actor
     return { arrived, actor }
+  }
+}
+
+/** A remote agent may ask for steps of its run, whatever its user. */
+function actorOfRun(run: TokenRun, tier: string): Actor {
+  const { project_id, agent_id, request_id } = run
+  const scope = { project_id, agent_id, user_id: null }
+  return {
+    kind: 'token',
+    id: `run:${request_id}`,
+    run,
+    scope,
+    reach: 'project',
+    permissions: [],
+    tier,
+    expires_at: null,
   }
 }
 

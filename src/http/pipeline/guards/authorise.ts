@@ -1,4 +1,4 @@
-import { ApiError, notFound } from '../../../errors.ts'
+import { ApiError, forbidden, notFound } from '../../../errors.ts'
 import { type Actor, requirePermission, requirePerson } from '../../../operation/actor.ts'
 import { requireEveryUser, requireOperator, requireScope, requireService } from '../../../operation/scope.ts'
 import type { Operation } from '../../../operation.ts'
@@ -61,7 +61,9 @@ export async function authoriseNamed(
 }
 
 function requireOperationPermission(actor: Actor, operation: Operation): void {
-  const { permission, ownPermission, userTokens, forPeople, reach } = operation
+  const { permission, ownPermission, userTokens, forPeople, ofRuns, reach } = operation
+  if (ofRuns !== (actor.run && true))
+    throw forbidden(ofRuns ? 'This is for remote agents' : 'This token is for steps of its run only')
   if (forPeople) requirePerson(actor)
   const mayOwn = ownPermission !== undefined && covers(actor.permissions, ownPermission)
   if (permission && !mayOwn) requirePermission(actor, permission)

@@ -20,7 +20,7 @@ export function readAnthropicAnswer(answer: AnswerSoFar): AnswerReader {
   const messages = new AnthropicAnswer(answer)
   return {
     reply: new ReplyReader(
-      (data) => messages.takeEvent(parseObject(data)),
+      ({ data }) => messages.takeEvent(parseObject(data)),
       (body) => messages.takeWhole(parseObject(body)),
     ),
     native: () => messages.native(),

@@ -22,7 +22,7 @@ export function readChatAnswer(answer: AnswerSoFar): AnswerReader {
   const chat = new ChatAnswer(answer)
   return {
     reply: new ReplyReader(
-      (data) => chat.takeEvent(data),
+      ({ data }) => chat.takeEvent(data),
       (body) => chat.takeChunk(parseObject(body)),
     ),
     native: () => chat.native(),

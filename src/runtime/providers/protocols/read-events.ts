@@ -3,8 +3,8 @@ import { lazily } from '../../../lib/lazily.ts'
 
 const parsers = lazily<typeof import('eventsource-parser')>('eventsource-parser')
 
-/** Takes the data of each event. */
-export type TakeEvent = (data: string) => void
+/** Takes each event: its name, if it has one, and its data. */
+export type TakeEvent = (event: { event?: string | undefined; data: string }) => void
 
 /** What a provider sent cannot be read as an answer. */
 export class NotAnAnswer extends Error {}
@@ -23,17 +23,19 @@ const MAX_MARKS = 100_000
  * out by its first character, because servers and gateways are careless with content types.
  */
 export class ReplyReader {
-  readonly #decoder = new TextDecoder()
+  readonly #decoder: TextDecoder
   readonly #takeWhole: (body: string) => void
   readonly #parser: ReturnType<typeof createParser>
   #kind: 'unknown' | 'events' | 'json' = 'unknown'
   #body = ''
   #bytes = 0
 
-  constructor(takeEvent: TakeEvent, takeWhole: (body: string) => void) {
+  /** `fatal`: bytes that are no UTF-8 are refused. */
+  constructor(takeEvent: TakeEvent, takeWhole: (body: string) => void, { fatal = false } = {}) {
+    this.#decoder = new TextDecoder('utf-8', { fatal })
     this.#takeWhole = takeWhole
     this.#parser = parsers().createParser({
-      onEvent: ({ data }) => takeEvent(data),
+      onEvent: takeEvent,
       maxBufferSize: MAX_TEXT,
       onError(error) {
         if (error.type === 'max-buffer-size-exceeded') throw new NotAnAnswer('an event is too long')

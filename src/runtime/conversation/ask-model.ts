@@ -27,13 +27,13 @@ export type AnsweredBy = { answer: ModelAnswer; model: string; passed_over: Pass
 type NamedModel = Model & { name: string }
 
 /** What a model is shown besides the prompt, and whether it is to answer with JSON. */
-type Asking = { rounds: Round[]; wanted: WantedOutput | undefined }
+export type AskedAnswer = { rounds: Round[]; wanted: WantedOutput | undefined }
 
 /**
  * Asks the agent's models in their order. The next one is asked only before the first word, and only after a failure that
  * may pass: what one model refuses as wrong, another would refuse too, or answer differently from what was meant.
  */
-export async function askModel(run: RunInProgress, asking: Asking): Promise<AnsweredBy> {
+export async function askModel(run: RunInProgress, asking: AskedAnswer): Promise<AnsweredBy> {
   const said = run.left.response.length
   const names = namesOf(run.input.agent.model)
   const passed_over: PassedOver[] = []
@@ -53,7 +53,7 @@ export async function askModel(run: RunInProgress, asking: Asking): Promise<Answ
 }
 
 /** Shows the model as much as fits. */
-function askOne(run: RunInProgress, model: NamedModel, asking: Asking): Promise<ModelAnswer> {
+function askOne(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Promise<ModelAnswer> {
   if (run.output && model.noOutput) throw new OutputInvalid(model.noOutput, [{ at: '', problem: model.noOutput }])
   return hasFiles(run.input, asking.rounds)
     ? askWithFiles(run, model, asking)
@@ -61,7 +61,7 @@ function askOne(run: RunInProgress, model: NamedModel, asking: Asking): Promise<
 }
 
 /** If the model refuses images, it is told of them in words. */
-async function askWithFiles(run: RunInProgress, model: NamedModel, asking: Asking): Promise<ModelAnswer> {
+async function askWithFiles(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Promise<ModelAnswer> {
   const show = () => run.files.show(model, run.input, asking.rounds)
   const input = await show()
   try {
@@ -75,7 +75,12 @@ async function askWithFiles(run: RunInProgress, model: NamedModel, asking: Askin
   }
 }
 
-function askFitted(run: RunInProgress, model: NamedModel, input: ModelInput, asking: Asking): Promise<ModelAnswer> {
+function askFitted(
+  run: RunInProgress,
+  model: NamedModel,
+  input: ModelInput,
+  asking: AskedAnswer,
+): Promise<ModelAnswer> {
   const budget = run.windows.budget(model.name, run.input.agent, model)
   return budget === Infinity ? ask(run, model, input, asking) : askWithin(run, model, { ...asking, input }, budget)
 }
@@ -87,7 +92,7 @@ function askFitted(run: RunInProgress, model: NamedModel, input: ModelInput, ask
 async function askWithin(
   run: RunInProgress,
   model: NamedModel,
-  { input, ...asking }: Asking & { input: ModelInput },
+  { input, ...asking }: AskedAnswer & { input: ModelInput },
   budget: number,
 ): Promise<ModelAnswer> {
   const { toolbox, windows, deadline, log } = run
@@ -137,7 +142,7 @@ async function ask(
   run: RunInProgress,
   model: NamedModel,
   input: ModelInput,
-  { rounds, wanted }: Asking,
+  { rounds, wanted }: AskedAnswer,
 ): Promise<ModelAnswer> {
   const { toolbox, deadline, emit, log, left } = run
   if (input.attachments) left.attachments = shownAttachments(input)
@@ -188,7 +193,7 @@ export function sayIn({ left, emit }: Pick<RunInProgress, 'left' | 'emit'>, delt
 }
 
 /** The answer is not the response before it was checked. Followers see it as it comes if it is asked for as JSON. */
-function draftingIn({ left, emit }: RunInProgress, output: RunOutput, isTold: boolean): (text: string) => void {
+export function draftingIn({ left, emit }: RunInProgress, output: RunOutput, isTold: boolean): (text: string) => void {
   const answer = 1 + left.steps.filter(({ kind }) => kind === 'model').length
   output.draft = ''
   return (text) => {

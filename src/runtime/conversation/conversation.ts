@@ -10,8 +10,11 @@ import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts
 import { type ModelStep, PAUSED, type Step, type WaitStep } from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
-import { type AnsweredBy, askModel } from './ask-model.ts'
+import type { AnsweredBy, AskedAnswer } from './ask-model.ts'
 import { noFittingAnswer, takeOutput } from './take-output.ts'
+
+/** What a program may ask for in one run. It knows when to end, unlike a model. */
+const OF_PROGRAMS = { max_steps: 1_000, mayRepeat: true }
 
 /** How often one run may wait for a provider that is overloaded. */
 const MAX_WAITS = 8
@@ -23,13 +26,17 @@ const MAX_HELD_WAIT_MS = 60_000
 /** No period of a budget is longer. One that never begins anew is looked at again then. */
 const MAX_BUDGET_WAIT_MS = 32 * 24 * 3_600_000
 
-/** Takes one step after the other until the model has answered. The response is in `left`. */
-export async function converse(run: RunInProgress): Promise<void> {
+/** Gets the next answer. `isAsked` is there if it is known whether JSON was asked for. */
+type Ask = (asking: AskedAnswer) => Promise<AnsweredBy & { isAsked?: boolean }>
+
+/** Takes one step after the other until what is asked has answered. The response is in `left`. */
+export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const { attempt, deadline, keeper, left, now } = run
-  const { limits } = run.input.agent
+  const { limits, kind } = run.input.agent
+  const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
   for (;;) {
-    const next = nextStep(left.steps, { ...limits, attempt, now: now(), output })
+    const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
       // If the answer called tools of the agent too, all its calls were told when those were called.
       if (next.handed?.length === callsOf(left.steps)) tellCalls(run, next.handed)
@@ -46,9 +53,11 @@ export async function converse(run: RunInProgress): Promise<void> {
       run.step_cost = 0
       try {
         const wanted = next.asksOutput ? run.output?.wanted : undefined
-        const asked = await askModel(run, { rounds: withGiven(next.rounds, run), wanted })
+        const asked = await ask({ rounds: withGiven(next.rounds, run), wanted })
         const answered = { ...asked, answer: handOver(asked.answer, run) }
-        const settled = run.output ? await takeOutput(run, run.output, answered, next.asksOutput) : answered
+        const settled = run.output
+          ? await takeOutput(run, run.output, answered, asked.isAsked ?? next.asksOutput)
+          : answered
         const step = modelStep(run, settled, before)
         left.steps.push(step)
         // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are

@@ -1,0 +1,255 @@
+import { verifyWebhook, WebhookVerificationError } from './webhook.ts'
+
+/** What a call of the service says of the run. docs/remote-agents.md describes each field. */
+export type RemoteCall = {
+  request_id: string
+  attempt: number
+  message: string
+  context: { user_id?: string; session_id?: string; [key: string]: unknown }
+  history: { role: 'user' | 'assistant'; content: string }[]
+  summary: string | null
+  recalled: { content: string; role: 'user' | 'assistant' | null; created_at: string }[]
+  attachments: { file_id: string; name: string; media_type: string; size: number; data: string | null }[]
+  instructions: string | null
+  model: string | string[]
+  temperature: number | null
+  output: { schema: Record<string, unknown> } | null
+  unfit: { answer: string; problem: string } | null
+  tools: { name: string; description: string; input_schema: Record<string, unknown> }[]
+  deadline: string
+}
+
+type Told = { id: string; result?: unknown; error?: string }
+type Sent = RemoteCall & { steps: Told[]; said: string; steps_url: string; steps_token: string }
+
+export type ModelQuestion = {
+  message: string
+  model?: string
+  instructions?: string
+  history?: { role: 'user' | 'assistant'; content: string }[]
+  temperature?: number
+  max_output_tokens?: number
+  output?: { schema: Record<string, unknown> }
+}
+
+export type NotedMemory = {
+  id: string
+  content: string
+  kind: string
+  role: string | null
+  score: number
+  created_at: string
+}
+
+/**
+ * A run, as the agent sees it. Each step has an id of its own within the run. When the agent is called again, after a crash
+ * or a long wait, a step that was done is answered with what was stored, and nothing is done twice.
+ */
+export type AgentRun = RemoteCall & {
+  /** Aborted when the service ends the call: the run was cancelled, waits, or its time is over. */
+  signal: AbortSignal
+  /** Says a piece of the answer. */
+  say(text: string): void
+  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+  /** What the agent has spent by itself. */
+  usage(spent: { model?: string; input_tokens: number; output_tokens: number }): void
+  /** Calls a tool of the agent. Throws a StepError with what the tool said if it failed. */
+  tool(id: string, tool: string, args?: Record<string, unknown>): Promise<string>
+  /** Does something once: what `make` returns is kept. */
+  keep<Value>(id: string, make: () => Value | Promise<Value>): Promise<Value>
+  /** Goes on after some seconds, or at a time, however far. The process need not wait. */
+  sleep(id: string, until: number | Date): Promise<void>
+  askPerson(id: string, question: string, options?: string[]): Promise<string>
+  /** Asks a model of the service: the answer as text, or the value if `output` has a schema. */
+  askModel<Answer = string>(id: string, question: ModelQuestion): Promise<Answer>
+  searchMemory(id: string, query: string, limit?: number): Promise<NotedMemory[]>
+  writeMemory(id: string, content: string): Promise<{ id: string }>
+}
+
+/** What the agent answers: the rest of its text, a value where `output` is wanted, or nothing more than it has said. */
+export type AgentAnswer = string | { output: unknown; response?: string } | undefined | void
+
+export type AgentHandler = (run: AgentRun) => AgentAnswer | Promise<AgentAnswer>
+
+export type ServeOptions = {
+  /** The secret with which calls are signed (`whsec_…`), or several during a rotation. */
+  secret: string | readonly string[]
+  /** How steps are asked for: a fetch that goes through a proxy, for example. */
+  fetch?: typeof fetch
+  now?: () => number
+}
+
+/** A step failed. The message says how. */
+export class StepError extends Error {
+  override readonly name = 'StepError'
+}
+
+/** The service has ended this call. The agent is called again if the run goes on. */
+class CallOver extends Error {
+  override readonly name = 'CallOver'
+}
+
+/**
+ * Serves an agent that runs here to a service that knows its address. Takes a request and answers it, so it works wherever
+ * there are web `Request`s: Hono, Next.js, Workers, Deno, Bun; `toNodeHandler` makes a handler for node:http and Express.
+ */
+export function serveAgent(handler: AgentHandler, options: ServeOptions): (request: Request) => Promise<Response> {
+  return async (request) => {
+    if (request.method !== 'POST') return problem(405, 'A run is sent as POST')
+    const body = new Uint8Array(await request.arrayBuffer())
+    let sent: Sent
+    try {
+      const { secret, now } = options
+      const checked = { body, headers: request.headers, secret, ...(now && { now }) }
+      sent = (await verifyWebhook(checked)) as unknown as Sent
+    } catch (error) {
+      if (error instanceof WebhookVerificationError) return problem(401, error.message)
+      return problem(400, 'The body is not JSON')
+    }
+    const call = new OpenCall(sent, options.fetch ?? fetch)
+    request.signal?.addEventListener('abort', () => call.end())
+    const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
+    return new Response(call.answer(handler), { headers })
+  }
+}
+
+function problem(status: number, message: string): Response {
+  return Response.json({ error: { message } }, { status })
+}
+
+type Step = { id: string; type: string; [field: string]: unknown }
+type Asked = { step: Step; resolve(told: Told): void; reject(error: unknown): void }
+
+class OpenCall {
+  readonly #sent: Sent
+  readonly #fetch: typeof fetch
+  readonly #known: Map<string, Told>
+  /** What was said before the last known step was stored with it, and is not said again. */
+  #unseen: number
+  readonly #stop = new AbortController()
+  #asked: Asked[] = []
+  #write: ((event: string, data: object) => void) | undefined
+
+  constructor(sent: Sent, send: typeof fetch) {
+    this.#sent = sent
+    this.#fetch = send
+    this.#known = new Map(sent.steps.map((told) => [told.id, told]))
+    this.#unseen = this.#known.size
+  }
+
+  /** The service has hung up. */
+  end(): void {
+    this.#stop.abort(new CallOver('The service has ended the call'))
+  }
+
+  answer(handler: AgentHandler): ReadableStream<Uint8Array> {
+    const encoder = new TextEncoder()
+    return new ReadableStream({
+      start: async (controller) => {
+        const write = (event: string, data: object) => {
+          if (this.#stop.signal.aborted) return
+          controller.enqueue(encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`))
+        }
+        this.#write = write
+        // Servers send the head of a reply with its first bytes.
+        controller.enqueue(encoder.encode(': called\n\n'))
+        try {
+          const answered = await handler(this.#run())
+          const { response = '', ...rest } = typeof answered === 'object' ? answered : { response: answered ?? '' }
+          this.#unseen = 0
+          if (response !== '') write('delta', { text: response })
+          write('done', rest)
+        } catch (error) {
+          if (!this.#stop.signal.aborted)
+            write('error', { message: error instanceof Error ? error.message : String(error) })
+        }
+        this.end()
+        try {
+          controller.close()
+        } catch {
+          // The service has hung up.
+        }
+      },
+      cancel: () => this.end(),
+    })
+  }
+
+  #run(): AgentRun {
+    const { steps: _steps, said: _said, steps_url: _url, steps_token: _token, ...told } = this.#sent
+    const text = async (step: Step) => String(await this.#step(step))
+    return {
+      ...told,
+      signal: this.#stop.signal,
+      say: (words) => {
+        if (this.#unseen === 0 && words !== '') this.#write?.('delta', { text: words })
+      },
+      log: (level, message) => this.#write?.('log', { level, message }),
+      usage: (spent) => this.#write?.('usage', spent),
+      tool: (id, tool, args = {}) => text({ id, type: 'tool', tool, arguments: args }),
+      keep: async <Value>(id: string, make: () => Value | Promise<Value>) => {
+        if (this.#known.has(id)) return (await this.#step({ id, type: 'keep' })) as Value
+        const value = await make()
+        return (await this.#step({ id, type: 'keep', value: value ?? null })) as Value
+      },
+      sleep: async (id, until) => {
+        const when = typeof until === 'number' ? { seconds: until } : { until: until.toISOString() }
+        await this.#step({ id, type: 'sleep', ...when })
+      },
+      askPerson: (id, question, options) => text({ id, type: 'ask_person', question, ...(options && { options }) }),
+      askModel: async <Answer>(id: string, question: ModelQuestion) =>
+        (await this.#step({ id, type: 'model', ...question })) as Answer,
+      searchMemory: async (id, query, limit) =>
+        (await this.#step({
+          id,
+          type: 'memory_search',
+          query,
+          ...(limit !== undefined && { limit }),
+        })) as NotedMemory[],
+      writeMemory: async (id, content) => (await this.#step({ id, type: 'memory_write', content })) as { id: string },
+    }
+  }
+
+  async #step(step: Step): Promise<unknown> {
+    this.#stop.signal.throwIfAborted()
+    const told = this.#known.get(step.id) ?? (await this.#ask(step))
+    // All that was said so far was stored with the known steps.
+    if (this.#unseen > 0) this.#unseen -= 1
+    if (told.error !== undefined) throw new StepError(told.error)
+    return told.result
+  }
+
+  /** Steps that are asked for at the same moment go together, and are done side by side. */
+  #ask(step: Step): Promise<Told> {
+    if (this.#asked.length === 0) queueMicrotask(() => void this.#send())
+    return new Promise((resolve, reject) => this.#asked.push({ step, resolve, reject }))
+  }
+
+  async #send(): Promise<void> {
+    const asked = this.#asked
+    this.#asked = []
+    try {
+      const told = new Map((await this.#post(asked.map(({ step }) => step))).map((one) => [one.id, one]))
+      for (const { step, resolve, reject } of asked) {
+        const one = told.get(step.id)
+        if (one) resolve(one)
+        else reject(new StepError(`The service did not answer the step ${step.id}`))
+      }
+    } catch (error) {
+      for (const { reject } of asked) reject(error)
+    }
+  }
+
+  async #post(steps: Step[]): Promise<Told[]> {
+    const { steps_url, steps_token } = this.#sent
+    const headers = { authorization: `Bearer ${steps_token}`, 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: JSON.stringify({ steps }), signal: this.#stop.signal }
+    const response = await this.#fetch(steps_url, init)
+    const reply = (await response.json()) as { data?: { status: string; steps: Told[] }; error?: { message?: string } }
+    if (response.ok && reply.data?.status === 'done') return reply.data.steps
+    if (response.ok || response.status === 409) {
+      this.end()
+      this.#stop.signal.throwIfAborted()
+    }
+    throw new StepError(reply.error?.message ?? `The service answered ${response.status}`)
+  }
+}

@@ -1,0 +1,49 @@
+import * as agents from '../agents/store.ts'
+import { formatTime } from '../lib/time.ts'
+import type { Parts } from '../operation/parts.ts'
+import type { MemoryOwner, RunMemory } from '../runtime/remote-agent/host-steps.ts'
+import { sha256 } from '../security/digest.ts'
+import * as memories from './store.ts'
+
+/** The memories that remote agents search and write while they run. */
+export function openRunMemory(
+  { storage, now }: Pick<Parts, 'storage' | 'now'>,
+  recall: () => Parts['recall'],
+): RunMemory {
+  return {
+    async search({ agent_id, user_id = null }, { query, limit }, meter) {
+      const agent = await agents.get(storage.db, agent_id)
+      const { items } = await recall().search({ agent_seq: agent.seq, user_id }, query, { limit }, meter)
+      return items.map(({ id, content, kind, role, score, created_at }) => {
+        return { id, content, kind, role, score, created_at: formatTime(created_at) }
+      })
+    },
+
+    write: (owner, { content, key }) =>
+      storage.transaction(async (db) => {
+        const agent = await agents.get(db, owner.agent_id)
+        const id = idOf(owner, key)
+        const [known] = await memories.listIdsOfAgents(db, new Set([agent.seq]), [id])
+        if (known === undefined) await memories.insert(db, agent.seq, [noteOf(id, content, owner, now())])
+        return { id }
+      }),
+  }
+}
+
+/** The same note under the same key, so that a step that is taken again writes it once. */
+function idOf({ agent_id }: MemoryOwner, key: string): string {
+  return `mem_${sha256(`${agent_id} ${key}`).slice(0, 26)}`
+}
+
+function noteOf(id: string, content: string, { user_id, session_id }: MemoryOwner, created_at: number) {
+  return {
+    id,
+    kind: 'note' as const,
+    role: null,
+    content,
+    user_id: user_id ?? null,
+    session_id: session_id ?? null,
+    created_at,
+    metadata: {},
+  }
+}

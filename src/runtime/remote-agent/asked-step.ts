@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { parseTime } from '../../lib/time.ts'
+import type { ToolCall } from '../models/model.ts'
+import type { ToolResult } from '../outcome.ts'
+
+/** What the host does for a remote agent begins so. No tool of an agent can have such a name. */
+export const HOST_STEP = 'step.'
+const KEEP = `${HOST_STEP}keep`
+export const ASK_PERSON = `${HOST_STEP}ask_person`
+
+const MAX_STEPS_AT_ONCE = 16
+const MAX_SLEEP_SECONDS = 366 * 24 * 3_600
+
+const Named = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/, 'must be 1 to 128 visible ASCII characters')
+    .describe('Names the step within its run: asked for again, it is answered with what was stored'),
+})
+
+const Turns = z.array(z.strictObject({ role: z.enum(['user', 'assistant']), content: z.string() })).max(200)
+
+/** A step that a remote agent asks of its host. */
+export const AskedStep = z
+  .discriminatedUnion('type', [
+    Named.extend({
+      type: z.literal('tool').describe('Calls a tool of the agent'),
+      tool: z.string().min(1).max(128),
+      arguments: z.record(z.string(), z.unknown()).default({}),
+    }),
+    Named.extend({
+      type: z.literal('keep').describe('Keeps a value: a later call gets it back'),
+      value: z.unknown(),
+    }),
+    Named.extend({
+      type: z.literal('sleep').describe('Goes on at that time, or after that many seconds'),
+      until: z.iso.datetime({ offset: true }).optional(),
+      seconds: z.number().min(0).max(MAX_SLEEP_SECONDS).optional(),
+    }),
+    Named.extend({
+      type: z.literal('ask_person').describe('Asks a person; the run waits for the answer'),
+      question: z.string().min(1).max(10_000),
+      options: z.array(z.string()).max(20).optional(),
+    }),
+    Named.extend({
+      type: z.literal('memory_search').describe('Searches the memories of the agent, of the user of this run'),
+      query: z.string().min(1).max(4_096),
+      limit: z.int().min(1).max(50).default(5),
+    }),
+    Named.extend({
+      type: z.literal('memory_write').describe('Notes something for the user of this run'),
+      content: z.string().min(1).max(20_000),
+    }),
+    Named.extend({
+      type: z.literal('model').describe('Asks a model, by the names of this service; it is metered and budgeted'),
+      model: z.string().min(1).max(200).optional().describe("Absent: the agent's own"),
+      instructions: z.string().max(100_000).optional(),
+      history: Turns.default([]),
+      message: z.string().min(1),
+      temperature: z.number().min(0).max(2).optional(),
+      max_output_tokens: z.int().min(1).max(1_000_000).optional(),
+      output: z
+        .strictObject({ schema: z.record(z.string(), z.unknown()) })
+        .optional()
+        .describe('The answer is to be JSON that fits'),
+    }),
+  ])
+  .meta({ id: 'AskedStep' })
+export type AskedStep = z.output<typeof AskedStep>
+
+export const AskedSteps = z
+  .array(AskedStep)
+  .min(1)
+  .max(MAX_STEPS_AT_ONCE)
+  .refine((steps) => new Set(steps.map(({ id }) => id)).size === steps.length, 'must have an id of its own each')
+
+/** What came of a step, as the remote agent hears it. */
+export const DoneStep = z
+  .object({
+    id: z.string(),
+    result: z.unknown().describe('Of a tool and a person: text; of the others a value'),
+    error: z.string().optional(),
+  })
+  .meta({ id: 'DoneStep' })
+export type DoneStep = { id: string; result: unknown } | { id: string; error: string }
+
+/** A step is to the run what a tool call of a model is to it. */
+export function callOf(step: AskedStep, now: number): ToolCall {
+  if (step.type === 'tool') return { id: step.id, name: step.tool, arguments: JSON.stringify(step.arguments) }
+  const { id, type, ...asked } = step
+  const input = type === 'sleep' ? { until: endOf(step, now) } : asked
+  return { id, name: HOST_STEP + type, arguments: JSON.stringify(input) }
+}
+
+/** The time is fixed when the step is first asked for. */
+function endOf({ until, seconds = 0 }: Extract<AskedStep, { type: 'sleep' }>, now: number): number {
+  return (until === undefined ? undefined : parseTime(until)) ?? now + seconds * 1000
+}
+
+export function doneStep({ id, name, arguments: given }: ToolCall, result: ToolResult): DoneStep {
+  if ('error' in result) return { id, error: result.error }
+  if (name === KEEP) return { id, result: (JSON.parse(given) as { value?: unknown }).value ?? null }
+  const isText = !name.startsWith(HOST_STEP) || name === ASK_PERSON
+  return { id, result: isText ? result.result : JSON.parse(result.result) }
+}

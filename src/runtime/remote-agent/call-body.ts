@@ -1,0 +1,73 @@
+import type { Attachment } from '../attachments/attachment.ts'
+import type { Round } from '../models/model.ts'
+import type { RunInProgress } from '../run-in-progress.ts'
+import { wantedOutput } from '../run-input.ts'
+import { doneStep } from './asked-step.ts'
+import { isHostStep } from './host-steps.ts'
+
+/** All files of a call together. Larger ones are named only. */
+const MOST_FILE_BYTES = 4 * 1024 * 1024
+
+/** Where the agent asks for steps, and with what. */
+export type StepsDoor = { url: string; token: string }
+
+/** What a remote agent is told of a run: docs/remote-agents.md describes each field. */
+export async function callBody(run: RunInProgress, rounds: readonly Round[], door: StepsDoor): Promise<string> {
+  const { request_id, attempt, input, left, toolbox, deadline, now } = run
+  const { agent, message, context, history, summary, recalled, attachments = [], given } = input
+  const output = wantedOutput(input)
+  return JSON.stringify({
+    request_id,
+    attempt,
+    message,
+    context,
+    history: history.map(({ role, content }) => ({ role, content })),
+    summary: summary ?? null,
+    recalled: recalled.map(({ content, role, created_at }) => ({
+      content,
+      role,
+      created_at: new Date(created_at).toISOString(),
+    })),
+    attachments: await filled(attachments, run),
+    instructions: [agent.instructions, given?.instructions].filter(Boolean).join('\n\n') || null,
+    model: agent.model,
+    temperature: agent.temperature,
+    output: output ? { schema: output.schema } : null,
+    unfit: unfitOf(rounds.at(-1)),
+    tools: toolbox.definitions.filter(({ name }) => !isHostStep(name) && !toolbox.handed.has(name)),
+    steps: rounds.flatMap(({ calls, results }) =>
+      calls.flatMap((call, index) => {
+        const result = results[index]
+        return result ? [doneStep(call, result)] : []
+      }),
+    ),
+    said: left.response,
+    deadline: new Date(now() + deadline.remaining()).toISOString(),
+    steps_url: door.url,
+    steps_token: door.token,
+  })
+}
+
+/** What was wrong with the answer before, if it does not fit the output. */
+function unfitOf(last: Round | undefined): { answer: string; problem: string } | null {
+  return last?.told === undefined ? null : { answer: last.text ?? '', problem: last.told }
+}
+
+async function filled(attachments: readonly Attachment[], { files }: RunInProgress): Promise<object[]> {
+  let room = MOST_FILE_BYTES
+  const shown: object[] = []
+  for (const attachment of attachments) {
+    const { file_id, name, media_type, size } = attachment
+    const named = { file_id, name, media_type, size }
+    if (size > room) {
+      shown.push({ ...named, data: null })
+      continue
+    }
+    room -= size
+    const file = await files.open(file_id)
+    const pieces: Uint8Array[] = []
+    if (size > 0) for await (const piece of file.read({ start: 0, end: size - 1 })) pieces.push(piece)
+    shown.push({ ...named, data: Buffer.concat(pieces).toString('base64') })
+  }
+  return shown
+}

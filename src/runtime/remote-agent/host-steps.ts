@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { askModel } from '../conversation/ask-model.ts'
+import { SpendingRefused } from '../models/meter.ts'
+import { NO_USAGE } from '../models/usage.ts'
+import { AgentFailure, type ToolAnswer, type ToolResult } from '../outcome.ts'
+import { type RunInProgress, Waits } from '../run-in-progress.ts'
+import { sentenceOf } from '../schemas/schema-errors.ts'
+import { askPerson } from '../tools/ask-person.ts'
+import type { RunTool, SpentResult } from '../tools/tool.ts'
+import { NO_TOOLS } from '../tools/toolbox.ts'
+import { ASK_PERSON, type AskedStep, HOST_STEP } from './asked-step.ts'
+
+/** The memories that a run may use: those of its agent and its user. The implementation is in `memory/`. */
+export type RunMemory = {
+  search(run: MemoryOwner, asked: { query: string; limit: number }, meter: RunInProgress['meter']): Promise<object[]>
+  /** `key` names the note: written again under it, it is written once. */
+  write(run: MemoryOwner, note: { content: string; key: string }): Promise<object>
+}
+
+export type MemoryOwner = { agent_id: string; user_id: string | undefined; session_id: string | undefined }
+
+/** A shorter sleep is not worth leaving the process for. */
+const SHORT_SLEEP_MS = 2_000
+/** A budget that never begins anew is looked at again then. */
+const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
+
+type Input<Type extends AskedStep['type']> = Omit<Extract<AskedStep, { type: Type }>, 'id' | 'type'>
+
+type Host = { memory: RunMemory; owner: MemoryOwner; run(): RunInProgress }
+
+/** What a remote agent may ask of its host besides the agent's tools. Each is called as a tool is. */
+export function hostSteps(host: Host): RunTool[] {
+  return [
+    step('keep', async () => ({ result: 'kept' })),
+    step('sleep', ({ until }) => sleepUntil(Number(until), host.run())),
+    step('memory_search', (asked) => search(asked as Input<'memory_search'>, host)),
+    step('memory_write', async ({ content }, headers) => {
+      const key = headers['Idempotency-Key'] ?? ''
+      return { result: JSON.stringify(await host.memory.write(host.owner, { content: String(content), key })) }
+    }),
+    step('model', (asked) => ask(asked as Input<'model'>, host.run())),
+    askPerson({ type: 'ask_person', name: ASK_PERSON, description: '', expires_after_seconds: null }),
+  ]
+}
+
+/** Its input was checked when it was asked for, and it may be done again: each knows what it has done. */
+function step(name: string, call: RunTool['call']): RunTool {
+  const definition = { name: HOST_STEP + name, description: '', input_schema: { type: 'object' } }
+  return { definition, retry: 'safe', approval: 'never', call }
+}
+
+export function isHostStep(name: string): boolean {
+  return name.startsWith(HOST_STEP)
+}
+
+/** The run leaves its process until then, and asks for the step again. */
+async function sleepUntil(until: number, { now, deadline }: RunInProgress): Promise<ToolAnswer> {
+  const rest = until - now()
+  if (rest > SHORT_SLEEP_MS) throw new Waits(until)
+  if (rest > 0) await sleep(rest, undefined, { signal: deadline.signal })
+  return { result: 'null' }
+}
+
+async function search(asked: Input<'memory_search'>, { memory, owner, run }: Host): Promise<ToolAnswer> {
+  return { result: JSON.stringify(await memory.search(owner, asked, run().meter)) }
+}
+
+/** Asks a model as an agent with that model would, without tools. */
+async function ask(asked: Input<'model'>, run: RunInProgress): Promise<SpentResult> {
+  const { agent } = run.input
+  const { model = agent.model, instructions = null, history, message, temperature = null, output } = asked
+  const limits = { ...agent.limits, max_output_tokens: asked.max_output_tokens ?? agent.limits.max_output_tokens }
+  const left = { response: '', usage: NO_USAGE, cost_nano: 0, steps: run.left.steps }
+  const wanted = output && { schema: output.schema, retries: 0 }
+  const inner: RunInProgress = {
+    ...run,
+    input: {
+      agent: { ...agent, model, instructions, temperature, limits },
+      message,
+      context: {},
+      history,
+      recalled: [],
+    },
+    toolbox: NO_TOOLS,
+    emit: undefined,
+    left,
+    step_cost: 0,
+    output: wanted && run.outputFor(wanted),
+  }
+  const spent = () => ({ spent: { usage: left.usage, cost_nano: inner.step_cost } })
+  try {
+    await askModel(inner, { rounds: [], wanted })
+    if (inner.output) return { ...(await fitting(inner.output)), ...spent() }
+    return { result: JSON.stringify(left.response), ...spent() }
+  } catch (error) {
+    if (error instanceof SpendingRefused) throw withoutRoom(error, run)
+    if (error instanceof AgentFailure) return { error: error.message, ...spent() }
+    throw error
+  }
+}
+
+async function fitting({ draft, check }: NonNullable<RunInProgress['output']>): Promise<ToolResult> {
+  const checked = await check(draft)
+  if ('value' in checked) return { result: JSON.stringify(checked.value) }
+  const [first] = checked.problems
+  return { error: `The answer does not fit: ${first ? sentenceOf(first, 'answer') : ''}` }
+}
+
+/** It ends the run or lets it wait, as it does with every agent. */
+function withoutRoom(error: SpendingRefused, { keeper, now }: RunInProgress): Error {
+  if (!keeper?.waitsForBudgets || !error.opening) return error
+  const { until, isHeld, state: waits_for } = error.opening
+  return new Waits(isHeld ? now() + SHORT_SLEEP_MS : (until ?? now() + LONGEST_WAIT_MS), { waits_for })
+}

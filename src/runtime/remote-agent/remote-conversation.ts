@@ -1,0 +1,191 @@
+import type { AnsweredBy, AskedAnswer } from '../conversation/ask-model.ts'
+import { draftingIn, sayIn } from '../conversation/ask-model.ts'
+import { addCosts } from '../models/cost.ts'
+import { ModelFailure, type Round, type ToolCall } from '../models/model.ts'
+import { addTokens } from '../models/usage.ts'
+import { withRetries } from '../providers/retry.ts'
+import { type RunInProgress, Stopped } from '../run-in-progress.ts'
+import { type AskedStep, callOf, type DoneStep, doneStep } from './asked-step.ts'
+import type { Heard } from './remote-exchange.ts'
+
+/** What a remote agent hears when it has asked for steps. */
+export type StepsReply =
+  | { status: 'done'; steps: DoneStep[] }
+  /** The run goes on later, and calls the agent again with all its steps. This call is over. */
+  | { status: 'waiting' | 'over' }
+
+/** The step was another one when it was first asked for. */
+export class OtherStep extends Error {}
+
+/** Calls the agent. Resolves when its reply has ended. */
+export type CallAgent = (rounds: readonly Round[], signal: AbortSignal, hear: (heard: Heard) => void) => Promise<void>
+
+/** The call under way, what was heard of it and not taken yet, and how it ended. */
+type Open = {
+  queue: Heard[]
+  ended: boolean
+  error?: unknown
+  stop: AbortController
+}
+
+type Waiting = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: PromiseWithResolvers<StepsReply> }
+
+/**
+ * A run whose answers come from elsewhere. Each time it is asked, it answers as a model does: with text, and with the
+ * steps that the agent asks for, or without any when it has finished. The agent asks for steps on a way of its own
+ * (`take`), while its call is open, and is told there what came of them.
+ */
+export class RemoteConversation {
+  readonly #run: RunInProgress
+  readonly #call: CallAgent
+  /** All steps so far that have a result, by their ids. */
+  readonly #done = new Map<string, { name: string; done: DoneStep }>()
+  #open: Open | undefined
+  /** What the agent has asked for and not heard of yet. */
+  #waiting: Waiting | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  #wake: (() => void) | undefined
+  #isOver = false
+
+  constructor(run: RunInProgress, call: CallAgent) {
+    this.#run = run
+    this.#call = call
+  }
+
+  /** Steps that are asked for together are done side by side; those of another request come after them. */
+  take(steps: readonly AskedStep[]): Promise<StepsReply> {
+    const taken = this.#turn.then(() => this.#take(steps))
+    this.#turn = taken.catch(() => {})
+    return taken
+  }
+
+  #take(steps: readonly AskedStep[]): Promise<StepsReply> | StepsReply {
+    const calls: ToolCall[] = []
+    for (const step of steps) {
+      const call = callOf(step, this.#run.now())
+      const known = this.#done.get(step.id)
+      if (!known) calls.push(call)
+      else if (known.name !== call.name) throw new OtherStep(`the step ${step.id} was ${known.name} before`)
+    }
+    if (calls.length === 0) return this.#replyTo(steps)
+    if (this.#isOver || !this.#open) return { status: 'over' }
+    this.#waiting = { calls, steps, reply: Promise.withResolvers() }
+    this.#wake?.()
+    return this.#waiting.reply.promise
+  }
+
+  #replyTo(steps: readonly AskedStep[]): StepsReply {
+    return { status: 'done', steps: steps.flatMap(({ id }) => this.#done.get(id)?.done ?? []) }
+  }
+
+  /** The agent's next answer. */
+  ask = async ({ rounds }: AskedAnswer): Promise<AnsweredBy & { isAsked: boolean }> => {
+    this.#learn(rounds)
+    const { deadline, log, retryDelayMs } = this.#run
+    const calls = await withRetries(() => this.#next(rounds), { deadline, log, delayMs: retryDelayMs })
+    return { answer: { calls, finish: 'stop' }, model: REMOTE, passed_over: [], isAsked: calls.length === 0 }
+  }
+
+  /** The run ends here, or goes on elsewhere. */
+  leave(status: 'waiting' | 'over'): void {
+    this.#isOver = true
+    this.#waiting?.reply.resolve({ status })
+    this.#waiting = undefined
+    this.#open?.stop.abort()
+  }
+
+  /** What was asked for is done, and the agent hears of it. */
+  #learn(rounds: readonly Round[]): void {
+    for (const { calls, results } of rounds) {
+      for (const [index, call] of calls.entries()) {
+        const result = results[index]
+        if (result && !this.#done.has(call.id)) {
+          this.#done.set(call.id, { name: call.name, done: doneStep(call, result) })
+        }
+      }
+    }
+    if (!this.#waiting) return
+    const { reply, steps } = this.#waiting
+    this.#waiting = undefined
+    reply.resolve(this.#replyTo(steps))
+  }
+
+  /** Waits until the agent asks for steps, or has finished. A call that broke before anything was taken is made anew. */
+  async #next(rounds: readonly Round[]): Promise<ToolCall[]> {
+    const { left, emit } = this.#run
+    const said = left.response.length
+    const open = (this.#open ??= this.#start(rounds))
+    const take = this.#taker()
+    try {
+      for (;;) {
+        if (this.#run.deadline.stopped) throw new Stopped()
+        for (let heard = open.queue.shift(); heard; heard = open.queue.shift()) {
+          if (await take(heard)) {
+            this.#open = undefined
+            return []
+          }
+        }
+        if (this.#waiting) return this.#waiting.calls
+        if (open.ended) throw open.error
+        await new Promise<void>((wake) => (this.#wake = wake))
+      }
+    } catch (error) {
+      this.#open = undefined
+      open.stop.abort()
+      if (!(error instanceof ModelFailure)) throw error
+      // Nobody has read what it said, so it may say it again. Its steps are stored.
+      const isAgain = !emit || left.response.length === said
+      if (isAgain) left.response = left.response.slice(0, said)
+      throw new ModelFailure(error.message, error.detail, isAgain ? error.retry : undefined)
+    } finally {
+      this.#wake = undefined
+    }
+  }
+
+  #start(rounds: readonly Round[]): Open {
+    const { signal } = this.#run.deadline
+    const open: Open = { queue: [], ended: false, stop: new AbortController() }
+    const hear = (heard: Heard) => {
+      open.queue.push(heard)
+      this.#wake?.()
+    }
+    const end = (error?: unknown) => {
+      open.ended = true
+      open.error = error
+      this.#wake?.()
+    }
+    const stopped = AbortSignal.any([signal, open.stop.signal])
+    stopped.addEventListener('abort', () => this.#wake?.(), { once: true })
+    this.#call(rounds, stopped, hear).then(() => end(new Stopped()), end)
+    return open
+  }
+
+  /** Takes what was heard; resolves with true if it was the end of the answer. */
+  #taker(): (heard: Heard) => Promise<boolean> {
+    const run = this.#run
+    const { output, log } = run
+    const say = output ? draftingIn(run, output, true) : (text: string) => sayIn(run, text)
+    return async (heard) => {
+      if (heard.kind === 'text') say(heard.text)
+      if (heard.kind === 'log') log(heard.level, heard.message)
+      if (heard.kind === 'usage') await spend(run, heard)
+      if (heard.kind !== 'done') return false
+      if (output && heard.output) output.draft = JSON.stringify(heard.output.value)
+      return true
+    }
+  }
+}
+
+/** The name of what has answered, where an agent with a model has the model's. */
+const REMOTE = 'remote'
+
+/** What the agent has spent by itself is written down; a budget refuses what comes after it. */
+async function spend(run: RunInProgress, { model, ...tokens }: Extract<Heard, { kind: 'usage' }>): Promise<void> {
+  const { attempt, left, meter } = run
+  const planned = { model: model ?? REMOTE, attempt, step: left.steps.length, max_output_tokens: 0 }
+  const begun = await meter.begin({ ...planned, mostInputTokens: () => 0 })
+  const cost = begun.end('completed', { input_tokens: tokens.input_tokens, output_tokens: tokens.output_tokens })
+  left.usage = addTokens(left.usage, tokens)
+  left.cost_nano = addCosts(left.cost_nano, cost)
+  run.step_cost = addCosts(run.step_cost, cost)
+}

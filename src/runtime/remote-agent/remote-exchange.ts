@@ -1,0 +1,150 @@
+import { storable } from '../../lib/text/text.ts'
+import { ModelFailure } from '../models/model.ts'
+import { AgentFailure, type LogLevel } from '../outcome.ts'
+import {
+  NotAnAnswer,
+  numberOf,
+  parseObject,
+  type ReplyFields,
+  ReplyReader,
+  textOf,
+} from '../providers/protocols/read-events.ts'
+import { BadStatus } from '../providers/provider-failure.ts'
+import { guardedSockets, type Reach } from '../providers/provider-sockets.ts'
+import { retryAfter } from '../providers/retry.ts'
+
+/** What a remote agent says while it is called. */
+export type Heard =
+  | { kind: 'text'; text: string }
+  | { kind: 'log'; level: LogLevel; message: string }
+  | { kind: 'usage'; model: string | undefined; input_tokens: number; output_tokens: number }
+  /** The answer is whole. `output` stands for it if there is one. */
+  | { kind: 'done'; output?: { value: unknown } }
+
+const LEVELS = new Set(['debug', 'info', 'warn', 'error'])
+
+type Message = { url: string; headers: Record<string, string>; body: string }
+
+/**
+ * Sends one call and tells what comes back, as it comes: a stream of events, or one JSON. Resolves when the reply has
+ * ended; rejects with an AgentFailure in our words, or with the reason of the signal.
+ */
+export async function exchange(
+  { url, headers, body }: Message,
+  { reach, owner, signal, now }: { reach: Reach; owner: string; signal: AbortSignal; now: () => number },
+  hear: (heard: Heard) => void,
+): Promise<void> {
+  let refusal: BadStatus | undefined
+  let isDone = false
+  let hasSpoken = false
+  const tell = (heard: Heard) => {
+    if (isDone) return
+    isDone = heard.kind === 'done'
+    hasSpoken = true
+    hear(heard)
+  }
+  const reader = new ReplyReader(
+    ({ event, data }) => tellEvent(event, data, tell),
+    (json) => tellWhole(parseObject(json), tell),
+    { fatal: true },
+  )
+  const { origin, pathname, search } = new URL(url)
+  const sockets = guardedSockets(origin, reach, owner)
+  try {
+    await sockets.send(
+      { method: 'POST', path: pathname + search, headers, body, signal },
+      {
+        start(status, replyHeaders) {
+          if (status < 200 || status > 299) refusal = new BadStatus(status, replyHeaders)
+        },
+        data(chunk) {
+          if (refusal) refusal.addText(chunk.toString())
+          else reader.read(chunk)
+        },
+      },
+    )
+    if (refusal) throw refusal
+    reader.end()
+    if (!isDone) throw new ModelFailure('The remote agent broke off its answer', {}, LATER)
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    throw failureOf(error, now, hasSpoken)
+  }
+}
+
+function tellEvent(event: string | undefined, data: string, tell: (heard: Heard) => void): void {
+  if (event === 'delta') return tell({ kind: 'text', text: storable(textOf(parseObject(data)['text'])) })
+  if (event === 'log') return tellLog(parseObject(data), tell)
+  if (event === 'usage') return tellUsage(parseObject(data), tell)
+  if (event === 'done') return tellDone(parseObject(data), tell)
+  if (event === 'error') throw saidFailure(parseObject(data))
+}
+
+/** An answer in one piece has what the events of a stream have. */
+function tellWhole(reply: ReplyFields, tell: (heard: Heard) => void): void {
+  if (reply['error'] !== undefined) throw saidFailure(parseObject(JSON.stringify(reply['error'])))
+  for (const log of listOf(reply['logs'])) tellLog(log, tell)
+  for (const usage of listOf(reply['usage'])) tellUsage(usage, tell)
+  const text = reply['response'] === undefined ? '' : storable(textOf(reply['response']))
+  if (text !== '') tell({ kind: 'text', text })
+  tellDone(reply, tell)
+}
+
+/** One object, or a list of them. */
+function listOf(value: unknown): ReplyFields[] {
+  return [value ?? []].flat().filter((one) => typeof one === 'object' && one !== null) as ReplyFields[]
+}
+
+function tellLog({ level, message }: ReplyFields, tell: (heard: Heard) => void): void {
+  tell({ kind: 'log', level: LEVELS.has(textOf(level)) ? (level as LogLevel) : 'info', message: textOf(message) })
+}
+
+function tellUsage({ model, input_tokens, output_tokens }: ReplyFields, tell: (heard: Heard) => void): void {
+  const [input, output] = [countOf(input_tokens), countOf(output_tokens)]
+  tell({ kind: 'usage', model: textOf(model).slice(0, 200) || undefined, input_tokens: input, output_tokens: output })
+}
+
+function countOf(value: unknown): number {
+  const count = numberOf(value ?? 0)
+  if (count === undefined || !Number.isInteger(count)) throw new NotAnAnswer('the usage is not a number of tokens')
+  return count
+}
+
+function tellDone(fields: ReplyFields, tell: (heard: Heard) => void): void {
+  tell('output' in fields ? { kind: 'done', output: { value: fields['output'] } } : { kind: 'done' })
+}
+
+const MAX_MESSAGE = 1_000
+
+/** The agent itself says that it failed. */
+function saidFailure({ message }: ReplyFields): AgentFailure {
+  const words = storable(textOf(message)).slice(0, MAX_MESSAGE)
+  return new AgentFailure(words === '' ? 'The remote agent failed' : `The remote agent failed: ${words}`)
+}
+
+/** The agent did not say when to try again. */
+const LATER = { after_ms: undefined }
+
+/** What the agent's server says of its own problems goes to the log, never to the client. */
+function failureOf(error: unknown, now: () => number, hasSpoken: boolean): unknown {
+  if (error instanceof AgentFailure) return error
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown }
+  if (code === 'blocked_address' || code === 'invalid_url') {
+    return new AgentFailure(`The remote agent may not be called (${code}): ${message}`)
+  }
+  if (error instanceof BadStatus) {
+    const { status, headers, reason } = error
+    const isPassing = status === 408 || status === 429 || status >= 500
+    const retry = isPassing ? { after_ms: retryAfter(headers, now) } : undefined
+    const isRedirect = status >= 300 && status < 400
+    const why = isRedirect ? ': redirects are not followed' : ''
+    return new ModelFailure(`The remote agent answered ${status}${why}`, { status, remote_message: reason }, retry)
+  }
+  if (error instanceof NotAnAnswer || error instanceof TypeError) {
+    return new AgentFailure('The remote agent sent something that is not an answer', {
+      remote_message: String(message),
+    })
+  }
+  const what = hasSpoken ? 'broke off its answer' : 'could not be reached'
+  return new ModelFailure(`The remote agent ${what}`, { remote_message: String(message) }, LATER)
+}

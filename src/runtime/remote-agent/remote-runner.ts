@@ -1,0 +1,131 @@
+import { converse } from '../conversation/conversation.ts'
+import type { Equipment } from '../conversation/equipment.ts'
+import type { Round } from '../models/model.ts'
+import { AgentFailure } from '../outcome.ts'
+import type { Reach } from '../providers/provider-sockets.ts'
+import { type RunInProgress, Stopped, Waits } from '../run-in-progress.ts'
+import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
+import type { RemoteSettings } from '../spec.ts'
+import { fillHeaders, SecretRefused, type SecretSource } from '../tools/fill-secrets.ts'
+import type { AskedStep } from './asked-step.ts'
+import { callBody, type StepsDoor } from './call-body.ts'
+import { hostSteps, type RunMemory } from './host-steps.ts'
+import { RemoteConversation, type StepsReply } from './remote-conversation.ts'
+import { exchange, type Heard } from './remote-exchange.ts'
+
+export type RemoteRunnerOptions = {
+  reach: Reach
+  secrets: SecretSource
+  now: () => number
+  memory: RunMemory
+  /** The headers that sign a message, as those of webhooks are signed. */
+  sign(message: { id: string; timestamp: number; body: string }, secret: string): Record<string, string>
+  /** Where the agent asks for steps of this attempt. */
+  stepsDoor(run: Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>): StepsDoor
+}
+
+/** Agents that run elsewhere: their server is called with the message, and may ask for steps while it answers. */
+export class RemoteRunner implements Runner {
+  readonly #options: RemoteRunnerOptions
+  readonly #equipment: Equipment
+  /** The runs under way here, by request id. */
+  readonly #conversations = new Map<string, { attempt: number; conversation: RemoteConversation }>()
+
+  constructor(equipment: Equipment, options: RemoteRunnerOptions) {
+    this.#equipment = equipment
+    this.#options = options
+  }
+
+  async run(request: RunRequest, host: RunHost): Promise<Answered> {
+    const { request_id, agent_id, attempt, context, agent } = request
+    const { memory } = this.#options
+    const settings = agent.remote
+    if (!settings) throw new AgentFailure('The agent has no address')
+    const owner = { agent_id, user_id: context.user_id, session_id: context.session_id }
+    const run: RunInProgress = await this.#equipment.open(
+      request,
+      host,
+      hostSteps({ memory, owner, run: () => run }),
+      settings,
+    )
+    const conversation = new RemoteConversation(run, (rounds, signal, hear) =>
+      this.#call(request, settings, run, rounds, signal, hear),
+    )
+    this.#conversations.set(request_id, { attempt, conversation })
+    let left: 'over' | 'waiting' = 'over'
+    try {
+      if (host.deadline.stopped) throw new Stopped()
+      await converse(run, conversation.ask)
+      return { status: 'completed' }
+    } catch (error) {
+      if (error instanceof Waits || host.deadline.stopped === 'paused') left = 'waiting'
+      throw error
+    } finally {
+      conversation.leave(left)
+      if (this.#conversations.get(request_id)?.conversation === conversation) this.#conversations.delete(request_id)
+      await run.toolbox.close()
+    }
+  }
+
+  /** The agent asks for steps. Undefined if this attempt of its run is not under way here. */
+  takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
+    const known = this.#conversations.get(request_id)
+    return known?.attempt === attempt ? known.conversation.take(steps) : undefined
+  }
+
+  async #call(
+    request: RunRequest,
+    settings: RemoteSettings,
+    run: RunInProgress,
+    rounds: readonly Round[],
+    signal: AbortSignal,
+    hear: (heard: Heard) => void,
+  ): Promise<void> {
+    const { request_id, attempt, agent_id, span } = request
+    const { url, timeout_ms } = settings
+    const { stepsDoor, reach, now } = this.#options
+    const body = await callBody(run, rounds, stepsDoor(request))
+    const key = `${request_id}-${attempt}`
+    const headers = {
+      'content-type': 'application/json; charset=utf-8',
+      accept: 'text/event-stream, application/json',
+      'user-agent': 'moorage',
+      ...(await this.#ownHeaders(settings, request, { id: key, body })),
+      'idempotency-key': key,
+      ...(span && { traceparent: span.traceparent }),
+    }
+    const timeout = timeout_ms === null ? undefined : AbortSignal.timeout(timeout_ms)
+    const until = timeout ? AbortSignal.any([signal, timeout]) : signal
+    try {
+      await exchange({ url, headers, body }, { reach, owner: agent_id, signal: until, now }, hear)
+    } catch (error) {
+      if (timeout?.aborted && !signal.aborted) {
+        throw new AgentFailure(`The remote agent did not answer within ${timeout_ms} ms`)
+      }
+      throw error
+    }
+  }
+
+  /** Those that the agent names, and those that sign the call. */
+  async #ownHeaders(
+    { url, headers, secret }: RemoteSettings,
+    { project_id }: RunRequest,
+    { id, body }: { id: string; body: string },
+  ) {
+    const { secrets, sign, now } = this.#options
+    const named = { ...headers, [SIGNING]: `{{secret.${secret}}}` }
+    try {
+      const { [SIGNING]: value = '', ...own } = fillHeaders(named, new URL(url), await secrets(project_id))
+      if (!/^whsec_[A-Za-z0-9+/=]{24,}$/.test(value)) {
+        throw new AgentFailure(`The secret ${secret} must be whsec_ and at least 18 bytes in base64`)
+      }
+      const lower = Object.fromEntries(Object.entries(own).map(([name, text]) => [name.toLowerCase(), text]))
+      return { ...lower, ...sign({ id, timestamp: Math.floor(now() / 1000), body }, value) }
+    } catch (error) {
+      throw error instanceof SecretRefused ? new AgentFailure(error.message) : error
+    }
+  }
+}
+
+/** A place among the headers for the secret that is used and not sent: it may be used for its hosts only. */
+const SIGNING = ' signing'

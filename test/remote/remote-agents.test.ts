@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import { newRemoteAgent, type RemoteServer, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
+
+const ASYNC = { Prefer: 'respond-async' }
+
+for (const engine of ENGINES) {
+  describe(`remote agents on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    let tool: LocalServer
+    let remote: RemoteServer
+    let toolCalls: string[] = []
+    before(async () => {
+      tool = await startLocalServer((request, response) => {
+        toolCalls.push(String(request.headers['idempotency-key']))
+        response.end('calm')
+      })
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
+      await setRemoteSecret(service)
+      remote = await startRemote(() => service.app.parts.now())
+    })
+    after(async () => {
+      await stop()
+      await remote.close()
+      await tool.close()
+    })
+    beforeEach(() => {
+      model.reset()
+      toolCalls = []
+    })
+
+    const invoke = (agent: string, body: object = {}, headers: Record<string, string> = {}) =>
+      service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?', ...body }, headers })
+    const receiptOf = async (agent: string, request_id: string) =>
+      (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
+    const becomes = (agent: string, request_id: string, status: string) =>
+      until(`the run to be ${status}`, async () => {
+        const receipt = await receiptOf(agent, request_id)
+        if (receipt.finished_at !== null) assert.equal(receipt.status, status, JSON.stringify(receipt.error))
+        return receipt.status === status && receipt
+      })
+    const look = () => ({ type: 'http', name: 'look', url: tool.url, method: 'POST' })
+
+    test('answers as any other agent does, and is told what a model would be', async () => {
+      const agent = await newRemoteAgent(service, remote.url, { instructions: 'Be brief.' })
+      const context = { user_id: 'ada', session_id: 'harbour' }
+      remote.answer(() => 'It is calm.')
+      await invoke(agent, { context })
+      let told: unknown
+      remote.answer((run) => {
+        const { message, history, instructions, context: given, attempt } = run
+        told = { message, history, instructions, context: given, attempt }
+        run.say('It is ')
+        run.log('info', 'looked out of the window')
+        return 'rough.'
+      })
+      const { status, body } = await invoke(agent, { message: 'And now?', context })
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.equal(body.data.response, 'It is rough.')
+      assert.deepEqual(told, {
+        message: 'And now?',
+        history: [
+          { role: 'user', content: 'How is the sea?' },
+          { role: 'assistant', content: 'It is calm.' },
+        ],
+        instructions: 'Be brief.',
+        context,
+        attempt: 1,
+      })
+      const receipt = await receiptOf(agent, body.data.request_id)
+      assert.deepEqual(
+        receipt.steps.map(({ kind, model: name }: Record<string, unknown>) => ({ kind, name })),
+        [
+          { kind: 'recall', name: undefined },
+          { kind: 'model', name: 'remote' },
+        ],
+      )
+      const logs = await service.call('GET', `/v1/agents/${agent}/logs?request_id=${body.data.request_id}`)
+      assert.match(logs.text, /looked out of the window/)
+    })
+
+    test('asks its host for steps, which its receipt has', async () => {
+      const agent = await newRemoteAgent(service, remote.url, { tools: [look()], model: 'local/test-model' })
+      model.reply({ text: ['Blue.'], usage: { prompt_tokens: 7, completion_tokens: 3 } })
+      remote.answer(async (run) => {
+        const [sea, once] = await Promise.all([
+          run.tool('look', 'look', { where: 'west' }),
+          run.keep('number', () => 42),
+        ])
+        const colour = await run.askModel('colour', { message: 'Which colour?' })
+        await run.writeMemory('note', `The sea is ${sea}.`)
+        const [found] = await run.searchMemory('search', 'sea')
+        run.usage({ model: 'mine', input_tokens: 10, output_tokens: 5 })
+        return `${sea} ${once} ${colour} ${found?.content}`
+      })
+      const { status, body } = await invoke(agent, { context: { user_id: 'bo' } })
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.equal(body.data.response, 'calm 42 Blue. The sea is calm.')
+      const receipt = await receiptOf(agent, body.data.request_id)
+      const taken = receipt.steps.filter(({ kind }: { kind: string }) => kind === 'tool')
+      assert.deepEqual(taken.map(({ id, name }: Record<string, unknown>) => [id, name]).toSorted(), [
+        ['colour', 'step.model'],
+        ['look', 'look'],
+        ['note', 'step.memory_write'],
+        ['number', 'step.keep'],
+        ['search', 'step.memory_search'],
+      ])
+      const { usage } = taken.find(({ id }: { id: string }) => id === 'colour')
+      assert.deepEqual(usage, { input_tokens: 7, output_tokens: 3, total_tokens: 10 })
+      assert.equal(receipt.tokens_used, 25)
+      assert.equal(toolCalls.length, 1)
+      assert.equal(remote.calls(), 1)
+    })
+
+    test('waits for a person, and goes on without doing anything twice', async () => {
+      const agent = await newRemoteAgent(service, remote.url, { tools: [look()], approvals: { self: true } })
+      let made = 0
+      remote.answer(async (run) => {
+        run.say('Let me look. ')
+        const sea = await run.tool('look', 'look')
+        await run.keep('made', () => (made += 1))
+        const answer = await run.askPerson('captain', 'Shall we sail?', ['yes', 'no'])
+        return `The sea is ${sea}, the captain says ${answer}.`
+      })
+      const { status, body } = await invoke(agent)
+      assert.equal(status, 202, JSON.stringify(body))
+      const { request_id } = body.data
+      assert.deepEqual(
+        body.data.approvals.map(({ call_id, arguments: asked }: Record<string, unknown>) => ({ call_id, asked })),
+        [{ call_id: 'captain', asked: { question: 'Shall we sail?', options: ['yes', 'no'] } }],
+      )
+      const decision = { decision: 'approve', answer: 'yes' }
+      const path = `/v1/agents/${agent}/invocations/${request_id}/approvals/captain`
+      const decided = await service.call('POST', path, { body: decision })
+      assert.equal(decided.status, 200, decided.text)
+      const receipt = await becomes(agent, request_id, 'completed')
+      assert.equal(receipt.response, 'Let me look. The sea is calm, the captain says yes.')
+      assert.deepEqual([toolCalls.length, made, remote.calls(), receipt.attempts], [1, 1, 2, 2])
+    })
+
+    test('sleeps without holding a process', async () => {
+      const agent = await newRemoteAgent(service, remote.url)
+      remote.answer(async (run) => {
+        await run.sleep('night', 8 * 3_600)
+        return 'Good morning.'
+      })
+      const { body } = await invoke(agent, {}, ASYNC)
+      const { request_id } = body.data
+      await becomes(agent, request_id, 'waiting')
+      service.advance(8 * 3_600_000)
+      assert.equal((await becomes(agent, request_id, 'completed')).response, 'Good morning.')
+      assert.equal(remote.calls(), 2)
+    })
+
+    test('answers with a value that fits, or is shown what does not', async () => {
+      const schema = { type: 'object', properties: { knots: { type: 'integer' } }, required: ['knots'] }
+      const agent = await newRemoteAgent(service, remote.url, { output: { schema, retries: 1 } })
+      remote.answer((run) => ({ output: run.unfit ? { knots: 12 } : { knots: 'many' } }))
+      const { status, body } = await invoke(agent)
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.deepEqual(body.data.output, { knots: 12 })
+      remote.answer(() => ({ output: { knots: 'many' } }))
+      const refused = await invoke(agent)
+      assert.equal(refused.body.error.code, 'output_invalid', refused.text)
+    })
+
+    test('a handler that throws is a failed run, in its words', async () => {
+      const agent = await newRemoteAgent(service, remote.url)
+      remote.answer(() => {
+        throw new Error('the pump is broken')
+      })
+      const { status, body } = await invoke(agent)
+      assert.equal(status, 500)
+      assert.equal(body.error.message, 'The remote agent failed: the pump is broken')
+    })
+  })
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { type AgentHandler, serveAgent, toNodeHandler } from '../../../sdk/client.ts'
+import { type LocalServer, startLocalServer } from '../outside/local-server.ts'
+import { newAgent } from '../service/agents.ts'
+import type { Service } from '../service/service.ts'
+
+const REMOTE_SECRET = `whsec_${Buffer.from('the secret of the remote agents').toString('base64')}`
+
+export type RemoteServer = LocalServer & {
+  /** What answers from now on. */
+  answer(handler: AgentHandler): void
+  /** How often it was called since `answer`. */
+  calls(): number
+}
+
+/** A server of a remote agent, made with the SDK. It goes by the clock of its service, which a test may move. */
+export async function startRemote(now: () => number = Date.now): Promise<RemoteServer> {
+  let handler: AgentHandler = () => undefined
+  let calls = 0
+  const serve = serveAgent(
+    (run) => {
+      calls += 1
+      return handler(run)
+    },
+    { secret: REMOTE_SECRET, now },
+  )
+  const server = await startLocalServer(toNodeHandler(serve))
+  return {
+    ...server,
+    answer(next) {
+      handler = next
+      calls = 0
+    },
+    calls: () => calls,
+  }
+}
+
+/** The secret with which the service signs its calls. */
+export async function setRemoteSecret(service: Pick<Service, 'call'>): Promise<void> {
+  const body = { value: REMOTE_SECRET, hosts: ['127.0.0.1'] }
+  const reply = await service.call('PUT', '/v1/secrets/REMOTE', { body })
+  assert.equal(reply.status, 200, reply.text)
+}
+
+export function newRemoteAgent(service: Service, url: string, fields: object = {}): Promise<string> {
+  return newAgent(service, { kind: 'remote', remote: { url, secret: 'REMOTE' }, ...fields })
+}
