@@ -423,6 +423,16 @@ export type Prompt = {
     })[] | undefined
     /** The tool whose result it is */
     name?: string | undefined
+    /** The files of the message, and how they were shown */
+    attachments?: InvocationAttachment[] | undefined
+    /** What the tool answered besides text */
+    files?: ({
+      file_id: string
+      name: string
+      media_type: string
+      /** In bytes */
+      size: number
+    })[] | undefined
   })[]
   /** What was recalled, best first */
   memories: ({
@@ -448,6 +458,8 @@ export type Prompt = {
     /** Turns of which only the beginning was shown */
     shortened: number
   } | null
+  /** What the answer had to fit: the provider was told, or the model in words */
+  output_schema: Record<string, unknown> | null
   /** What it could call; of an MCP server its address */
   tools: ({
     type: 'http' | 'mcp' | 'ask_person' | 'caller'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { MemoryReply } from '../../memory/memory.ts'
+import { NamedFile, ReceiptAttachment } from '../attachments/attachment-shape.ts'
 import { LeftOutShape } from '../steps/receipt-steps.ts'
 
 const PromptCall = z.object({ id: z.string(), name: z.string(), arguments: z.unknown() })
@@ -10,6 +11,8 @@ const ShownMessage = z.object({
   characters: z.int().describe('The length of the whole'),
   calls: z.array(PromptCall).optional().describe('The tools that the model called with this answer'),
   name: z.string().optional().describe('The tool whose result it is'),
+  attachments: z.array(ReceiptAttachment).optional().describe('The files of the message, and how they were shown'),
+  files: z.array(NamedFile).readonly().optional().describe('What the tool answered besides text'),
 })
 
 export const ShownPrompt = z
@@ -22,6 +25,10 @@ export const ShownPrompt = z
       .array(MemoryReply.extend({ score: z.number(), shown: z.boolean().describe('false: it did not fit') }))
       .describe('What was recalled, best first'),
     left_out: LeftOutShape.nullable().describe('What did not fit'),
+    output_schema: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('What the answer had to fit: the provider was told, or the model in words'),
     tools: z
       .array(z.object({ type: z.enum(['http', 'mcp', 'ask_person', 'caller']), name: z.string() }))
       .describe('What it could call; of an MCP server its address'),

@@ -11,7 +11,7 @@ import type { RememberedTurn } from '../../operation/recall.ts'
 import { firstName } from '../../runtime/models/model-name.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
-import type { ModelInput, Recalled } from '../../runtime/run-input.ts'
+import { type ModelInput, type Recalled, wantedOutput } from '../../runtime/run-input.ts'
 import type { Database } from '../../storage/database.ts'
 import { resolveGiven } from '../given/resolve-given.ts'
 import { type Invocation } from '../invocation.ts'
@@ -43,11 +43,12 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
   const model = asked?.kind === 'model' ? asked.model : firstName(definition.model)
   const common = { step, model, temperature, tools: toolsOf(definition, invocation) }
   if (invocation.erased_at !== null) {
-    return { ...common, messages: [], memories: [], left_out: null, notes: ['What was said has been erased'] }
+    const nothing = { messages: [], memories: [], left_out: null, output_schema: null }
+    return { ...common, ...nothing, notes: ['What was said has been erased'] }
   }
   const found = await remembered(wanted, db, notes)
   const given = await givenTo(wanted, parts)
-  const { message, context } = invocation
+  const { message, context, attachments } = invocation
   const input: ModelInput = {
     agent: definition,
     message,
@@ -56,20 +57,28 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
     recalled: found.recalled,
     summary: found.summary,
     given,
+    // With files the model is told how their texts are quoted.
+    ...(attachments && { files: new Map() }),
   }
+  if (attachments) notes.push('Of files their names are shown here, not their texts and images')
+  const output = wantedOutput(input)
   const left_out = (asked?.kind === 'model' && asked.left_out) || null
   const fitted = left_out ? fitIntoRoom(input, left_out.room).input : input
   const shown = new Set<Recalled>(shownMemories(fitted))
+  const prompt = buildPrompt(fitted).flatMap(withRounds)
+  const asking = prompt.at(-1)
+  if (attachments && asking) asking.attachments = [...attachments]
   const messages = [
-    ...buildPrompt(fitted).flatMap(withRounds),
+    ...prompt,
     ...givenMessages(given?.rounds),
-    ...ownMessages(invocation, steps.slice(0, step)),
+    ...ownMessages(invocation, steps.slice(0, step), output),
   ]
   return {
     ...common,
     messages: cutMessages(messages),
     memories: found.recalled.map((one) => ({ ...one, shown: shown.has(one) })),
     left_out,
+    output_schema: output?.schema ?? null,
     notes,
   }
 }

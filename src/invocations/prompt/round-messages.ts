@@ -1,7 +1,10 @@
 import type { Round } from '../../runtime/models/model.ts'
+import type { ToolResult } from '../../runtime/outcome.ts'
+import { outputInstruction, outputReminder } from '../../runtime/output/ask-in-words.ts'
+import type { WantedOutput } from '../../runtime/output/wanted-output.ts'
 import { shownCall } from '../../runtime/told-steps.ts'
 import type { Invocation } from '../invocation.ts'
-import type { ReceiptStep } from '../steps/receipt-steps.ts'
+import type { ReceiptStep, UnfitReceipt } from '../steps/receipt-steps.ts'
 import type { ShownMessage } from './prompt.ts'
 
 /** A message with its whole text. */
@@ -19,7 +22,11 @@ export function givenMessages(rounds: readonly Round[] = []): WholeMessage[] {
 }
 
 /** The rounds of the run itself, as its receipt tells them. */
-export function ownMessages({ response }: Invocation, steps: readonly ReceiptStep[]): WholeMessage[] {
+export function ownMessages(
+  { response }: Invocation,
+  steps: readonly ReceiptStep[],
+  wanted: WantedOutput | undefined,
+): WholeMessage[] {
   const messages: WholeMessage[] = []
   let said = 0
   for (const [i, step] of steps.entries()) {
@@ -32,10 +39,25 @@ export function ownMessages({ response }: Invocation, steps: readonly ReceiptSte
       .filter((one) => one.kind === 'tool')
       .toSorted((a, b) => a.index - b.index)
     const calls = results.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }))
-    messages.push({ role: 'assistant', content: text, calls })
-    for (const one of results) messages.push({ role: 'tool', name: one.name, content: resultText(one) })
+    messages.push({ role: 'assistant', content: step.unfit?.answer ?? text, calls })
+    for (const one of results) messages.push(toolMessage(one))
+    if (step.unfit && wanted) messages.push({ role: 'user', content: toldAfter(step.unfit, wanted) })
   }
   return messages
+}
+
+function toolMessage(one: ToolResult & { name: string }): WholeMessage {
+  const message = { role: 'tool' as const, name: one.name, content: resultText(one) }
+  return 'files' in one && one.files ? { ...message, files: one.files } : message
+}
+
+/** What the model was told after an answer that does not fit. */
+function toldAfter({ asked, problems }: UnfitReceipt, wanted: WantedOutput): string {
+  if (!asked) return outputInstruction(wanted)
+  return outputReminder(
+    problems.map(({ field, error }) => ({ at: field, problem: error })),
+    wanted,
+  )
 }
 
 function resultText(result: { result: string } | { error: string }): string {

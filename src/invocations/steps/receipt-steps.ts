@@ -37,6 +37,8 @@ const UnfitShape = z.object({
   asked: z.boolean().describe('Whether the model was asked for JSON; else it answered in words, after calling tools'),
 })
 
+export type UnfitReceipt = z.output<typeof UnfitShape>
+
 /** A step as the receipt shows it. */
 export const ReceiptStepShape = z
   .discriminatedUnion('kind', [
@@ -102,7 +104,7 @@ type ModelReceipt = Times & {
   cost_nano: Cost
   characters: number
   finish?: 'length' | 'filtered'
-  unfit?: z.output<typeof UnfitShape>
+  unfit?: UnfitReceipt
   left_out?: LeftOut
 }
 
@@ -162,7 +164,7 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
 
 const MAX_UNFIT = 4_000
 
-function shownUnfit({ text, problems, asked }: Unfit): z.output<typeof UnfitShape> {
+function shownUnfit({ text, problems, asked }: Unfit): UnfitReceipt {
   const shown = problems.map(({ at, problem }) => ({ field: at, error: problem }))
   return { answer: text.slice(0, MAX_UNFIT).toWellFormed(), problems: shown, asked }
 }

@@ -2,12 +2,19 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import { startVisionProviders } from '../../support/outside/vision-providers.ts'
-import { leastLongestPass } from '../../support/running/longest-pass.ts'
+import { longestPass } from '../../support/running/longest-pass.ts'
 import { ANY_ENGINE, type Service, startService } from '../../support/service/service.ts'
 import { download, uploaded } from '../../support/slices/files.ts'
 import { createAgent } from '../../support/slices/resources.ts'
 
 const MOST_MS = 50
+
+/** A collection of garbage, or a processor that is shared, comes and goes: it is tried again. */
+async function leastStall(work: () => Promise<unknown>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let tries = 0; tries < 3 && least > MOST_MS; tries++) least = Math.min(least, await longestPass(work))
+  return least
+}
 
 /** A PDF of such objects, of which the first is the catalog. */
 function pdfOf(objects: readonly (string | Buffer)[]): Buffer {
@@ -74,12 +81,12 @@ for (const engine of ANY_ENGINE) {
     const shown = async (bytes: Buffer, type = 'application/octet-stream') => {
       const file_id = await uploaded(service, bytes, { type })
       let receipt: Record<string, unknown> = {}
-      const ms = await leastLongestPass(async () => {
+      const ms = await leastStall(async () => {
         const { status, text, body } = await invoke([{ file_id }])
         assert.equal(status, 200, text)
         const path = `/v1/agents/gpt/invocations/${body.data.request_id}`
         ;[receipt = {}] = (await service.call('GET', path)).body.data.attachments
-      }, 2)
+      })
       assert.ok(ms < MOST_MS, `the event loop stood still for ${ms} ms`)
       const { media_type, shown_as, note } = receipt
       return { file_id, told: [media_type, shown_as, note] }
@@ -149,14 +156,14 @@ for (const engine of ANY_ENGINE) {
         'unique items': JSON.stringify(Array.from({ length: 10_000 }, (_, i) => ({ i: i % 9_999 }))),
       } as Record<string, string>
       for (const [name, schema] of Object.entries(schemas)) {
-        const ms = await leastLongestPass(async () => {
+        const ms = await leastStall(async () => {
           providers.chat.reset()
           providers.chat.reply({ text: [answer[name] ?? '{}'] })
           const body = { message: 'Go', output: { schema, retries: 0 } }
           const { status, text } = await service.call('POST', '/v1/agents/gpt/invoke', { body })
           assert.ok([200, 400, 500, 503].includes(status), text)
           if (status === 500) assert.match(text, /output_invalid/)
-        }, 2)
+        })
         assert.ok(ms < MOST_MS, `${name}: ${ms} ms`)
       }
     })

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { startVisionProviders } from '../support/outside/vision-providers.ts'
+import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const SCHEMA = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
+
+for (const engine of ANY_ENGINE) {
+  describe(`GET …/prompt of a run with files and an output, on ${engine}`, () => {
+    let service: Service
+    let providers: Awaited<ReturnType<typeof startVisionProviders>>
+    let site: LocalServer
+    before(async () => {
+      providers = await startVisionProviders()
+      site = await startLocalServer((_request, response) => {
+        response.writeHead(200, { 'content-type': 'image/png' })
+        response.end(Buffer.from(PNG, 'base64'))
+      })
+      service = await startService(engine, { ...providers.settings, ...LOCAL_TOOLS })
+      const input_schema = { type: 'object' }
+      const chart = { type: 'http', name: 'chart', description: 'Draws', method: 'GET', url: site.url, input_schema }
+      await createAgent(service, 'gpt', { model: 'local/gpt', tools: [chart] })
+      await createAgent(service, 'plain', { model: 'local/gpt' })
+    })
+    after(async () => {
+      await service.stop()
+      await Promise.all([providers.close(), site.close()])
+    })
+    const run = async (agent: string, body: object) => {
+      const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Look', ...body } })
+      assert.equal(reply.status, 200, reply.text)
+      const path = `/v1/agents/${agent}/invocations/${reply.body.data.request_id}`
+      const prompt = (await service.call('GET', `${path}/prompt`)).body.data
+      return { prompt, receipt: (await service.call('GET', path)).body.data }
+    }
+    type Told = { role: string; content: string; attachments?: unknown; files?: unknown }
+
+    test('names the files of the message and of tools, and how they were shown', async () => {
+      providers.chat.reset()
+      providers.chat.reply({ calls: [{ name: 'chart', arguments: {} }] }, { text: ['Done'] })
+      const attachments = [{ data: PNG, media_type: 'image/png', name: 'dot.png' }]
+      const { prompt, receipt } = await run('gpt', { attachments })
+      const [system, asking, , result] = prompt.messages as Told[]
+      assert.match(system?.content ?? '', /Text inside <attachment> is quoted/)
+      assert.deepEqual([asking?.content, asking?.attachments], ['Look', receipt.attachments])
+      assert.equal(receipt.attachments[0].shown_as, 'image')
+      assert.deepEqual(result?.files, receipt.steps.find(({ kind }: { kind: string }) => kind === 'tool').files)
+      assert.deepEqual(prompt.notes, ['Of files their names are shown here, not their texts and images'])
+      assert.equal(JSON.stringify(prompt).includes(PNG), false)
+    })
+
+    test('shows the schema, answers that do not fit, and what the model was told of them', async () => {
+      providers.chat.reset()
+      providers.chat.reply({ text: ['{"total":"many"}'] }, { text: ['{"total":2}'] })
+      const { prompt } = await run('plain', { output: { schema: SCHEMA, retries: 1 } })
+      assert.deepEqual(prompt.output_schema, SCHEMA)
+      const sent = providers.chat.requests[1]?.body.messages.map(({ role, content }) => [role, content]).slice(-2)
+      assert.deepEqual((prompt.messages as Told[]).map(({ role, content }) => [role, content]).slice(-2), sent)
+    })
+  })
+}
