@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { firstFound } from '../../lib/lazily.ts'
 
 const FILE = new URL('word-vectors.bin', import.meta.url)
 const HEADER_BYTES = 8
@@ -22,9 +23,8 @@ export class WordVectors {
     this.#positions = new Map(terms.map((term, position) => [term, position]))
   }
 
-  static read(): WordVectors {
-    return new WordVectors(readFileSync(FILE))
-  }
+  /** They are read once, when they are first needed. */
+  static readonly read = firstFound(() => new WordVectors(readFileSync(FILE)))
 
   /** Adds the vectors of the terms to `sum`. Unknown terms are skipped. */
   add(terms: readonly string[], sum: Float64Array): void {

@@ -37,7 +37,6 @@ export class WarmRecall implements Recall {
   readonly #embedder: Embedder | undefined
   readonly #isPaused: (agent_seq: number) => Promise<boolean>
   readonly #warm: WarmScopes
-  #words: WordVectors | undefined
   readonly #contents: Contents
   /** All searches of this thread share one scorer, which reuses its arrays. */
   readonly #scorer = new Scorer()
@@ -59,13 +58,9 @@ export class WarmRecall implements Recall {
     this.#contents = new Contents(options.storage.db)
   }
 
-  /**
-   * The vectors are read when they are first needed. They are not used beside an embedder, which knows meanings better.
-   */
+  /** They are not used beside an embedder, which knows meanings better. */
   #findWords(): WordVectors | undefined {
-    if (this.#embedder) return undefined
-    this.#words ??= WordVectors.read()
-    return this.#words
+    return this.#embedder ? undefined : WordVectors.read()
   }
 
   /** The memories of the scope that fit the query, best first. */
