@@ -33,7 +33,7 @@ inConsole(
       await createAgent(service(), 'eye', { model: 'local/tiny' })
       const { page, leave } = await visit('/agents/eye?user=ann')
       const field = page.getByLabel('Message', { exact: true })
-      await attach(page, picture)
+      await attach(page, picture, { ...picture, name: 'back.png' })
       await chip(page, 'Files', 'receipt.png').getByText('image/png · 70 bytes').waitFor()
       await page.evaluate(`{
         const give = (name, type, text) => {
@@ -62,12 +62,13 @@ inConsole(
         run.attachments.map(({ name, shown_as }: { name: string; shown_as: string }) => [name, shown_as]),
         [
           ['receipt.png', 'image'],
+          ['back.png', 'image'],
           ['notes.txt', 'text'],
           ['app.bin', 'omitted'],
         ],
       )
       const { body } = await service().call('GET', '/v1/files?user_id=ann')
-      assert.equal(body.pagination.total, 3)
+      assert.equal(body.pagination.total, 4)
 
       await page.getByRole('button', { name: 'Send again' }).click()
       await chip(page, 'Attachments', 'receipt.png').getByText('shown as an image').nth(1).waitFor()
@@ -76,9 +77,9 @@ inConsole(
       await page.getByRole('button', { name: 'Edit in a new session' }).first().click()
       await page.getByRole('button', { name: 'Remove app.bin' }).click()
       await field.press('Enter')
-      await untilHolds(async () => assert.equal((await receipts())[0].attachments.length, 2))
+      await untilHolds(async () => assert.equal((await receipts())[0].attachments.length, 3))
       // A file of an earlier message is not deleted by taking it away.
-      assert.equal((await service().call('GET', '/v1/files?user_id=ann')).body.pagination.total, 3)
+      assert.equal((await service().call('GET', '/v1/files?user_id=ann')).body.pagination.total, 4)
       await leave()
     })
 
@@ -86,7 +87,7 @@ inConsole(
       const [run] = await receipts()
       const { page, leave } = await visit(`/activity/${run.request_id}`)
       const open = page.getByRole('button', { name: 'Open receipt.png' })
-      await page.locator('.thumbnail img').waitFor()
+      await page.locator('.thumbnail img').first().waitFor()
       await open.focus()
       await page.keyboard.press('Enter')
       const shown = page.getByRole('dialog', { name: 'receipt.png' }).getByRole('img', { name: 'receipt.png' })
@@ -94,6 +95,10 @@ inConsole(
       assert.match((await shown.getAttribute('src')) ?? '', /^blob:/)
       assert.equal(await shown.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth), 1)
       await checkAccess(page)
+      await page.keyboard.press('ArrowRight')
+      await page.getByRole('dialog', { name: 'back.png' }).getByRole('img', { name: 'back.png' }).waitFor()
+      await page.keyboard.press('ArrowLeft')
+      await shown.waitFor()
       await page.keyboard.press('Escape')
       await shown.waitFor({ state: 'detached' })
       assert.equal(await page.evaluate('document.activeElement.ariaLabel'), 'Open receipt.png')

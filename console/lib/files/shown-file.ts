@@ -11,12 +11,12 @@ export function filesMadeIn({ steps }: Invocation): ShownFile[] {
   return steps.flatMap((step) => ('files' in step ? (step.files ?? []) : []))
 }
 
-const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
-
 /** The part of a request that names the files of its message. */
 export function attachedTo(files: readonly ShownFile[]): { attachments?: { file_id: string }[] } {
   return files.length === 0 ? {} : { attachments: files.map(({ file_id }) => ({ file_id })) }
 }
+
+const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
 /** Whether the browser may show it: none of these types can have a script in it. */
 export function isPicture({ media_type }: Pick<ShownFile, 'media_type'>): boolean {

@@ -49,16 +49,7 @@ export function useUploads(user: string | undefined): Uploads {
 
   const change = (key: string, how: Partial<Upload>) =>
     setItems((before) => before.map((one) => (one.key === key ? { ...one, ...how } : one)))
-  const send = async ({ key, source, life }: Upload) => {
-    if (!source) return
-    try {
-      const client = uploadingService((part) => change(key, { part }))
-      const { id, name, media_type } = await client.files.create(source, { user_id: user }, { signal: life.signal })
-      change(key, { file_id: id, name, media_type, part: 1 })
-    } catch (error) {
-      if (!life.signal.aborted) change(key, { error: error as MoorageError })
-    }
-  }
+  const send = (upload: Upload) => void sendUpload(upload, (how) => change(upload.key, how))
   const newUpload = (given: Omit<Upload, 'key' | 'part' | 'user' | 'life'>): Upload => ({
     ...given,
     key: String(made.current++),
@@ -70,7 +61,7 @@ export function useUploads(user: string | undefined): Uploads {
     drop(upload)
     const anew = { ...upload, user, file_id: undefined, part: 0, error: undefined, life: new AbortController() }
     change(upload.key, anew)
-    void send(anew)
+    send(anew)
   }
   const isOfOther = ({ source, user: of }: Upload) => source !== undefined && of !== user
   useEffect(() => {
@@ -93,7 +84,7 @@ export function useUploads(user: string | undefined): Uploads {
         return newUpload({ source, name, media_type: type || 'file', size })
       })
       setItems((before) => [...before, ...begun])
-      for (const one of begun) void send(one)
+      for (const one of begun) send(one)
     },
     put: (files) => setItems(files.map((file) => newUpload(file))),
     remove(upload) {
@@ -102,6 +93,17 @@ export function useUploads(user: string | undefined): Uploads {
     },
     again,
     clear: () => setItems([]),
+  }
+}
+
+async function sendUpload({ source, user, life }: Upload, change: (how: Partial<Upload>) => void): Promise<void> {
+  if (!source) return
+  try {
+    const client = uploadingService((part) => change({ part }))
+    const { id, name, media_type } = await client.files.create(source, { user_id: user }, { signal: life.signal })
+    change({ file_id: id, name, media_type, part: 1 })
+  } catch (error) {
+    if (!life.signal.aborted) change({ error: error as MoorageError })
   }
 }
 
