@@ -138,7 +138,7 @@ describe('a key that is configured for one place', () => {
     await other.close()
     assert.equal(code, 0)
     assert.match(stdout, /from +profile other/)
-    assert.deepEqual(heard, ['Bearer mrg_of_the_other', 'Bearer mrg_of_the_other'])
+    assert.deepEqual([...new Set(heard)], ['Bearer mrg_of_the_other'])
   })
 
   test("a login chosen by flag is used whole: its address and its key, whatever the environment's are", async () => {

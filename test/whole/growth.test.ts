@@ -400,9 +400,9 @@ async function fill(
       'session-' || (i / 20), 'm', '{}', 'm', 1, ${time} from ${rows}`,
     `insert into blobs (id, project_id, state, kept_in, sha256, created_at)
       values ('blob_1', 'prj_default', 'kept', 'folder', 'x', ${start})`,
-    `insert into files (id, project_id, blob_id, name, media_type, size, sha256, user_id, created_by, created_at)
+    `insert into files (id, project_id, blob_id, name, media_type, size, sha256, user_id, created_by, unclaimed, created_at)
       select ${idInSql(time, 'file')}, 'prj_default', 'blob_1', 'f', case when i % 50 = 7 then 'image/png' else 'text/plain' end, 1, 'x',
-      case i % 4 when 0 then 'busy' else 'user-' || (i % 100) end, case i % 8 when 0 then '${caller}' else 'key_1' end, ${time} from ${rows}`,
+      case i % 4 when 0 then 'busy' else 'user-' || (i % 100) end, case i % 8 when 0 then '${caller}' else 'key_1' end, 0, ${time} from ${rows}`,
     `insert into audit_log (id, created_at, actor_kind, actor, action, project_id, agent_id, outcome, fields, times, request_id, seq)
       select ${idInSql(time, 'aud')}, ${time}, 'key', case i % 5 when 3 then 'busy' else 'key_' || (i % 100) end, case when i % 20 = 0 then 'createKey' else 'updateAgent' end,
       'prj_default', 'agt_' || (i % 100), case when i % 50 = 7 then 'refused' else 'success' end, '[]', 1, 'req_1', 1000000 + i from ${rows}`,
