@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
-import { openaiClient } from '../support/clients/openai.ts'
+import { checkResponse, openaiClient } from '../support/clients/openai.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
@@ -90,6 +90,25 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(shown(), [{ type: 'text', text }, SHOWN])
       assert.deepEqual(providers.chat.requests[1]?.body.messages[1]?.content, [{ type: 'text', text }, SHOWN])
       assert.equal(shown(1), 'And?')
+    })
+
+    test('Open Responses, image-input: a message with an image is answered with a completed response', async () => {
+      providers.chat.reset()
+      const text = 'What do you see in this image? Answer in one sentence.'
+      const content = [
+        { type: 'input_text', text },
+        { type: 'input_image', image_url: DATA_URL },
+      ]
+      const body = { model: 'gpt', input: [{ type: 'message', role: 'user', content }] }
+      const reply = await service.call('POST', '/v1/responses', { body })
+      assert.equal(reply.status, 200, reply.text)
+      checkResponse({ ...reply.body, output_text: '' })
+      const [item] = reply.body.output
+      assert.deepEqual(
+        [reply.body.status, reply.body.object, item.type, item.role, item.status, item.content[0].type],
+        ['completed', 'response', 'message', 'assistant', 'completed', 'output_text'],
+      )
+      assert.deepEqual(shown(), [{ type: 'text', text }, SHOWN])
     })
 
     test('the AI SDK sends images unmodified', async () => {
