@@ -279,18 +279,20 @@ function textOf(events: Event[]): string {
 async function breakingProxy(target: string, cut: string) {
   let connections = 0
   const server = await startLocalServer((incoming, outgoing) => {
-    connections++
-    let isCutting = connections === 1
+    const isFirst = ++connections === 1
+    let isCut = false
     const { method, url = '/', headers } = incoming
     const forward = httpRequest(new URL(url, target), { method, headers }, (reply) => {
       outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
       reply.on('data', (chunk: Buffer) => {
-        const at = isCutting ? chunk.indexOf(cut) : -1
-        if (at < 0) return outgoing.write(chunk)
-        isCutting = false
-        outgoing.write(chunk.subarray(0, at + 3), () => outgoing.destroy())
+        // More of the answer may come before the connection is closed.
+        if (isCut) return
+        const at = isFirst ? chunk.indexOf(cut) : -1
+        isCut = at >= 0
+        if (isCut) outgoing.write(chunk.subarray(0, at + 3), () => outgoing.destroy())
+        else outgoing.write(chunk)
       })
-      reply.on('end', () => outgoing.end())
+      reply.on('end', () => isCut || outgoing.end())
     })
     forward.on('error', () => outgoing.destroy())
     incoming.pipe(forward)
