@@ -14,7 +14,7 @@ export type RemoteServer = LocalServer & {
 }
 
 /** A server of a remote agent, made with the SDK. It goes by the clock of its service, which a test may move. */
-export async function startRemote(now: () => number = Date.now): Promise<RemoteServer> {
+export async function startRemote(now: () => number = Date.now, send: typeof fetch = fetch): Promise<RemoteServer> {
   let handler: AgentHandler = () => undefined
   let calls = 0
   const serve = serveAgent(
@@ -22,7 +22,7 @@ export async function startRemote(now: () => number = Date.now): Promise<RemoteS
       calls += 1
       return handler(run)
     },
-    { secret: REMOTE_SECRET, now },
+    { secret: REMOTE_SECRET, now, fetch: send },
   )
   const server = await startLocalServer(toNodeHandler(serve))
   return {
@@ -35,9 +35,11 @@ export async function startRemote(now: () => number = Date.now): Promise<RemoteS
   }
 }
 
-/** The secret with which the service signs its calls. */
+/** What the service is told so that it can sign its calls. */
+export const SIGNING_SECRET = { value: REMOTE_SECRET, hosts: ['127.0.0.1'] }
+
 export async function setRemoteSecret(service: Pick<Service, 'call'>): Promise<void> {
-  const body = { value: REMOTE_SECRET, hosts: ['127.0.0.1'] }
+  const body = SIGNING_SECRET
   const reply = await service.call('PUT', '/v1/secrets/REMOTE', { body })
   assert.equal(reply.status, 200, reply.text)
 }
