@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { after, before, test } from 'node:test'
+import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
+import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { newRemoteAgent, setRemoteSecret } from '../support/slices/remote-agents.ts'
+
+type Call = { steps_url: string; steps_token: string; request_id: string }
+type Answer = (response: ServerResponse, call: Call) => void | Promise<void>
+
+const STREAM = { 'content-type': 'text/event-stream' }
+const NO_ANSWER = 'The remote agent sent something that is not an answer'
+
+function event(name: string, data: object): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+/** What a server may answer, and what the client of the run hears. */
+const LIES: [name: string, answer: Answer, message: string][] = [
+  [
+    'a redirect',
+    (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end() && undefined,
+    'The remote agent answered 302: redirects are not followed',
+  ],
+  [
+    'a refusal',
+    (response) => response.writeHead(403).end('{"secret":"of the server"}') && undefined,
+    'The remote agent answered 403',
+  ],
+  ['JSON that is no object', (response) => void response.end('{"response": '), NO_ANSWER],
+  [
+    'bytes that are no UTF-8',
+    (response) => {
+      response.writeHead(200, STREAM).write('event: delta\ndata: {"text":"')
+      response.end(Buffer.concat([Buffer.from([0xc3, 0x28, 0xff]), Buffer.from('"}\n\n')]))
+    },
+    NO_ANSWER,
+  ],
+  [
+    'data that is no JSON',
+    (response) => void response.writeHead(200, STREAM).end('event: delta\ndata: x\n\n'),
+    NO_ANSWER,
+  ],
+  [
+    'usage below zero',
+    (response) => void response.end(JSON.stringify({ response: 'x', usage: { input_tokens: -5, output_tokens: 1 } })),
+    NO_ANSWER,
+  ],
+  [
+    'an event of 3 MiB',
+    (response) => void response.writeHead(200, STREAM).end(event('delta', { text: 'x'.repeat(3 << 20) })),
+    NO_ANSWER,
+  ],
+  [
+    'an answer that is too long',
+    (response) => {
+      response.writeHead(200, STREAM)
+      for (let i = 0; i < 20; i += 1) response.write(event('delta', { text: 'x'.repeat(1 << 16) }))
+      response.end(event('done', {}))
+    },
+    'The answer is too long',
+  ],
+  [
+    'a stream of 40 MiB',
+    async (response) => {
+      response.on('error', () => {}).writeHead(200, STREAM)
+      const piece = `: ${'x'.repeat(1 << 16)}\n\n`
+      for (let i = 0; i < 640 && !response.destroyed; i += 1) {
+        if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+      }
+      response.end(event('done', {}))
+    },
+    NO_ANSWER,
+  ],
+  [
+    'its own failure',
+    (response) => void response.writeHead(200, STREAM).end(event('error', { message: 'no\u0000pe' })),
+    'The remote agent failed: no\ufffdpe',
+  ],
+]
+
+function once(response: ServerResponse, name: string): Promise<void> {
+  return new Promise((resolve) => response.once(name, () => resolve()))
+}
+
+onAnyEngine(
+  'remote agents that lie',
+  (service) => {
+    let server: LocalServer
+    let answer: Answer = (response) => void response.end('{}')
+    let agent: string
+    before(async () => {
+      server = await startLocalServer(async (request, response) => {
+        await answer(response, JSON.parse(await readBody(request)) as Call)
+      })
+      await setRemoteSecret(service())
+      agent = await newRemoteAgent(service(), server.url)
+    })
+    after(() => server.close())
+
+    const invoke = (to = agent, at: Service = service()) =>
+      at.call('POST', `/v1/agents/${to}/invoke`, { body: { message: 'Go' } })
+    const ask = (call: Call, steps: unknown, token = call.steps_token) =>
+      service().call('POST', new URL(call.steps_url).pathname, { key: token, body: { steps } })
+    const keep = (id: string, value: unknown = 1) => ({ id, type: 'keep', value })
+
+    for (const [name, lie, message] of LIES) {
+      test(`${name} is a failed run, in our words`, async () => {
+        answer = lie
+        const { status, body } = await invoke()
+        assert.equal(status, 500)
+        assert.equal(body.error.message, message)
+      })
+    }
+
+    test('an address that is not allowed is not called', async () => {
+      const url = 'http://169.254.169.254/latest/meta-data'
+      const value = `whsec_${Buffer.alloc(32).toString('base64')}`
+      await service().call('PUT', '/v1/secrets/METADATA', { body: { value, hosts: ['169.254.169.254'] } })
+      const { body } = await invoke(await newRemoteAgent(service(), url, { remote: { url, secret: 'METADATA' } }))
+      assert.match(body.error.message, /^The remote agent may not be called \(blocked_address\)/)
+    })
+
+    test('a secret signs only for its hosts, and must be there', async () => {
+      const value = `whsec_${Buffer.alloc(32).toString('base64')}`
+      const { call } = service()
+      await call('PUT', '/v1/secrets/ELSEWHERE', { body: { value, hosts: ['example.com'] } })
+      await call('PUT', '/v1/secrets/SHORT', { body: { value: 'whsec_short', hosts: ['127.0.0.1'] } })
+      const messages = []
+      for (const secret of ['ELSEWHERE', 'SHORT', 'MISSING']) {
+        const { body } = await invoke(
+          await newRemoteAgent(service(), server.url, { remote: { url: server.url, secret } }),
+        )
+        messages.push(body.error.message)
+      }
+      assert.deepEqual(messages, [
+        `The secret ELSEWHERE may not be sent to ${server.host}`,
+        'The secret SHORT must be whsec_ and at least 18 bytes in base64',
+        'The secret MISSING is not configured',
+      ])
+    })
+
+    test('an agent that says nothing is left when its time is over', async () => {
+      answer = () => {}
+      const remote = { url: server.url, secret: 'REMOTE', timeout_ms: 100 }
+      const { status, body } = await invoke(await newRemoteAgent(service(), server.url, { remote }))
+      assert.deepEqual([status, body.error.message], [500, 'The remote agent did not answer within 100 ms'])
+    })
+
+    test('a run that is cancelled closes the call', async () => {
+      let isClosed = false
+      answer = (response, call) => {
+        response.on('close', () => (isClosed = true))
+        void service().call('POST', `/v1/agents/${agent}/invocations/${call.request_id}/cancel`)
+      }
+      const { body } = await invoke()
+      assert.equal(body.error.message, 'The invocation was cancelled')
+      await until('the call is closed', () => isClosed)
+    })
+
+    test('the token is for the steps of its run, and for nothing else', async () => {
+      const calls: Call[] = []
+      const replies: unknown[] = []
+      answer = async (response, call) => {
+        calls.push(call)
+        const tried = [
+          await ask(call, [keep('a')]),
+          // Asked for again, it is what it was; another step may not have its name.
+          await ask(call, [keep('a', 2)]),
+          await ask(call, [{ id: 'a', type: 'sleep', seconds: 1 }]),
+          await ask(call, [keep('b'), keep('b')]),
+          await ask(call, [{ id: 'b', type: 'steal' }]),
+          await ask(
+            call,
+            Array.from({ length: 17 }, (_none, i) => keep(`n${i}`)),
+          ),
+          await ask(call, [{ id: 'b', type: 'tool', tool: 'none', arguments: {} }]),
+          await service().call('GET', '/v1/agents', { key: call.steps_token }),
+          await ask(call, [keep('c')], service().admin),
+          await ask(call, [keep('c')], `${call.steps_token.slice(0, -4)}AAAA`),
+        ]
+        for (const { status, body } of tried) replies.push([status, body.data?.steps ?? body.error.code])
+        response.end('{"response": "done"}')
+      }
+      assert.equal((await invoke()).status, 200)
+      assert.deepEqual(replies, [
+        [200, [{ id: 'a', result: 1 }]],
+        [200, [{ id: 'a', result: 1 }]],
+        [409, 'conflict'],
+        [400, 'invalid_request'],
+        [400, 'invalid_request'],
+        [400, 'invalid_request'],
+        [200, [{ id: 'b', result: null, error: 'There is no tool none' }]],
+        [403, 'forbidden'],
+        [403, 'forbidden'],
+        [401, 'unauthorized'],
+      ])
+      const [first] = calls as [Call]
+      let strange = 0
+      assert.equal((await ask(first, [keep('late')])).status, 409, 'after the end')
+      answer = async (response, call) => {
+        const other = await ask({ ...call, steps_token: first.steps_token }, [keep('a')])
+        strange = other.status
+        response.end('{"response": "done"}')
+      }
+      assert.equal((await invoke()).status, 200)
+      assert.equal(strange, 403, 'with the token of another run')
+    })
+  },
+  LOCAL_TOOLS,
+)
