@@ -11,6 +11,11 @@ const YES_OR_NO = [
   { value: 'false', label: 'no' },
 ]
 
+const KINDS = [
+  { value: 'model', label: 'a model' },
+  { value: 'remote', label: 'code of yours, elsewhere' },
+]
+
 const FACTS = [
   { value: 'off', label: 'no' },
   { value: 'model', label: 'yes, by its own model' },
@@ -39,6 +44,26 @@ export function DefinitionForm({ values, error, onInput }: Props) {
       <fieldset disabled={!may('updateAgent')}>
         <legend>The agent</legend>
         <Field label="Description" hint="For people; the model does not read it." {...field('description')} />
+        {choice('kind', 'What answers', KINDS, 'Code of yours is called where it runs, and may ask for steps.')}
+        {values['kind'] === 'remote' && (
+          <div class="columns">
+            <Field
+              label="Address"
+              hint="Is sent a signed POST for each message"
+              isMono
+              isRequired
+              {...field('remote.url')}
+            />
+            <Field
+              label="Secret"
+              hint="The name of the secret that signs"
+              isMono
+              isRequired
+              {...field('remote.secret')}
+            />
+            {number('remote.timeout_ms', 'Longest call, in milliseconds', 'Empty: as long as the run')}
+          </div>
+        )}
         <Field
           label="Model"
           hint="provider/model. Begin to type to see what your providers have. With commas: the next one is asked if the one before cannot answer."

@@ -6,6 +6,7 @@ import { type ReadYaml, readYaml } from '../../lib/yaml/yaml-read.ts'
 const FIELDS = [
   'kind',
   'description',
+  'remote',
   'model',
   'temperature',
   'instructions',

@@ -22,6 +22,10 @@ const SUMMARIZE_TURNS = '10'
 export function valuesOf(agent: Definition): FormValues {
   const text = (value: unknown) => (value === null || value === undefined ? '' : String(value))
   return {
+    kind: agent.kind,
+    'remote.url': text(agent.remote?.url),
+    'remote.secret': text(agent.remote?.secret),
+    'remote.timeout_ms': text(agent.remote?.timeout_ms),
     model: [agent.model].flat().join(', '),
     temperature: text(agent.temperature),
     'output.schema': agent.output ? JSON.stringify(agent.output.schema, null, 2) : '',
@@ -54,6 +58,16 @@ function outputIn(values: FormValues): unknown {
   }
 }
 
+/** Headers are in the YAML. */
+function remoteIn(agent: Definition, values: FormValues): unknown {
+  return {
+    ...agent.remote,
+    url: values['remote.url'] ?? '',
+    secret: values['remote.secret'] ?? '',
+    timeout_ms: values['remote.timeout_ms'] ? Number(values['remote.timeout_ms']) : null,
+  }
+}
+
 /** One name, or several with commas between. */
 function modelsIn(text: string): string | string[] {
   const [first = '', ...others] = text.split(',').map((name) => name.trim())
@@ -67,6 +81,8 @@ export function wantedOf(agent: Definition, values: FormValues): Record<string, 
   const turns = values['memory.summarize'] ?? ''
   const isSame = turns === turnsOf(agent.memory.summarize)
   return {
+    kind: values['kind'],
+    remote: values['kind'] === 'remote' ? remoteIn(agent, values) : null,
     model: modelsIn(values['model'] ?? ''),
     temperature: number('temperature'),
     output: outputIn(values),

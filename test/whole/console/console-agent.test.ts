@@ -109,6 +109,24 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
+  test('settings: an agent becomes one that runs elsewhere, and is told what that needs', async () => {
+    await createAgent(service(), 'abroad')
+    const { page, expect, leave } = await visit('/agents/abroad/settings')
+    await page.getByLabel('What answers').selectOption('remote')
+    await page.getByLabel('Address').fill('ftp://agent.example.com')
+    await page.getByLabel('Secret').fill('AGENT')
+    expect(/400/)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('.field', { hasText: 'Address' }).locator('.wrong').waitFor()
+    await page.getByLabel('Address').fill('https://agent.example.com/run')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The working copy is saved').waitFor()
+    const { kind, remote } = (await service().call('GET', '/v1/agents/abroad')).body.data
+    const expected = { url: 'https://agent.example.com/run', headers: {}, secret: 'AGENT', timeout_ms: null }
+    assert.deepEqual([kind, remote], ['remote', expected])
+    await leave()
+  })
+
   test('settings: the form and the YAML change the same agent, and wrong values are told', async () => {
     await createAgent(service(), 'pupil', { metadata: { team: 'a' }, memory: { summarize: true } })
     const { page, expect, leave } = await visit('/agents/pupil/settings')
