@@ -53,6 +53,12 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./commands/agents/agents.ts')).agents,
   },
   {
+    group: 'Agents',
+    name: 'remote',
+    summary: 'Agents that run elsewhere: check that they keep the contract',
+    load: async () => (await import('./commands/agents/check-remote.ts')).remote,
+  },
+  {
     group: 'Talk',
     name: 'invoke',
     summary: 'Say something to an agent and print its answer',

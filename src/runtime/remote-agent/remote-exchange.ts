@@ -10,7 +10,7 @@ import {
   textOf,
 } from '../providers/protocols/read-events.ts'
 import { BadStatus } from '../providers/provider-failure.ts'
-import { guardedSockets, type Reach } from '../providers/provider-sockets.ts'
+import type { ProviderSockets } from '../providers/provider-sockets.ts'
 import { retryAfter } from '../providers/retry.ts'
 
 /** What a remote agent says while it is called. */
@@ -23,15 +23,18 @@ export type Heard =
 
 const LEVELS = new Set(['debug', 'info', 'warn', 'error'])
 
+/** A secret with which calls are signed. */
+export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/=]{24,}$/
+
 type Message = { url: string; headers: Record<string, string>; body: string }
 
 /**
- * Sends one call and tells what comes back, as it comes: a stream of events, or one JSON. Resolves when the reply has
- * ended; rejects with an AgentFailure in our words, or with the reason of the signal.
+ * Sends one call and tells what comes back, as it comes: a stream of events, or one JSON. The sockets are those of the
+ * address. Resolves when the reply has ended; rejects with an AgentFailure in our words, or with the reason of the signal.
  */
 export async function exchange(
   { url, headers, body }: Message,
-  { reach, owner, signal, now }: { reach: Reach; owner: string; signal: AbortSignal; now: () => number },
+  { sockets, signal, now }: { sockets: ProviderSockets; signal: AbortSignal; now: () => number },
   hear: (heard: Heard) => void,
 ): Promise<void> {
   let refusal: BadStatus | undefined
@@ -48,8 +51,7 @@ export async function exchange(
     (json) => tellWhole(parseObject(json), tell),
     { fatal: true },
   )
-  const { origin, pathname, search } = new URL(url)
-  const sockets = guardedSockets(origin, reach, owner)
+  const { pathname, search } = new URL(url)
   try {
     await sockets.send(
       { method: 'POST', path: pathname + search, headers, body, signal },

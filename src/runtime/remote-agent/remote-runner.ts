@@ -2,7 +2,7 @@ import { converse } from '../conversation/conversation.ts'
 import type { Equipment } from '../conversation/equipment.ts'
 import type { Round } from '../models/model.ts'
 import { AgentFailure } from '../outcome.ts'
-import type { Reach } from '../providers/provider-sockets.ts'
+import { guardedSockets, type Reach } from '../providers/provider-sockets.ts'
 import { type RunInProgress, Stopped, Waits } from '../run-in-progress.ts'
 import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
 import type { RemoteSettings } from '../spec.ts'
@@ -11,7 +11,7 @@ import type { AskedStep } from './asked-step.ts'
 import { callBody, type StepsDoor } from './call-body.ts'
 import { hostSteps, type RunMemory } from './host-steps.ts'
 import { RemoteConversation, type StepsReply } from './remote-conversation.ts'
-import { exchange, type Heard } from './remote-exchange.ts'
+import { exchange, type Heard, SIGNING_SECRET } from './remote-exchange.ts'
 
 export type RemoteRunnerOptions = {
   reach: Reach
@@ -97,7 +97,8 @@ export class RemoteRunner implements Runner {
     const timeout = timeout_ms === null ? undefined : AbortSignal.timeout(timeout_ms)
     const until = timeout ? AbortSignal.any([signal, timeout]) : signal
     try {
-      await exchange({ url, headers, body }, { reach, owner: agent_id, signal: until, now }, hear)
+      const sockets = guardedSockets(new URL(url).origin, reach, agent_id)
+      await exchange({ url, headers, body }, { sockets, signal: until, now }, hear)
     } catch (error) {
       if (timeout?.aborted && !signal.aborted) {
         throw new AgentFailure(`The remote agent did not answer within ${timeout_ms} ms`)
@@ -116,7 +117,7 @@ export class RemoteRunner implements Runner {
     const named = { ...headers, [SIGNING]: `{{secret.${secret}}}` }
     try {
       const { [SIGNING]: value = '', ...own } = fillHeaders(named, new URL(url), await secrets(project_id))
-      if (!/^whsec_[A-Za-z0-9+/=]{24,}$/.test(value)) {
+      if (!SIGNING_SECRET.test(value)) {
         throw new AgentFailure(`The secret ${secret} must be whsec_ and at least 18 bytes in base64`)
       }
       const lower = Object.fromEntries(Object.entries(own).map(([name, text]) => [name.toLowerCase(), text]))

@@ -17,6 +17,7 @@ const MAY_REACH: Record<string, string[]> = {
     'errors',
     'config',
     'security',
+    'runtime',
     'storage',
     'lib',
   ],
@@ -141,7 +142,8 @@ const DIALECTS_FACE = new Set(['dialect.ts', 'dialects.ts'])
 
 /** One door for each outside thing. */
 const DOORS: Record<string, RegExp> = {
-  'node:http': /^http\//,
+  // To check a remote agent, the command line plays its host.
+  'node:http': /^(http\/|cli\/remote\/play-host\.ts$)/,
   pg: /^storage\/(postgres\/(postgres|change-listener)|inspect)\.ts$/,
   'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|sqlite-copy)\.ts$/,
   ioredis:

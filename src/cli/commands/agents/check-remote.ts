@@ -1,0 +1,95 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { SIGNING_SECRET } from '../../../runtime/remote-agent/remote-exchange.ts'
+import { seconds } from '../../command.ts'
+import { proxiesOf } from '../../connect/proxied-fetch.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
+import { type CheckedPoint, checkPoints } from '../../remote/check-points.ts'
+import { playHost } from '../../remote/play-host.ts'
+import { paint, printJson, printPainted, shown } from '../../terminal/output.ts'
+import { readSecret } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+
+type CheckOptions = {
+  secretEnv?: string
+  message: string
+  step?: Map<string, string>
+  timeout: number
+  host: string
+  json?: boolean
+}
+
+const USUAL_SECRET = 'AGENT_SECRET'
+
+const SHOWN = { ok: ['green', 'ok'], failed: ['red', 'failed'], not_tried: ['yellow', 'not tried'] } as const
+
+export function remote(command: Command, world: World): void {
+  command
+    .command('check')
+    .description('Try point by point whether a remote agent keeps the contract; needs no service')
+    .argument('<url>', 'where the agent is called')
+    .option(
+      '--secret-env <name>',
+      `the variable with its secret; without it ${USUAL_SECRET}, or stdin, or you are asked`,
+    )
+    .option('-m, --message <text>', 'what it is told', 'Hello')
+    .option('--step <id=value>', 'what comes of this step: text or JSON; may be repeated', stepAnswer)
+    .option('--timeout <duration>', 'how long a call may take (30s)', seconds, 30)
+    .option('--host <address>', 'the address of this machine at which the agent asks for steps', '127.0.0.1')
+    .option('--json', 'print JSON')
+    .action(async (given: string, options: CheckOptions) => {
+      const url = addressOf(given)
+      const secret = await signingSecret(world, options)
+      const host = await openedHost(options.host)
+      const { message, timeout, step = new Map<string, string>() } = options
+      const { signal } = world
+      const trial = { url, secret, message, timeout_ms: timeout * 1000, host, proxy: proxiesOf(world), signal }
+      const points: CheckedPoint[] = []
+      try {
+        for await (const point of checkPoints(trial, step)) {
+          points.push(point)
+          if (!options.json) tell(world, point)
+        }
+      } finally {
+        host.close()
+      }
+      if (options.json) printJson(world, points)
+      const failed = points.filter(({ status }) => status === 'failed')
+      if (failed.length > 0) throw new Failure(EXIT.failed, `${failed.length} of ${points.length} points failed`)
+    })
+}
+
+function tell(world: World, { point, status, detail }: CheckedPoint): void {
+  const [color, word] = SHOWN[status]
+  const text = detail === null ? point : `${point}: ${detail}`
+  printPainted(world, `${paint(world, 'stdout', color, word.padEnd(9))} ${shown(world, 'stdout', text)}`)
+}
+
+function addressOf(given: string): string {
+  const url = URL.parse(given)
+  if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${given}" is no address: write a whole http(s) URL`)
+  return url.href
+}
+
+async function signingSecret(world: World, { secretEnv }: CheckOptions): Promise<string> {
+  const name = secretEnv ?? USUAL_SECRET
+  const known = world.env[name]
+  if (!known && secretEnv !== undefined) throw usage(`The variable ${name} is not set`)
+  const secret = known || (await readSecret(world, "The agent's secret"))
+  if (secret === '') throw usage(`Give the agent's secret in ${USUAL_SECRET}, or on stdin`)
+  if (!SIGNING_SECRET.test(secret)) throw usage('The secret must be whsec_ and at least 18 bytes in base64')
+  return secret
+}
+
+async function openedHost(address: string) {
+  try {
+    return await playHost(address)
+  } catch (error) {
+    throw usage(`Steps cannot be taken at ${address} (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+function stepAnswer(text: string, before = new Map<string, string>()): Map<string, string> {
+  const [, id, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? []
+  if (id === undefined || value === undefined) throw new InvalidArgumentError('Write id=value.')
+  return before.set(id, value)
+}

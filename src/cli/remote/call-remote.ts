@@ -1,0 +1,165 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RemoteCall } from '../../../sdk/serve-agent.ts'
+import { idSource } from '../../lib/id.ts'
+import { AgentFailure } from '../../runtime/outcome.ts'
+import { openSockets, type ProxySettings } from '../../runtime/providers/provider-sockets.ts'
+import type { AskedStep, DoneStep } from '../../runtime/remote-agent/asked-step.ts'
+import { exchange } from '../../runtime/remote-agent/remote-exchange.ts'
+import { signDelivery } from '../../webhooks/signature.ts'
+import type { PlayedHost, StepsHearer, StepsOutcome } from './play-host.ts'
+
+export type RemoteTrial = {
+  url: string
+  secret: string
+  message: string
+  timeout_ms: number
+  host: PlayedHost
+  proxy: ProxySettings
+  signal: AbortSignal
+}
+
+/** What one call says, where it differs from the first call of a new run. */
+export type CallPlan = {
+  run?: { request_id: string; attempt: number }
+  steps?: DoneStep[]
+  said?: string
+  secret?: string
+  /** How much earlier it says it was sent. */
+  age_ms?: number
+  take?: (steps: AskedStep[]) => StepsOutcome
+  /** The host closes the connection at the first sign of life, or after this time. */
+  closeAfterMs?: number
+}
+
+/** How a call went. */
+export type TriedRemote = {
+  request_id: string
+  /** Why it is no whole answer. */
+  problem: string | undefined
+  isLate: boolean
+  /** The status, if the agent refused the call. */
+  status: number | undefined
+  said: string
+  asked: AskedTogether[]
+}
+
+/** Steps that were asked for side by side, what came of them, and what had been said before. */
+export type AskedTogether = { steps: AskedStep[]; done: DoneStep[]; said: string }
+
+/** Answers to steps are held back for this time, so that requests which were sent side by side are known as such. */
+const SIDE_BY_SIDE_MS = 50
+
+/** Calls the agent as the service does. Rejects only if the person has pressed Ctrl-C. */
+export async function callRemote(
+  trial: RemoteTrial,
+  plan: CallPlan,
+  doStep: (step: AskedStep) => DoneStep,
+): Promise<TriedRemote> {
+  const { url, timeout_ms, host, proxy, signal } = trial
+  const { run = newRun(), take = (steps) => steps.map(doStep) } = plan
+  const { request_id } = run
+  const tried: TriedRemote = { request_id, problem: undefined, isLate: false, status: undefined, said: '', asked: [] }
+  const closing = new AbortController()
+  const hangUp = () => plan.closeAfterMs !== undefined && closing.abort()
+  const door = host.open(hearing(tried, take, hangUp))
+  const timeout = AbortSignal.timeout(timeout_ms)
+  const timer = setTimeout(hangUp, plan.closeAfterMs ?? 0)
+  const sockets = openSockets(new URL(url).origin, proxy)
+  try {
+    await exchange(
+      signedCall(trial, plan, { ...run, ...door }),
+      { sockets, signal: AbortSignal.any([signal, timeout, closing.signal]), now: Date.now },
+      (heard) => {
+        if (heard.kind === 'text') tried.said += heard.text
+        hangUp()
+      },
+    )
+  } catch (error) {
+    signal.throwIfAborted()
+    tried.isLate = timeout.aborted
+    tried.problem ??= tried.isLate ? `it did not end within ${timeout_ms / 1000} s` : wordsOf(error)
+    if (error instanceof AgentFailure) tried.status = error.detail['status'] as number | undefined
+  } finally {
+    clearTimeout(timer)
+    door.close()
+    await sockets.close()
+  }
+  return tried
+}
+
+/** Notes what the agent asks for, and answers it. */
+function hearing(tried: TriedRemote, take: (steps: AskedStep[]) => StepsOutcome, onAsked: () => void): StepsHearer {
+  let open: { asked: AskedTogether; gathered: Promise<void> } | undefined
+  const gather = () => {
+    const asked: AskedTogether = { steps: [], done: [], said: tried.said }
+    tried.asked.push(asked)
+    return { asked, gathered: delay(SIDE_BY_SIDE_MS).then(() => void (open = undefined)) }
+  }
+  return {
+    async take(steps) {
+      onAsked()
+      open ??= gather()
+      const { asked, gathered } = open
+      asked.steps.push(...steps)
+      const outcome = take(steps)
+      if (outcome === 'over') return outcome
+      await gathered
+      if (outcome !== 'waiting') asked.done.push(...outcome)
+      return outcome
+    },
+    object(problem) {
+      tried.problem ??= problem
+    },
+  }
+}
+
+function newRun() {
+  return { request_id: idSource()('req', Date.now()), attempt: 1 }
+}
+
+/** What the agent's server says of its own problems is told too: this is its developer's terminal. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof AgentFailure)) return String(error)
+  const { remote_message } = error.detail
+  return typeof remote_message === 'string' && remote_message !== ''
+    ? `${error.message}: ${remote_message}`
+    : error.message
+}
+
+type Placed = { request_id: string; attempt: number; steps_url: string; steps_token: string }
+
+function signedCall(
+  { url, message, secret, timeout_ms }: RemoteTrial,
+  plan: CallPlan,
+  { request_id, attempt, steps_url, steps_token }: Placed,
+) {
+  const call: RemoteCall = {
+    request_id,
+    attempt,
+    message,
+    context: {},
+    history: [],
+    summary: null,
+    recalled: [],
+    attachments: [],
+    instructions: null,
+    model: 'builtin/echo',
+    temperature: null,
+    output: null,
+    unfit: null,
+    tools: [],
+    deadline: new Date(Date.now() + timeout_ms).toISOString(),
+  }
+  const { steps = [], said = '', age_ms = 0 } = plan
+  const body = JSON.stringify({ ...call, steps, said, steps_url, steps_token })
+  const id = `${request_id}-${attempt}`
+  const timestamp = Math.floor((Date.now() - age_ms) / 1000)
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    accept: 'text/event-stream, application/json',
+    'user-agent': 'moorage',
+    ...signDelivery({ id, timestamp, body }, [plan.secret ?? secret]),
+    'idempotency-key': id,
+  }
+  return { url, headers, body }
+}

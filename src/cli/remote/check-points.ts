@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type AskedStep, callOf, type DoneStep } from '../../runtime/remote-agent/asked-step.ts'
+import { newWebhookSecret } from '../../webhooks/signature.ts'
+import { type AskedTogether, type CallPlan, callRemote, type RemoteTrial, type TriedRemote } from './call-remote.ts'
+
+/** One point of the contract, and whether the agent keeps it. */
+export type CheckedPoint = { point: string; status: 'ok' | 'failed' | 'not_tried'; detail: string | null }
+
+const POINTS = {
+  answers: 'a signed call is answered',
+  signature: 'a wrong signature is refused',
+  time: 'an old call is refused',
+  again: 'the same call again, with its steps, is answered and asks for nothing anew',
+  order: 'steps that are given are not asked for again, the others in the same order',
+  waiting: 'a call whose step waits ends',
+  closed: 'a closed connection is survived',
+} as const
+
+const OLD_MS = 10 * 60_000
+/** An agent that asks for nothing and answers in one piece gives no sign of life before its answer. */
+const CLOSE_AFTER_MS = 100
+/** An agent that fails because of a closed connection needs a moment to do so. */
+const HEARS_AFTER_MS = 200
+
+/** Tries an implementation of the contract, point by point. `answers` says what comes of the steps that it names. */
+export async function* checkPoints(
+  trial: RemoteTrial,
+  answers: ReadonlyMap<string, string>,
+): AsyncGenerator<CheckedPoint> {
+  const call = (plan: CallPlan = {}) => callRemote(trial, plan, (step) => doneBy(answers, step))
+  const first = await call()
+  yield judged('answers', first.problem, `${counted(first.asked.flatMap(({ steps }) => steps).length)} asked for`)
+  yield judged('signature', whyNotRefused(await call({ secret: newWebhookSecret(randomBytes), take: () => 'over' })))
+  yield judged('time', whyNotRefused(await call({ age_ms: OLD_MS, take: () => 'over' })))
+  if (first.problem !== undefined) {
+    for (const name of ['again', 'order', 'waiting', 'closed'] as const) yield notTried(name, 'the first call failed')
+    return
+  }
+  yield judged('again', await whyNotAgain(call, first))
+  if (first.asked.length === 0) {
+    yield notTried('order', 'it asked for no step')
+    yield notTried('waiting', 'it asked for no step')
+  } else {
+    yield judged('order', await whyNotInOrder(call, first))
+    yield judged('waiting', whyNotEnded(await call({ take: () => 'waiting' })))
+  }
+  await call({ closeAfterMs: CLOSE_AFTER_MS, take: () => 'over' })
+  await delay(HEARS_AFTER_MS)
+  const { problem } = await call()
+  yield judged('closed', problem && `the next call: ${problem}`)
+}
+
+type Call = (plan: CallPlan) => Promise<TriedRemote>
+
+function whyNotRefused({ status, problem }: TriedRemote): string | undefined {
+  if (status === 401 || status === 403) return undefined
+  return status === undefined && problem !== undefined ? problem : `it was answered with ${status ?? 200}, not with 401`
+}
+
+async function whyNotAgain(call: Call, { request_id, asked }: TriedRemote): Promise<string | undefined> {
+  const run = { request_id, attempt: 1 }
+  const again = await call({ run, steps: asked.flatMap(({ done }) => done), said: asked.at(-1)?.said ?? '' })
+  const [anew] = again.asked.flatMap(({ steps }) => steps)
+  return anew ? `it asked for ${named(anew)}` : again.problem
+}
+
+/** The service has died after the first steps, if there were others after them, and calls the agent anew. */
+async function whyNotInOrder(call: Call, { request_id, asked }: TriedRemote): Promise<string | undefined> {
+  const given = asked.length > 1 ? asked.slice(0, 1) : []
+  const run = { request_id, attempt: 2 }
+  const anew = await call({ run, steps: given.flatMap(({ done }) => done), said: given.at(-1)?.said ?? '' })
+  const expected = asked.slice(given.length).flatMap(namesIn)
+  const found = anew.asked.flatMap(namesIn)
+  if (found.join() === expected.join()) return anew.problem
+  return `it asked for ${found.join(', ') || 'nothing'} instead of ${expected.join(', ')}`
+}
+
+/** The agent may break off, or end its reply without words. */
+function whyNotEnded({ asked, problem, isLate, said }: TriedRemote): string | undefined {
+  const [, next] = asked
+  if (next) return `it went on and asked for ${namesIn(next).join(', ')}`
+  if (problem === undefined && said !== '') return 'it answered as if the step were done'
+  return isLate ? problem : undefined
+}
+
+/** The order among steps that are done side by side means nothing. */
+function namesIn({ steps }: AskedTogether): string[] {
+  return steps.map(named).toSorted()
+}
+
+function named(step: AskedStep): string {
+  return `${step.id} (${callOf(step, 0).name})`
+}
+
+function counted(steps: number): string {
+  return steps === 1 ? '1 step' : `${steps} steps`
+}
+
+function judged(name: keyof typeof POINTS, problem: string | undefined, detail: string | null = null): CheckedPoint {
+  const point = POINTS[name]
+  return problem === undefined ? { point, status: 'ok', detail } : { point, status: 'failed', detail: problem }
+}
+
+function notTried(name: keyof typeof POINTS, detail: string): CheckedPoint {
+  return { point: POINTS[name], status: 'not_tried', detail }
+}
+
+/** What the played host answers: no tool is called, no model and no person is asked. */
+function doneBy(answers: ReadonlyMap<string, string>, step: AskedStep): DoneStep {
+  const answer = answers.get(step.id)
+  const isText = step.type === 'tool' || step.type === 'ask_person'
+  if (answer !== undefined) return { id: step.id, result: isText ? answer : valueOf(answer) }
+  return { id: step.id, result: usualResult(step) }
+}
+
+function valueOf(answer: string): unknown {
+  try {
+    return JSON.parse(answer)
+  } catch {
+    return answer
+  }
+}
+
+function usualResult(step: AskedStep): unknown {
+  switch (step.type) {
+    case 'keep':
+      return step.value ?? null
+    case 'sleep':
+      return null
+    case 'ask_person':
+      return step.options?.[0] ?? 'yes'
+    case 'memory_search':
+      return []
+    case 'memory_write':
+      return { id: 'mem_checked' }
+    case 'model':
+      return step.output ? {} : 'ok'
+    case 'tool':
+      return 'ok'
+  }
+}

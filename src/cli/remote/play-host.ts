@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type AskedStep, AskedSteps, type DoneStep } from '../../runtime/remote-agent/asked-step.ts'
+
+/** What the host answers to steps: that they are done, that the run waits, or that the call is over. */
+export type StepsOutcome = DoneStep[] | 'waiting' | 'over'
+
+/** Hears what an agent asks for during one call. */
+export type StepsHearer = {
+  take(steps: AskedStep[]): Promise<StepsOutcome>
+  /** What the agent sent is no question for steps. */
+  object(problem: string): void
+}
+
+/** The side of the service, as a remote agent meets it: a place to ask for steps. */
+export type PlayedHost = {
+  /** Takes steps of one call until it is closed. */
+  open(hearer: StepsHearer): { steps_url: string; steps_token: string; close(): void }
+  close(): void
+}
+
+type Reply = { status: number; body: object }
+
+const MAX_BODY_BYTES = 8 * 1024 * 1024
+
+export async function playHost(address: string): Promise<PlayedHost> {
+  const calls = new Map<string, { token: string; hearer: StepsHearer }>()
+  const server = createServer(async (request, response) => {
+    const call = calls.get(request.url ?? '')
+    const { status, body } = call ? await answer(request, call).catch(refuse) : OVER
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  await new Promise<void>((listening, failed) => {
+    server.once('error', failed)
+    server.listen(0, address, listening)
+  })
+  const { port } = server.address() as AddressInfo
+  const host = address.includes(':') ? `[${address}]` : address
+  return {
+    open(hearer) {
+      const path = `/calls/${randomBytes(9).toString('hex')}/steps`
+      const token = randomBytes(24).toString('base64url')
+      calls.set(path, { token, hearer })
+      return { steps_url: `http://${host}:${port}${path}`, steps_token: token, close: () => calls.delete(path) }
+    },
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  { token, hearer }: { token: string; hearer: StepsHearer },
+): Promise<Reply> {
+  const objected = (status: number, code: string, problem: string) => {
+    hearer.object(problem)
+    return refusal(status, code, problem)
+  }
+  if (request.method !== 'POST') return objected(405, 'method_not_allowed', `it asked for steps with ${request.method}`)
+  if (request.headers.authorization !== `Bearer ${token}`) {
+    return objected(401, 'unauthorized', 'it asked for steps without `Authorization: Bearer` and the steps_token')
+  }
+  const body = await readJson(request)
+  const asked = AskedSteps.safeParse(Object(body)['steps'])
+  if (!asked.success) {
+    const [issue] = asked.error.issues
+    const place = ['steps', ...(issue?.path ?? [])].join('.')
+    return objected(400, 'validation_failed', `it asked for what is no step: ${place}: ${issue?.message}`)
+  }
+  const outcome = await hearer.take(asked.data)
+  if (outcome === 'over') return OVER
+  const data = outcome === 'waiting' ? { status: outcome, steps: [] } : { status: 'done', steps: outcome }
+  return { status: 200, body: { success: true, data } }
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length
+    if (size > MAX_BODY_BYTES) throw new Error(`the body is longer than ${MAX_BODY_BYTES} bytes`)
+    pieces.push(piece)
+  }
+  try {
+    return JSON.parse(Buffer.concat(pieces).toString())
+  } catch {
+    return undefined
+  }
+}
+
+function refuse(error: unknown): Reply {
+  return refusal(400, 'validation_failed', error instanceof Error ? error.message : String(error))
+}
+
+function refusal(status: number, code: string, message: string): Reply {
+  return { status, body: { success: false, error: { code, message } } }
+}
+
+const OVER = refusal(409, 'conflict', 'This call of the agent is over')
