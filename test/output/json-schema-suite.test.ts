@@ -31,6 +31,17 @@ after(() => check.close())
 /** The API takes schemas that are objects. */
 const asObject = (schema: Group['schema']) => (typeof schema === 'boolean' ? { allOf: [schema] } : schema)
 
+/** A machine that is too busy to decide in time says nothing about the schema: it is asked again. */
+async function outcomeOf(schema: object, data: unknown, owner: string): Promise<string> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await check.check(schema, data, { owner })
+    const isLate = answer.outcome === 'undecided' && answer.why === 'time'
+    if (!isLate || tries === MOST_TRIES) return answer.outcome
+  }
+}
+
+const MOST_TRIES = 20
+
 for (const draft of Object.keys(GAPS)) {
   describe(`JSON-Schema-Test-Suite, required, ${draft}`, () => {
     const text = readFileSync(new URL(`../fixtures/json-schema/${draft}.jsonl`, import.meta.url), 'utf8')
@@ -49,7 +60,7 @@ for (const draft of Object.keys(GAPS)) {
             ? { $schema: 'http://json-schema.org/draft-07/schema#', ...asObject(schema) }
             : asObject(schema)
         for (const { description: what, data, valid } of tests) {
-          const { outcome } = await check.check(marked, data, { owner: file })
+          const outcome = await outcomeOf(marked, data, file)
           if (outcome === (valid ? 'ok' : 'errors')) passed++
           else {
             failed[file] = (failed[file] ?? 0) + 1
