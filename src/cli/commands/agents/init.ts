@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { newWebhookSecret } from '../../../webhooks/signature.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
@@ -9,35 +11,70 @@ import { AGENT_FILE } from './agent-file-name.ts'
 const SCHEMA_FILE = '.moorage/agent.schema.json'
 const NAME = /^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/
 
+type InitOptions = { file: string; remote?: boolean; force?: boolean; json?: boolean }
+
 export function init(command: Command, world: World): void {
   command
     .argument('[name]', "the agent's name; without it the folder's")
     .option('-f, --file <file>', 'write it here', AGENT_FILE)
+    .option('--remote', 'an agent that runs in a server of yours, which is written too; its secret goes to stdout')
     .option('--force', 'replace a file that exists')
     .option('--json', 'print JSON')
-    .action(async (given: string | undefined, options: { file: string; force?: boolean; json?: boolean }) => {
+    .action(async (given: string | undefined, options: InitOptions) => {
       const name = given ?? nameFrom(world.cwd)
       if (!NAME.test(name)) {
         throw usage(`"${name}" cannot be a name: 1 to 63 of a-z, 0-9 and -, starting with a letter or digit`)
       }
-      const file = resolve(world.cwd, options.file)
-      if (existsSync(file) && !options.force) {
-        throw new Failure(
-          EXIT.failed,
-          `${options.file} exists already`,
-          '  Give this agent a folder of its own, or replace the file with --force',
-        )
-      }
-      const { agentSchema } = await import('./print-agent-schema.ts')
-      const schema = join(dirname(file), SCHEMA_FILE)
-      mkdirSync(dirname(schema), { recursive: true })
-      writeFileSync(schema, `${JSON.stringify(agentSchema(), null, 2)}\n`)
-      writeFileSync(file, template(name))
-      success(world, `Wrote ${options.file} for the agent ${name}`)
-      note(world, '  Next: moorage deploy v1')
-      if (options.json) printJson(world, { name, file: options.file })
-      else print(world, options.file)
+      await (options.remote ? initRemote(world, name, options) : initModel(world, name, options))
     })
+}
+
+async function initModel(world: World, name: string, options: InitOptions): Promise<void> {
+  const { file } = options
+  await writeFiles(world, options, { [file]: template(name) })
+  success(world, `Wrote ${file} for the agent ${name}`)
+  note(world, '  Next: moorage deploy v1')
+  if (options.json) printJson(world, { name, file })
+  else print(world, file)
+}
+
+async function initRemote(world: World, name: string, options: InitOptions): Promise<void> {
+  const { file } = options
+  const { remoteTemplate } = await import('./remote-template.ts')
+  const server = `${file.replace(/\.ya?ml$/, '')}.ts`
+  const { secret_name, definition, program } = remoteTemplate(name, basename(server))
+  await writeFiles(world, options, { [file]: definition, [server]: program })
+  const secret = newWebhookSecret(randomBytes)
+  success(world, `Wrote ${file} and ${server} for the agent ${name}`)
+  note(
+    world,
+    '  This secret signs its calls and is shown once. Keep it as AGENT_SECRET, then, with moorage-sdk installed:',
+  )
+  note(world, `    node ${server}`)
+  note(world, `    echo "$AGENT_SECRET" | moorage secrets set ${secret_name} --hosts 127.0.0.1`)
+  note(world, `    moorage deploy v1${file === AGENT_FILE ? '' : ` --file ${file}`}`)
+  if (options.json) printJson(world, { name, file, server, secret_name, secret })
+  else print(world, secret)
+}
+
+/** Writes all files or, if one exists, none. The first line of a definition tells editors where its schema is. */
+async function writeFiles(world: World, { file, force }: InitOptions, texts: Record<string, string>): Promise<void> {
+  const existing = Object.keys(texts).find((path) => existsSync(resolve(world.cwd, path)))
+  if (existing !== undefined && !force) {
+    throw new Failure(
+      EXIT.failed,
+      `${existing} exists already`,
+      '  Give this agent a folder of its own, or replace the file with --force',
+    )
+  }
+  const { agentSchema } = await import('./print-agent-schema.ts')
+  const schema = join(dirname(resolve(world.cwd, file)), SCHEMA_FILE)
+  mkdirSync(dirname(schema), { recursive: true })
+  writeFileSync(schema, `${JSON.stringify(agentSchema(), null, 2)}\n`)
+  for (const [path, text] of Object.entries(texts)) {
+    const head = path === file ? `# yaml-language-server: $schema=${SCHEMA_FILE}\n` : ''
+    writeFileSync(resolve(world.cwd, path), head + text)
+  }
 }
 
 function nameFrom(folder: string): string {
@@ -48,8 +85,7 @@ function nameFrom(folder: string): string {
 }
 
 function template(name: string): string {
-  return `# yaml-language-server: $schema=${SCHEMA_FILE}
-name: ${name}
+  return `name: ${name}
 description: Answers without any model key; change the model to make it think.
 
 # provider/model. Built in and free: builtin/echo, builtin/script, builtin/recall.
