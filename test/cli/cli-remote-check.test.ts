@@ -170,8 +170,8 @@ describe('moorage remote check', () => {
       if (steps.length === 0 && (await ask(keep('a'))).waits) return undefined
       return { response: 'done' }
     }
-    assert.deepEqual(await faults(await startPlain(hanging), '--timeout', '1'), {
-      [WAITING]: 'it did not end within 1 s',
+    assert.deepEqual(await faults(await startPlain(hanging), '--timeout', '5s'), {
+      [WAITING]: 'it did not end within 5 s',
     })
     const deaf: PlainAgent = async ({ steps }, ask) => {
       if (steps.length === 0) await ask(keep('a'))
@@ -198,7 +198,7 @@ describe('moorage remote check', () => {
   })
 
   const NO_ANSWERS: Record<string, [PlainAgent, RegExp]> = {
-    'never ends': [() => undefined, /^it did not end within 1 s$/],
+    'never ends': [() => undefined, /^it did not end within 5 s$/],
     'says that it failed': [() => ({ error: { message: 'no sea' } }), /^The remote agent failed: no sea$/],
     'sends something else': [
       (_call, _ask, response) => void response.setHeader('content-type', 'application/json').end('{"response": '),
@@ -228,7 +228,7 @@ describe('moorage remote check', () => {
   }
   for (const [what, [agent, why]] of Object.entries(NO_ANSWERS)) {
     test(`an agent that ${what}: the first call fails, and what comes after it is not tried`, async () => {
-      const { [ANSWERED]: found, ...others } = await faults(await startPlain(agent), '--timeout', '1')
+      const { [ANSWERED]: found, ...others } = await faults(await startPlain(agent), '--timeout', '5s')
       assert.match(String(found), why)
       const rest = [AGAIN, ORDER, WAITING, CLOSED].map((point) => [point, 'the first call failed'])
       assert.deepEqual(others, Object.fromEntries(rest))

@@ -46,8 +46,9 @@ export type TriedRemote = {
 /** Steps that were asked for side by side, what came of them, and what had been said before. */
 export type AskedTogether = { steps: AskedStep[]; done: DoneStep[]; said: string }
 
-/** Answers to steps are held back for this time, so that requests which were sent side by side are known as such. */
-const SIDE_BY_SIDE_MS = 50
+/** How often, and how long each time, an answer to steps is held back for others that were asked for side by side. */
+const PAUSES = 5
+const PAUSE_MS = 10
 
 /** Calls the agent as the service does. Rejects only if the person has pressed Ctrl-C. */
 export async function callRemote(
@@ -93,7 +94,7 @@ function hearing(tried: TriedRemote, take: (steps: AskedStep[]) => StepsOutcome,
   const gather = () => {
     const asked: AskedTogether = { steps: [], done: [], said: tried.said }
     tried.asked.push(asked)
-    return { asked, gathered: delay(SIDE_BY_SIDE_MS).then(() => void (open = undefined)) }
+    return { asked, gathered: othersArrive().then(() => void (open = undefined)) }
   }
   return {
     async take(steps) {
@@ -111,6 +112,11 @@ function hearing(tried: TriedRemote, take: (steps: AskedStep[]) => StepsOutcome,
       tried.problem ??= problem
     },
   }
+}
+
+/** Several pauses let requests in even if this machine stands still for longer than one of them. */
+async function othersArrive(): Promise<void> {
+  for (let pause = 0; pause < PAUSES; pause += 1) await delay(PAUSE_MS)
 }
 
 function newRun() {
