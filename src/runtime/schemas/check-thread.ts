@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { type AwakeTimeout, setAwakeTimeout } from '../../lib/work/awake-timeout.ts'
 import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
 
 /** How long a check may run once the thread has taken it, and how long its caller waits in all. */
@@ -10,9 +11,9 @@ export type Checked = { answer: CheckAnswer; ran_ms: number }
 type Waiting = {
   request: CheckRequest
   runMs: number
-  until: number
   taken_at?: number
-  timer: NodeJS.Timeout
+  wait: AwakeTimeout
+  run?: AwakeTimeout
   end(checked: Checked): void
 }
 
@@ -34,11 +35,11 @@ export class CheckThread {
   check(owner: string, request: CheckRequest, { runMs, waitMs }: Patience): Promise<Checked> {
     return new Promise((end) => {
       const giveUp = () => {
+        if (this.#current === waiting) return this.#replace()
         this.#leave(owner, waiting)
         end({ answer: TOO_LATE, ran_ms: 0 })
       }
-      const timer = setTimeout(giveUp, waitMs)
-      const waiting: Waiting = { request, runMs, until: performance.now() + waitMs, timer, end }
+      const waiting: Waiting = { request, runMs, wait: setAwakeTimeout(giveUp, waitMs), end }
       const queue = this.#queues.get(owner)
       if (queue) queue.push(waiting)
       else this.#queues.set(owner, [waiting])
@@ -58,8 +59,8 @@ export class CheckThread {
     this.#give(TOO_LATE)
     const left = [...this.#queues.values()].flat()
     this.#queues.clear()
-    for (const { timer, end } of left) {
-      clearTimeout(timer)
+    for (const { wait, end } of left) {
+      wait.clear()
       end({ answer: TOO_LATE, ran_ms: 0 })
     }
   }
@@ -69,11 +70,8 @@ export class CheckThread {
     this.#worker ??= this.#start()
     this.#worker.ref()
     if (!this.#isReady) return
-    const next = this.#next()
-    clearTimeout(next.timer)
-    next.timer = setTimeout(() => this.#replace(), next.until - performance.now())
-    this.#current = next
-    this.#worker.postMessage(next.request)
+    this.#current = this.#next()
+    this.#worker.postMessage(this.#current.request)
   }
 
   /** The owner goes to the end of the line. */
@@ -96,8 +94,7 @@ export class CheckThread {
     const current = this.#current
     if (!current) return
     current.taken_at = performance.now()
-    clearTimeout(current.timer)
-    current.timer = setTimeout(() => this.#replace(), Math.min(current.runMs, current.until - current.taken_at))
+    current.run = setAwakeTimeout(() => this.#replace(), current.runMs)
   }
 
   #start(): Worker {
@@ -134,7 +131,8 @@ export class CheckThread {
   #give(answer: CheckAnswer): void {
     const current = this.#current
     if (!current) return
-    clearTimeout(current.timer)
+    current.wait.clear()
+    current.run?.clear()
     this.#current = undefined
     current.end({ answer, ran_ms: current.taken_at === undefined ? 0 : performance.now() - current.taken_at })
   }

@@ -10,6 +10,8 @@ export const CONNECT_MS = 5_000
 const LATE_MS = 250
 const CONNECT_TRIES = 5
 const SILENT_MS = 30_000
+/** What a server still gets to answer: it may have stood still together with this process. */
+const LAST_MS = 1_000
 /** Shorter than the time above, so that an idle connection is closed in good order. */
 const IDLE_MS = 20_000
 
@@ -104,11 +106,10 @@ function impatientSocket(ms: number): Socket {
   // The query that fails with it shows by this mark that PostgreSQL is away, and not another service.
   socket.on('error', (error) => Object.assign(error, { from: 'postgres' }))
   return socket.setTimeout(ms, () => {
-    const { bytesRead } = socket
-    // If this process itself stood still, the answer may be here already. It is read before this is called.
-    setImmediate(() => {
-      if (socket.bytesRead !== bytesRead) return
+    const { bytesRead, bytesWritten } = socket
+    setTimeout(() => {
+      if (socket.bytesRead !== bytesRead || socket.bytesWritten !== bytesWritten) return
       socket.destroy(Object.assign(new Error(`PostgreSQL did not answer within ${ms} ms`), { code: 'ETIMEDOUT' }))
-    })
+    }, LAST_MS)
   })
 }
