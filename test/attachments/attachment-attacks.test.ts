@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
@@ -6,7 +7,14 @@ import { ENGINES, type Service, startService } from '../support/service/service.
 import { createAgent } from '../support/slices/resources.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const METADATA = 'http://169.254.169.254/latest/meta-data/'
 const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+/** A byte now and then, for ever. */
+function trickle(response: ServerResponse): void {
+  const timer = setInterval(() => response.write('x'), 50)
+  response.on('close', () => clearInterval(timer))
+}
 
 /** A PDF whose pages say one line each. */
 function pdf(pages: readonly string[]): string {
@@ -43,7 +51,10 @@ for (const engine of ENGINES) {
     before(async () => {
       providers = await startVisionProviders()
       site = await startLocalServer((request, response) => {
-        if (request.url === '/there') return void response.writeHead(302, { location: `${site.url}/x` }).end()
+        if (request.url === '/there') return void response.writeHead(302, { location: `${site.url}/x#top` }).end()
+        if (request.url === '/meta') return void response.writeHead(302, { location: METADATA }).end()
+        if (request.url === '/trickle') return trickle(response)
+        if (request.url === '/signed?signature=1') return void response.end('signed words')
         if (request.url?.startsWith('/together')) {
           waiting.push(() => response.end('words'))
           if (waiting.length === 3) for (const answer of waiting) answer()
@@ -59,6 +70,7 @@ for (const engine of ENGINES) {
         MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
         MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1/32',
         MOORAGE_FILES__MAX_BYTES: '100KiB',
+        MOORAGE_SERVER__REQUEST_TIMEOUT: '2s',
       })
       await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
       await createAgent(service, 'claude', { model: 'anthropic/claude-test' })
@@ -138,11 +150,55 @@ for (const engine of ENGINES) {
       ])
       assert.deepEqual(await problem({ url: `${site.url}/empty` }), [400, 'the file is empty'])
       assert.deepEqual(await problem({ url: `${site.url}/gone` }), [400, 'the server answered 410'])
-      const [status, error] = await problem({ url: 'http://169.254.169.254/latest/meta-data/' })
-      assert.equal(status, 400)
-      assert.match(String(error), /public address/)
+      for (const url of [METADATA, `${site.url}/meta`]) {
+        const [status, error] = await problem({ url })
+        assert.equal(status, 400)
+        assert.match(String(error), /public address/)
+      }
       const later = await service.call('GET', '/v1/files?limit=1')
       assert.equal(later.body.pagination.total, earlier.body.pagination.total)
+    })
+
+    test('an error names the attachment by its place in the request', async () => {
+      const { status, body } = await invoke([{ data: PNG }, { url: `${site.url}/gone` }, { data: 'abc' }])
+      const { field } = body.error.details[0]
+      assert.deepEqual([status, field], [400, 'attachments.1.url'])
+      const stored = await service.call('GET', '/v1/files?limit=1')
+      const behind = await invoke([{ file_id: stored.body.data[0].id }, { url: `${site.url}/gone` }])
+      assert.equal(behind.body.error.details[0].field, 'attachments.1.url')
+    })
+
+    test('400 says what an attachment may be', async () => {
+      const words = [400, 'must be { file_id }, { url } or { data, media_type }']
+      for (const wrong of [{}, { name: 'x' }, { data: 5 }, { url: site.url, data: PNG }]) {
+        assert.deepEqual(await problem(wrong), words, JSON.stringify(wrong))
+      }
+      for (const url of ['data:image/png;base64,iVBO', 'file:///etc/passwd', 'not an address']) {
+        assert.deepEqual(await problem({ url }), [400, 'must be an http(s) URL'])
+      }
+      assert.deepEqual(await problem({ url: site.url.replace('//', '//ada:secret@') }), [
+        400,
+        'url must not contain a user name or password',
+      ])
+    })
+
+    test('an address may be signed: it has a query, which no receipt and no log shows', async () => {
+      assert.deepEqual(await shown([{ url: `${site.url}/signed?signature=1#page` }]), [['text/plain', 'text', null]])
+      const { content } = providers.chat.requests.at(-1)?.body.messages[1] ?? {}
+      assert.match(String(content), /"name":"signed".*"text":"signed words"/)
+      assert.doesNotMatch(service.log(), /signature/)
+    })
+
+    test('all addresses of a message are read within the time of a request, however slowly they answer', async () => {
+      const started = performance.now()
+      const slow = Array.from({ length: 9 }, () => ({ url: `${site.url}/trickle` }))
+      const { status, body } = await invoke([...slow, { data: PNG }])
+      assert.deepEqual(
+        [status, body.error.details],
+        [400, [{ field: 'attachments.0.url', error: 'was not read within 2 s (server.requestTimeout)' }]],
+      )
+      // One after the other, four at a time, would take three times as long.
+      assert.ok(performance.now() - started < 5_500)
     })
 
     test('redirects are followed as far as each address may be called', async () => {

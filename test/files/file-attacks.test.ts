@@ -165,6 +165,18 @@ onOneEngine(
         })
         assert.equal(response.status, 413)
       })
+      test('413 for a form whose other parts are too large names the limit of a file', async () => {
+        const type = 'multipart/form-data; boundary=b'
+        assert.deepEqual(error(await upload(service(), Buffer.alloc(200_000, 1), { type })), LARGE)
+        const endless = `--b\r\nContent-Disposition: form-data; name="${'x'.repeat(200_000)}`
+        const response = await fetch(`${service().url}/v1/files`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${service().admin}`, 'Content-Type': type },
+          body: new Blob([endless]).stream(),
+          duplex: 'half',
+        })
+        assert.match(await response.text(), /A file may have 102400 bytes/)
+      })
       test('a client that sends 20 MB too many hears why, while it still sends', async () => {
         assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
       })

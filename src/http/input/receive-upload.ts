@@ -21,8 +21,9 @@ export async function receiveUpload(
   const { 'content-type': type, 'content-length': length } = message.headers
   const { maxBytes } = config.files
   const isForm = type !== undefined && FORM.test(type)
-  const limits = { maxBytes: maxBytes + (isForm ? FORM_BYTES : 0), idleMs: config.server.requestTimeout }
-  if (Number(length ?? 0) > limits.maxBytes) throw fileTooLarge(maxBytes)
+  const bodyBytes = maxBytes + (isForm ? FORM_BYTES : 0)
+  const limits = { bodyBytes, maxBytes, idleMs: config.server.requestTimeout }
+  if (Number(length ?? 0) > bodyBytes) throw fileTooLarge(maxBytes)
   const body = bodyOf(message, limits)
   if (!isForm) {
     const taken = await bytes.take(project_id, someOf(body, maxBytes))
@@ -45,10 +46,14 @@ async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   if (size === 0) throw badUpload('The file is empty')
 }
 
-type Patience = { maxBytes: number; idleMs: number }
+/** The body may have `bodyBytes`, and the file in it `maxBytes`. */
+type Patience = { bodyBytes: number; maxBytes: number; idleMs: number }
 
 /** The body piece by piece, no faster than it is asked for. A client that sends nothing for `idleMs` is given up. */
-async function* bodyOf(message: IncomingMessage, { maxBytes, idleMs }: Patience): AsyncGenerator<Uint8Array> {
+async function* bodyOf(
+  message: IncomingMessage,
+  { bodyBytes, maxBytes, idleMs }: Patience,
+): AsyncGenerator<Uint8Array> {
   // The connection is needed for the answer, also if the rest of the body is not wanted.
   const pieces = message.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>
   let size = 0
@@ -60,7 +65,7 @@ async function* bodyOf(message: IncomingMessage, { maxBytes, idleMs }: Patience)
       isWaiting = false
       if (next.done) return
       size += next.value.length
-      if (size > maxBytes) throw fileTooLarge(maxBytes)
+      if (size > bodyBytes) throw fileTooLarge(maxBytes)
       yield next.value
     }
   } catch (error) {

@@ -4,6 +4,7 @@ import { ApiError, type ErrorDetail, invalid } from '../../errors.ts'
 const MAX_DETAILS = 20
 /** Each wrong value takes up to 30 microseconds. */
 const MANY_VALUES = 500
+const ZODS_UNION = 'Invalid input'
 /** zod's own `validate` uses this to stop at the first wrong value; its types do not show it. */
 const UNTIL_WRONG = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>
 
@@ -39,11 +40,13 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
       error: 'unknown field',
     }))
   }
-  // The message of a union says nothing useful. The option that matched furthest has the better message.
+  // zod's own message of a union says nothing useful. The option that matched furthest has the better message.
   if (issue.code === 'invalid_union') {
-    const branch = issue.errors.toSorted((a, b) => depth(b) - depth(a))[0]
-    if (branch && branch.length > 0) {
-      return branch.flatMap((inner) => toDetails({ ...inner, path: [...issue.path, ...inner.path] }, value))
+    const [nearest = []] = issue.errors.toSorted((a, b) => depth(b) - depth(a))
+    const inside = nearest.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
+    const isMeant = !inside.some((inner) => inner.code === 'unrecognized_keys' || isMissing(inner, value))
+    if (inside.length > 0 && (isMeant || issue.message === ZODS_UNION)) {
+      return inside.flatMap((inner) => toDetails(inner, value))
     }
   }
   return [{ field: fieldOf(issue.path), error: isMissing(issue, value) ? 'is required' : issue.message }]

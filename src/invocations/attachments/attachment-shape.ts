@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { FileName } from '../../files/file.ts'
 import { BASE64, MEDIA_TYPE } from '../../lib/text/text.ts'
-import { WebAddress } from '../../security/security-settings.ts'
 import { Label } from '../../shapes.ts'
 
 const MOST_ATTACHMENTS = 20
@@ -14,7 +13,7 @@ export const AskedAttachments = z
     z.union(
       [
         z.strictObject({ file_id: Label(100) }),
-        z.strictObject({ url: WebAddress.max(2048) }),
+        z.strictObject({ url: z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }).max(2048) }),
         z.strictObject({
           data: z.string().min(1).regex(BASE64, 'must be base64').describe('Base64'),
           media_type: MediaType.optional(),

@@ -7,21 +7,22 @@ import { Upload } from '../../storage/bytes/upload.ts'
 
 export type ReceiveParts = Pick<Parts, 'bytes' | 'config' | 'fetch'>
 
-const TIMEOUT_MS = 30_000
 const MOST_REDIRECTS = 3
 
 /** Fetches a file that a client names by its address, through the guard, which lets it reach public addresses only. */
 export async function fetchFile(
   url: string,
   field: string,
-  project_id: string,
+  { project_id, signal }: { project_id: string; signal: AbortSignal },
   { bytes, config, fetch }: ReceiveParts,
 ): Promise<Upload> {
   const { maxBytes } = config.files
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
     const response = await follow(url, (address) => fetch(address, { max_bytes: maxBytes, signal, owner: project_id }))
-    if (!response.ok) throw invalid({ field, error: `the server answered ${response.status}` })
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw invalid({ field, error: `the server answered ${response.status}` })
+    }
     const taken = await bytes.take(project_id, someOf(response, field))
     return new Upload(
       taken,
@@ -30,22 +31,32 @@ export async function fetchFile(
     )
   } catch (error) {
     throw signal.aborted
-      ? invalid({ field, error: `was not read within ${TIMEOUT_MS / 1000} s` })
+      ? invalid({
+          field,
+          error: `was not read within ${config.server.requestTimeout / 1000} s (server.requestTimeout)`,
+        })
       : told(error, field, maxBytes)
   }
 }
 
 /** Each address on the way is checked by the guard. */
 async function follow(url: string, fetch: (url: string) => Promise<Response>): Promise<Response> {
-  let address = url
+  let address = withoutFragment(url)
   for (let redirects = 0; ; redirects++) {
     const response = await fetch(address)
     const next = response.headers.get('location')
     const isRedirect = response.status >= 300 && response.status <= 399 && next !== null
     if (!isRedirect || redirects === MOST_REDIRECTS || !URL.canParse(next, address)) return response
     await response.body?.cancel()
-    address = new URL(next, address).href
+    address = withoutFragment(next, address)
   }
+}
+
+/** A fragment is for the client, and no server is sent it. */
+function withoutFragment(url: string, base?: string): string {
+  const address = new URL(url, base)
+  address.hash = ''
+  return address.href
 }
 
 async function* someOf({ body }: Response, field: string): AsyncGenerator<Uint8Array> {

@@ -25,8 +25,8 @@ export async function receiveAttachments(
   { scope }: Actor,
   parts: ReceiveParts,
 ): Promise<Uploads | undefined> {
-  const asked = [...(body.attachments ?? []), ...(given?.history ?? []).flatMap(({ attachments = [] }) => attachments)]
-  const wanted = asked.filter((one) => !('file_id' in one))
+  const earlier = (given?.history ?? []).flatMap((turn, i) => placed(turn, `history.${i}.`))
+  const wanted = [...placed(body, ''), ...earlier].filter(({ one }) => !('file_id' in one))
   if (wanted.length === 0) return undefined
   if (wanted.length > MOST_RECEIVED) {
     throw invalid({ field: 'attachments', error: `may be ${MOST_RECEIVED} in a whole conversation` })
@@ -35,11 +35,14 @@ export async function receiveAttachments(
   const release = async () => {
     for (const one of taken.values()) if (one instanceof Upload) await parts.bytes.release(one.taken)
   }
+  // The files are a part of the request, and have its time all together.
+  const signal = AbortSignal.timeout(parts.config.server.requestTimeout)
   try {
-    const left = wanted.entries()
+    const left = wanted.values()
     const receiveOnes = async () => {
-      for (const [i, one] of left) {
-        taken.set(one, await receive(one, `attachments.${i}`, scope.project_id, parts).catch(asRefusal))
+      for (const { one, field } of left) {
+        const received = receive(one, field, { project_id: scope.project_id, signal }, parts)
+        taken.set(one, await received.catch(asRefusal))
       }
     }
     const lanes = await Promise.allSettled(Array.from({ length: AT_ONCE }, receiveOnes))
@@ -51,6 +54,11 @@ export async function receiveAttachments(
   return { taken, release }
 }
 
+/** The attachments with where each stands in the request. */
+function placed({ attachments = [] }: { attachments?: readonly AskedAttachment[] | undefined }, before: string) {
+  return attachments.map((one, i) => ({ one, field: `${before}attachments.${i}` }))
+}
+
 /** What is wrong with an attachment is told when the request is run: the reply to a repeated one is known already. */
 function asRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
@@ -60,11 +68,11 @@ function asRefusal(error: unknown): ApiError {
 function receive(
   asked: AskedAttachment,
   field: string,
-  project_id: string,
+  within: { project_id: string; signal: AbortSignal },
   parts: ReceiveParts,
 ): Promise<Upload | ApiError> {
-  if ('url' in asked) return fetchFile(asked.url, `${field}.url`, project_id, parts)
-  if ('data' in asked) return decode(asked, field, project_id, parts)
+  if ('url' in asked) return fetchFile(asked.url, `${field}.url`, within, parts)
+  if ('data' in asked) return decode(asked, field, within.project_id, parts)
   throw new Error('a stored file is not received')
 }
 
