@@ -64,7 +64,7 @@ for (const engine of ANY_ENGINE) {
           arguments: { message: 'Look', attachments: [{ name: 'x' }] },
         })
         assert.equal(wrong.isError, true)
-        assert.match(JSON.stringify(wrong.content), /attachments\.0\.file_id: is required/)
+        assert.match(JSON.stringify(wrong.content), /attachments\.0: must be \{ file_id \}, \{ url \} or/)
       })
     }
 
