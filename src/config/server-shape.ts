@@ -28,7 +28,9 @@ export const ServerSettings = z.strictObject({
     .array(AddressRange)
     .default([])
     .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
-  requestTimeout: duration('1s', '10m').prefault('30s').describe('How long a request may take to arrive, with the files that it names by their addresses'),
+  requestTimeout: duration('1s', '10m')
+    .prefault('30s')
+    .describe('How long a request may take to arrive, with the files that it names by their addresses'),
   stallTimeout: duration('1s', '10m')
     .prefault('30s')
     .describe('How long a client may read nothing of its reply before its connection is closed'),
