@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { type AgentHandler, verifyWebhook } from '../../sdk/client.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
-import { codeBlocks, readDoc } from '../support/house/docs.ts'
 import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
-import { childEnv, startChild } from '../support/service/child.ts'
 import { SIGNING_SECRET, startRemote } from '../support/slices/remote-agents.ts'
-import { findExecutable } from '../support/stores/daemon.ts'
-
-const python = findExecutable('python3')
-const skipPython = !python && !process.env['CI'] && 'there is no python3 on this machine'
 
 const AGENT_SECRET = SIGNING_SECRET.value
 const ANSWERED = 'a signed call is answered'
@@ -136,28 +129,6 @@ describe('moorage remote check', () => {
   test('an agent without the SDK that keeps the contract', async () => {
     assert.deepEqual(await faults(await startPlain(dutiful('a', 'b', 'c'))), {})
     assert.deepEqual(await faults(await startPlain(dutiful('only'))), {})
-  })
-
-  test('the agent in Python of docs/remote-agents.md', { skip: skipPython }, async () => {
-    const blocks = codeBlocks(readDoc('docs/remote-agents.md'))
-    const { code: sample = '' } = blocks.find(({ language }) => language === 'python') ?? {}
-    const line = "HTTPServer(('127.0.0.1', 4000), Agent).serve_forever()"
-    assert.ok(sample.includes(line))
-    const onFreePort = `server = HTTPServer(('127.0.0.1', 0), Agent)
-print(server.server_port, flush=True)
-server.serve_forever()`
-    const agent = startChild(python ?? 'python3', ['-c', sample.replace(line, onFreePort)], {
-      env: { ...childEnv(), AGENT_SECRET },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    const [port] = await once(agent.stdout, 'data')
-    const gone = once(agent, 'exit')
-    const { code, stdout } = await check(`http://127.0.0.1:${String(port).trim()}`, '--step', 'look=calm')
-    agent.kill()
-    await gone
-    assert.equal(code, 0, stdout)
-    const shown = blocks.find(({ language }) => language === 'text')
-    assert.equal(stdout.trim(), shown?.code.trim())
   })
 
   test('signatures and times that are not checked', async () => {

@@ -60,6 +60,8 @@ export type ModelServer = {
   lists: IncomingHttpHeaders[]
   /** Lines up answers, in order of the requests. */
   reply(...replies: ModelReply[]): void
+  /** From now on answers so when nothing is lined up. */
+  replyBy(think: (request: ChatRequest) => ModelReply): void
   /** From now on refuses prompts of more characters, the way a small model's server does. */
   takeAtMost(characters: number, refusal?: ModelReply): void
   /** The next request is seen at once, and answered only then. */
@@ -79,6 +81,7 @@ export async function startModelServer(): Promise<ModelServer> {
   const lists: IncomingHttpHeaders[] = []
   let waiting: ((request: SeenRequest) => void)[] = []
   let held: Promise<void> | undefined
+  let think = (request: ChatRequest): ModelReply => ({ text: [lastUserMessage(request)] })
   let most: { characters: number; refusal: ModelReply } | undefined
 
   const server = await startLocalServer(async (request, response) => {
@@ -93,7 +96,7 @@ export async function startModelServer(): Promise<ModelServer> {
     const seen = { path: request.url ?? '', headers: request.headers, body, port: request.socket.remotePort, closed }
     requests.push(seen)
     const refusal = most && charactersOf(body) > most.characters ? most.refusal : undefined
-    const reply = refusal ?? queue.shift() ?? { text: [lastUserMessage(body)] }
+    const reply = refusal ?? queue.shift() ?? think(body)
     if (held) {
       void held.then(() => answer(response, body, reply))
       held = undefined
@@ -109,6 +112,9 @@ export async function startModelServer(): Promise<ModelServer> {
     models,
     lists,
     reply: (...replies) => void queue.push(...replies),
+    replyBy(other) {
+      think = other
+    },
     takeAtMost(characters, refusal = TOO_LONG) {
       most = { characters, refusal }
     },
@@ -179,7 +185,7 @@ function* chunks(request: ChatRequest, reply: ModelReply) {
   const usage = reply.breaks && !reply.usage ? undefined : usageOf(reply)
   const counted = usage && { ...envelope(request, 'chat.completion.chunk'), choices: [], usage }
   if (!reply.breaks) {
-    for (const call of toolCalls(reply)) yield frame({ tool_calls: [call] })
+    for (const call of toolCalls(reply)) yield frame({ role: 'assistant', tool_calls: [call] })
     yield frame({}, finishReason(reply))
   }
   if (counted && request.stream_options) yield counted

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { createClient } from '../../sdk/client.ts'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import { codeBlocks, commandsOf, ROOT, readDoc } from '../support/house/docs.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { childEnv, startChild } from '../support/service/child.ts'
+import type { Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import { findExecutable } from '../support/stores/daemon.ts'
+
+const folder = fileURLToPath(new URL('examples/remote-agents/', ROOT))
+const GUIDE = readDoc('docs/remote-frameworks.md')
+const REFERENCE = readDoc('docs/remote-agents.md')
+
+const skipPython = !findExecutable('python3') && !process.env['CI'] && 'there is no python3 on this machine'
+
+/** The examples, and whether what their model says is heard piece by piece. */
+const EXAMPLES = {
+  'plain.ts': { isStreamed: false },
+  'ai-sdk.ts': { isStreamed: true },
+  'langgraph.ts': { isStreamed: true },
+  'openai-agents.ts': { isStreamed: true },
+  'python.py': { isStreamed: false },
+}
+
+/** A message may be a list of parts. */
+function wordsOf(content: string | { text: string }[] | null): string {
+  return typeof content === 'string' ? content : (content ?? []).map(({ text }) => text).join('')
+}
+
+/** The words of a command of the guide, and what it is given on stdin. */
+function parseCommand(command: string, secret: string): { args: string[]; stdin: string } {
+  const [, piped, words = ''] = /^(echo "\$AGENT_SECRET" \| )?moorage (.*)$/.exec(command) ?? assert.fail(command)
+  const args = [...words.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word)
+  return { args, stdin: piped ? `${secret}\n` : '' }
+}
+
+describe('the examples of remote agents', () => {
+  let service: Service
+  let model: ModelServer
+  let shell: Shell
+  let secret: string
+  let definition: string
+  let stop: () => Promise<void>
+  before(async () => {
+    ;({ service, model, stop } = await startWithModel('sqlite', LOCAL_TOOLS))
+    model.replyBy(({ messages }) => {
+      const last = messages.at(-1)
+      if (last?.role === 'tool') return { text: [`${last.content}.`, ' Fair winds!'] }
+      return { calls: [{ name: 'book_berth', arguments: { boat: 'Aurora' } }] }
+    })
+    shell = newShell(service)
+    const [, begin = ''] = /^export AGENT_SECRET=\$\((.*)\)$/m.exec(GUIDE) ?? []
+    secret = (await shell.moorage(parseCommand(begin, '').args)).stdout.trim()
+    definition = readFileSync(join(shell.folder, 'agent.yaml'), 'utf8')
+  })
+  after(async () => {
+    shell.remove()
+    await stop()
+  })
+
+  /** Starts a program, and hands over where it listens. */
+  async function withAgent(program: string, args: string[], use: (url: string) => Promise<void>): Promise<void> {
+    const env = {
+      ...childEnv(),
+      AGENT_SECRET: secret,
+      PORT: '0',
+      OPENAI_BASE_URL: model.url,
+      OPENAI_API_KEY: 'sk-test',
+      PYTHONDONTWRITEBYTECODE: '1',
+    }
+    const agent = startChild(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let said = ''
+    agent.stderr.on('data', (piece) => (said += piece))
+    const gone = once(agent, 'exit')
+    try {
+      const [told] = await Promise.race([once(agent.stdout, 'data'), gone])
+      const port = /port: (\d+)/.exec(String(told))?.[1] ?? assert.fail(said)
+      await use(`http://127.0.0.1:${port}`)
+    } finally {
+      agent.kill()
+      await gone
+    }
+  }
+
+  /** Performs the commands of the guide that come after the agent has started: what they print, by their first word. */
+  async function deploy(url: string, version: string): Promise<Record<string, string>> {
+    writeFileSync(join(shell.folder, 'agent.yaml'), definition.replace('http://127.0.0.1:4000', url))
+    const printed: Record<string, string> = {}
+    const blocks = codeBlocks(GUIDE).filter(({ language, code }) => language === 'sh' && /^(echo|moorage)/.test(code))
+    for (const command of blocks.flatMap(({ code }) => commandsOf(code))) {
+      const { args, stdin } = parseCommand(command.replace('http://127.0.0.1:4000', url).replace('v1', version), secret)
+      const { code, stdout, stderr } = await shell.moorage(args, { stdin, env: { AGENT_SECRET: secret } })
+      assert.equal(code, 0, `${command}\n${stdout}${stderr}`)
+      printed[args[0] ?? ''] = stdout
+    }
+    return printed
+  }
+
+  for (const [file, { isStreamed }] of Object.entries(EXAMPLES)) {
+    const isPython = file.endsWith('.py')
+    const program = isPython ? 'python3' : process.execPath
+    const skip = isPython && skipPython
+    test(`${file}: deployed and checked by the guide, invoked, streamed, failed`, { skip }, async () => {
+      await withAgent(program, [file], async (url) => {
+        const printed = await deploy(url, `v-${file.replace('.', '-')}`)
+        assert.deepEqual(Object.keys(printed), ['secrets', 'deploy', 'invoke', 'remote'])
+        assert.equal(printed['invoke'], 'Berth 1 is booked for Aurora. Fair winds!\n')
+        const shown = codeBlocks(REFERENCE).find(({ language }) => language === 'text')
+        assert.equal(printed['remote'], shown?.code)
+
+        const client = createClient({ url: service.url, key: service.admin })
+        const context = { session_id: file }
+        const first = await client.agents.invoke('harbour', { message: 'A berth', context })
+        assert.match(first.response, /^Berth \d+ is booked for Aurora. Fair winds!$/)
+        assert.equal(first.tokens_used, 30)
+
+        const pieces: string[] = []
+        for await (const event of client.agents.stream('harbour', { message: 'And one more', context })) {
+          if (event.type === 'delta') pieces.push(event.text)
+        }
+        assert.match(pieces.join(''), /^Berth \d+ is booked for Aurora. Fair winds!$/)
+        assert.equal(pieces.length, isStreamed ? 2 : 1)
+        assert.deepEqual(
+          model.requests.at(-2)?.body.messages.map(({ role, content }) => [role, wordsOf(content)]),
+          [
+            ['user', 'A berth'],
+            ['assistant', first.response],
+            ['user', 'And one more'],
+          ],
+        )
+
+        model.reply({ status: 400, body: { error: { message: 'no such model' } } })
+        const failed = await service.call('POST', '/v1/agents/harbour/invoke', { body: { message: 'A berth' } })
+        assert.equal(failed.status, 500, failed.text)
+        assert.match(failed.body.error.message, /^The remote agent failed: .*(400|no such model)/i)
+      })
+    })
+  }
+
+  test('in Python, a step that fails is an exception with its words, and one that waits ends the call', {
+    skip: skipPython,
+  }, async (t) => {
+    const agent = `from moorage_agent import serve
+import os
+def answer(run):
+    try:
+        run.step('look', type='tool', tool='look', arguments={})
+    except RuntimeError as error:
+        captain = run.step('captain', type='ask_person', question='Shall we sail?')
+        return {'response': f'Look: {error}. The captain: {captain}'}
+serve(answer, os.environ['AGENT_SECRET'], 0)`
+    const broken = await startLocalServer((_request, response) => void response.writeHead(500).end())
+    t.after(broken.close)
+    const hosts = ['127.0.0.1']
+    await service.call('PUT', '/v1/secrets/PYTHON', { body: { value: secret, hosts } })
+    await withAgent('python3', ['-c', agent], async (url) => {
+      const look = { type: 'http', name: 'look', url: broken.url, method: 'POST' }
+      const remote = { url, secret: 'PYTHON' }
+      const id = await newAgent(service, { kind: 'remote', remote, tools: [look], approvals: { self: true } })
+      const waiting = await service.call('POST', `/v1/agents/${id}/invoke`, { body: { message: 'Sail' } })
+      assert.equal(waiting.status, 202, waiting.text)
+      const path = `/v1/agents/${id}/invocations/${waiting.body.data.request_id}`
+      const body = { decision: 'approve', answer: 'Tomorrow' }
+      await service.call('POST', `${path}/approvals/captain`, { body })
+      const { response } = await until('the answer', async () => {
+        const { data } = (await service.call('GET', path)).body
+        return data.status === 'completed' && data
+      })
+      assert.match(response, /^Look: .*500.* The captain: Tomorrow$/)
+    })
+  })
+
+  test('the documents show what runs here', () => {
+    const sources = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
+    for (const { language, code, line } of codeBlocks(GUIDE)) {
+      if (language === 'sh') continue
+      assert.ok(
+        sources.some((source) => source.includes(code)),
+        `docs/remote-frameworks.md:${line}`,
+      )
+    }
+    const inPython = codeBlocks(REFERENCE).find(({ language }) => language === 'python')
+    assert.ok(sources.includes(inPython?.code ?? ''))
+  })
+})
