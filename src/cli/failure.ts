@@ -74,7 +74,8 @@ export function explain(error: unknown): string {
     return lines(message, hint, cause instanceof MoorageError && `  request ${cause.request_id}`)
   }
   if (!(error instanceof MoorageError)) return error instanceof Error ? error.message : String(error)
-  const details = error.details.map(({ field, error: problem }) => `  ${field}: ${problem}`)
+  // An answer that is wrong as a whole has no field.
+  const details = error.details.map(({ field, error: problem }) => `  ${field === '' ? '' : `${field}: `}${problem}`)
   return lines(error.message, ...details, hintFor(error), error.request_id && `  request ${error.request_id}`)
 }
 

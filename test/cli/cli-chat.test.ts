@@ -112,9 +112,26 @@ describe('moorage chat in a terminal', () => {
     const { body } = await service.call('GET', '/v1/agents/talker/invocations?limit=3')
     const files = body.data.map((run: Invocation) => run.attachments.map(({ name }) => name))
     assert.deepEqual(files, [[], ['second one.txt'], ['first.txt']])
-    const missing = await shell.moorage(['chat', 'talker'], { cwd: folder, stdin: '/attach nothing.txt\n' })
+    for (const name of ['nothing.txt', '.']) {
+      const missing = await shell.moorage(['chat', 'talker'], { cwd: folder, stdin: `/attach ${name}\n` })
+      assert.deepEqual([missing.code, missing.stderr.includes(`${name} cannot be read`)], [3, true], missing.stderr)
+    }
     shell.remove()
-    assert.match(missing.stderr, /nothing\.txt cannot be read/)
-    assert.equal(missing.code, 3)
+  })
+
+  test('--attach takes the id of a file, which `files get` does not write over another', async () => {
+    const shell = newShell(service)
+    writeFileSync(join(folder, 'kept.txt'), 'kept')
+    const { stdout: id } = await shell.moorage(['files', 'put', 'kept.txt'], { cwd: folder })
+    const { code, stderr } = await shell.moorage(['invoke', 'talker', 'one', '--attach', id.trim()])
+    assert.equal(code, 0, stderr)
+    const { body } = await service.call('GET', '/v1/agents/talker/invocations?limit=1')
+    assert.deepEqual(
+      body.data[0].attachments.map(({ file_id }: { file_id: string }) => file_id),
+      [id.trim()],
+    )
+    const get = await shell.moorage(['files', 'get', id.trim(), '-o', 'kept.txt'], { cwd: folder })
+    shell.remove()
+    assert.deepEqual([get.code, get.stderr], [1, 'error kept.txt exists already\n'])
   })
 })

@@ -110,7 +110,7 @@ onOneEngine(
     })
 
     describe('forms', () => {
-      const ONE = 'The form must have one file and nothing else, except `purpose`'
+      const ONE = 'The form must have one file and nothing else, except `purpose`: the rest goes into the query'
       test('400 for two files', async () => {
         const two = form(['one', new Blob(['1']), '1.txt'], ['two', new Blob(['2']), '2.txt'])
         assert.deepEqual(error(await upload(service(), two, { type: null })), [400, 'invalid_request', ONE])

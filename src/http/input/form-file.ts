@@ -7,7 +7,7 @@ import { badUpload } from './refused-upload.ts'
 
 const busboy = lazily<typeof Form>('@fastify/busboy')
 
-const ONE_FILE = 'The form must have one file and nothing else, except `purpose`'
+const ONE_FILE = 'The form must have one file and nothing else, except `purpose`: the rest goes into the query'
 
 /** OpenAI's clients send it. It is not kept. */
 const PURPOSE = 'purpose'

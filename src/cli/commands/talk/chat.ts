@@ -5,7 +5,7 @@ import { type Common, withClient } from '../../connect/connect.ts'
 import { openKeyboard } from '../../terminal/keyboard.ts'
 import { complain, note } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
-import { attachOption, openPath, openPaths } from './files.ts'
+import { attachable, attachables, attachOption } from './files.ts'
 import { bodyOf, speak, type TalkOptions, takesTalk } from './invoke.ts'
 import { endWaiting } from './waiting.ts'
 
@@ -22,14 +22,14 @@ export function chat(command: Command, world: World): void {
     )
     .action(async (agent: string, options: Common & TalkOptions & { attach?: string[] }) => {
       const body = bodyOf({ session: `cli-${randomUUID()}`, user: 'cli', ...options })
-      const attached = await openPaths(world, options.attach)
+      const attached = await attachables(world, options.attach)
       await withClient(world, options, async (client) => {
         const { name } = await client.agents.get(agent)
         if (isInteractive(world)) note(world, `Talking to ${name}. /exit or Ctrl-D ends it.`, 'dim')
         await converse(world, async (message, signal) => {
           const [, path] = ATTACHING.exec(message) ?? []
           if (path !== undefined) {
-            attached.push(await openPath(world, path))
+            attached.push(await attachable(world, path))
             return note(world, `${path} goes with the next message`, 'dim')
           }
           const asked = { ...body, message, attachments: attached.splice(0) }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
 import { type Command, Option } from 'commander'
-import type { StoredFile } from '../../../../sdk/client.ts'
+import type { Attachable, StoredFile } from '../../../../sdk/client.ts'
 import { fromPath } from '../../../../sdk/from-path.ts'
 import { seconds, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
@@ -77,7 +77,9 @@ export function files(command: Command, world: World): void {
       const response = await withClient(world, options, (client) => client.files.content(id, options))
       const bytes = Readable.fromWeb(response.body as ReadableStream)
       if (output === undefined) return pipeline(bytes, world.stdout, { end: false })
-      await pipeline(bytes, createWriteStream(resolve(world.cwd, output), { flags: 'wx' }))
+      await pipeline(bytes, createWriteStream(resolve(world.cwd, output), { flags: 'wx' })).catch((error) => {
+        throw error.code === 'EEXIST' ? new Failure(EXIT.failed, `${output} exists already`) : error
+      })
       success(world, `Downloaded ${id} to ${output}`)
     })
 
@@ -95,15 +97,22 @@ export function files(command: Command, world: World): void {
 }
 
 export function attachOption(): Option {
-  return new Option('--attach <files...>', 'files that the model is shown: images, PDFs, texts')
+  return new Option('--attach <files...>', 'files that the model is shown, by path, id or address: images, PDFs, texts')
 }
 
-/** The files that are to be attached to a message. */
-export function openPaths(world: World, paths: readonly string[] = []): Promise<File[]> {
-  return Promise.all(paths.map((path) => openPath(world, path)))
+/** What is to be attached to a message. */
+export function attachables(world: World, names: readonly string[] = []): Promise<Attachable[]> {
+  return Promise.all(names.map((name) => attachable(world, name)))
 }
 
-export async function openPath(world: World, path: string): Promise<File> {
+/** A path that looks like an id or an address can be written with `./` before it. */
+export async function attachable(world: World, name: string): Promise<Attachable> {
+  if (/^file_[0-9A-Z]{26}$/.test(name)) return { file_id: name }
+  if (/^https?:\/\//i.test(name)) return { url: name }
+  return openPath(world, name)
+}
+
+async function openPath(world: World, path: string): Promise<File> {
   try {
     return await fromPath(resolve(world.cwd, path))
   } catch {

@@ -9,7 +9,7 @@ import { parseJson, readMessage } from '../../terminal/input.ts'
 import { note, print, printJson, shown } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
-import { attachOption, openPaths } from './files.ts'
+import { attachables, attachOption } from './files.ts'
 import { endWaiting, tellWaiting, type WaitingEvent } from './waiting.ts'
 
 export type TalkOptions = Common & { user?: string; session?: string; environment?: string; context?: string }
@@ -41,7 +41,7 @@ export function invoke(command: Command, world: World): void {
         ...bodyOf(options),
         ...(on_budget && { on_budget }),
         ...(schema !== undefined && { output: { schema: readSchema(world, schema) } }),
-        attachments: await openPaths(world, options.attach),
+        attachments: await attachables(world, options.attach),
         message: await readMessage(world, words),
       }
       const request = { otp: options.otp, idempotencyKey: options.idempotencyKey }

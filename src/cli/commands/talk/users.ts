@@ -63,7 +63,7 @@ export function users(command: Command, world: World): void {
     .action(async (user_id: string, options: Common & { yes?: boolean; cancel?: boolean }) => {
       await confirm(world, `Erase everything that is known of the user ${user_id}? This cannot be undone.`, options)
       const erased = await withClient(world, options, (client) => erase(client, user_id, options))
-      const { memories, invocations, unfinished, unfinished_runs } = erased
+      const { memories, files, invocations, unfinished, unfinished_runs } = erased
       if (options.json) printJson(world, erased)
       if (unfinished > 0) {
         const runs = unfinished_runs.map(({ request_id, status }) => `${request_id} (${status})`).join(', ')
@@ -74,7 +74,7 @@ export function users(command: Command, world: World): void {
       if (options.json) return
       success(
         world,
-        `Erased ${user_id}: ${memories} memories, the texts of ${invocations} receipts, and what they left`,
+        `Erased ${user_id}: ${memories} memories, ${files} files, the texts of ${invocations} receipts, and what they left`,
       )
     })
 }
