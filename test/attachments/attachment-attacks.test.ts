@@ -3,7 +3,9 @@ import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
+import { until } from '../support/running/until.ts'
 import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { uploaded } from '../support/slices/files.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -216,6 +218,24 @@ for (const engine of ENGINES) {
     test('more than 20 are refused', async () => {
       const { status } = await invoke(Array.from({ length: 21 }, () => ({ data: PNG })))
       assert.equal(status, 400)
+    })
+
+    test('a file that is deleted while a provider is tried again ends the run, and is not the fault of the provider', async () => {
+      providers.chat.reset()
+      const file_id = await uploaded(service, Buffer.from(PNG, 'base64'))
+      const held = Promise.withResolvers<void>()
+      providers.chat.holdNext(held.promise)
+      providers.chat.reply({ status: 503, body: {} })
+      const answer = invoke([{ file_id }])
+      await until('the provider is asked', () => providers.chat.requests.length === 1)
+      assert.equal((await service.call('DELETE', `/v1/files/${file_id}`)).status, 200)
+      held.resolve()
+      const { status, body } = await answer
+      assert.deepEqual(
+        [status, body.error.message],
+        [500, `The file ${file_id} is gone: it was deleted or has expired`],
+      )
+      assert.equal(providers.chat.requests.length, 1)
     })
 
     test('erasing a receipt takes its files along', async () => {

@@ -1,6 +1,7 @@
 import type { Round } from '../models/model.ts'
 import type { Model } from '../models/model-request.ts'
 import type { Refusals } from '../models/refusing-models.ts'
+import { AgentFailure } from '../outcome.ts'
 import { shownTurns } from '../prompt/build-prompt.ts'
 import type { ModelInput } from '../run-input.ts'
 import type { Attachment, FileOwner, FileShelf, OpenFile, ShownAttachment, ShownFile } from './attachment.ts'
@@ -33,7 +34,7 @@ export class RunFiles {
   /** A file to be sent, while the request is written. */
   async open(file_id: string): Promise<OpenFile> {
     const file = await this.#find(file_id)
-    if (!file) throw new Error(`the file ${file_id} is gone`)
+    if (!file) throw new AgentFailure(`The file ${file_id} is gone: it was deleted or has expired`)
     return file
   }
 
