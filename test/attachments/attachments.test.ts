@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { ENGINES, inProject, type Service, startService } from '../support/service/service.ts'
 import { uploaded } from '../support/slices/files.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -156,7 +156,34 @@ for (const engine of ENGINES) {
       assert.equal(messages.at(-1)?.content, 'And now?')
     })
 
-    test("another user's file is not found, and neither is one of another project", async () => {
+    test('a file of another project is as unknown as one that does not exist, through every door', async () => {
+      assert.equal((await service.call('POST', '/v1/projects', { body: { name: 'quay' } })).status, 201)
+      const file_id = await uploaded(inProject(service, 'quay'), 'secret', { type: 'text/plain' })
+      const [none, file] = ['file_01M7KN3V6S000ZZ4QWJ0Y4B8RA', { type: 'file', file: { file_id } }]
+      for (const id of [file_id, none]) {
+        const { status, body } = await invoke('gpt', [{ file_id: id }])
+        assert.deepEqual([status, body.error], [404, { code: 'not_found', message: `File "${id}" not found` }])
+      }
+      const chat = await service.call('POST', '/v1/chat/completions', {
+        body: { model: 'gpt', messages: [{ role: 'user', content: [file] }] },
+      })
+      assert.deepEqual([chat.status, chat.body.error.message], [404, `File "${file_id}" not found`])
+      const content = [{ type: 'input_file', file_id }]
+      const told = await service.call('POST', '/v1/responses', {
+        body: {
+          model: 'gpt',
+          input: [
+            { role: 'user', content },
+            { role: 'user', content: 'And?' },
+          ],
+        },
+      })
+      assert.deepEqual([told.status, told.body.error.message], [404, `File "${file_id}" not found`])
+      const { body } = await service.call('GET', `/v1/files/${file_id}`, { headers: { 'Moorage-Project': 'quay' } })
+      assert.equal(body.data.name, 'file')
+    })
+
+    test("another user's file is not found", async () => {
       const file_id = await uploaded(service, 'secret', { type: 'text/plain', query: '?user_id=bob' })
       const context = { user_id: 'ann' }
       const reply = await invoke('gpt', [{ file_id }], { context })
