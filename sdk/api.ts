@@ -335,7 +335,8 @@ export type StepsResult = {
 export type DoneStep = {
   id: string
   /** Of a tool and a person: text; of the others a value */
-  result: unknown
+  result?: unknown | undefined
+  /** There instead of a result if the step failed */
   error?: string | undefined
 }
 

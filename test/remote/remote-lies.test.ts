@@ -191,7 +191,7 @@ onAnyEngine(
         [400, 'invalid_request'],
         [400, 'invalid_request'],
         [400, 'invalid_request'],
-        [200, [{ id: 'b', result: null, error: 'There is no tool none' }]],
+        [200, [{ id: 'b', error: 'There is no tool none' }]],
         [403, 'forbidden'],
         [403, 'forbidden'],
         [401, 'unauthorized'],

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RemoteCall } from '../../../sdk/serve-agent.ts'
 import { idSource } from '../../lib/id.ts'
 import { AgentFailure } from '../../runtime/outcome.ts'
 import { openSockets, type ProxySettings } from '../../runtime/providers/provider-sockets.ts'
 import type { AskedStep, DoneStep } from '../../runtime/remote-agent/asked-step.ts'
+import type { RemoteCallBody } from '../../runtime/remote-agent/contract.ts'
 import { exchange } from '../../runtime/remote-agent/remote-exchange.ts'
 import { signDelivery } from '../../webhooks/signature.ts'
 import type { PlayedHost, StepsHearer, StepsOutcome } from './play-host.ts'
@@ -139,7 +139,8 @@ function signedCall(
   plan: CallPlan,
   { request_id, attempt, steps_url, steps_token }: Placed,
 ) {
-  const call: RemoteCall = {
+  const { steps = [], said = '', age_ms = 0 } = plan
+  const call: RemoteCallBody = {
     request_id,
     attempt,
     message,
@@ -154,10 +155,13 @@ function signedCall(
     output: null,
     unfit: null,
     tools: [],
+    steps,
+    said,
     deadline: new Date(Date.now() + timeout_ms).toISOString(),
+    steps_url,
+    steps_token,
   }
-  const { steps = [], said = '', age_ms = 0 } = plan
-  const body = JSON.stringify({ ...call, steps, said, steps_url, steps_token })
+  const body = JSON.stringify(call)
   const id = `${request_id}-${attempt}`
   const timestamp = Math.floor((Date.now() - age_ms) / 1000)
   const headers = {

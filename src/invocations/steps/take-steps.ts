@@ -6,7 +6,9 @@ import { AskedSteps, DoneStep } from '../../runtime/remote-agent/asked-step.ts'
 import { OtherStep, type StepsReply } from '../../runtime/remote-agent/remote-conversation.ts'
 import { InvocationParams } from '../invocation.ts'
 
-const StepsResult = z
+export const AskSteps = z.strictObject({ steps: AskedSteps }).meta({ id: 'AskSteps' })
+
+export const StepsResult = z
   .object({
     status: z.enum(['done', 'waiting']).describe('`waiting`: end this call; the agent is called again when it goes on'),
     steps: z.array(DoneStep).describe('What came of them, in the order in which they were asked for'),
@@ -28,7 +30,7 @@ export const takeSteps = operation({
   audit: { target: 'request_id', when: () => false },
   errors: ['conflict'],
   params: InvocationParams,
-  body: z.strictObject({ steps: AskedSteps }).meta({ id: 'AskSteps' }),
+  body: AskSteps,
   data: StepsResult,
 
   async run({ params, body }, { actor, runtime, stepsElsewhere }: Needs<'actor' | 'runtime' | 'stepsElsewhere'>) {
@@ -53,9 +55,5 @@ function presented(reply: StepsReply | { status: 'other'; message: string } | un
   if (!reply) throw unavailable('The run could not be reached, try again shortly')
   if (reply.status === 'other') throw conflict(reply.message)
   if (reply.status === 'over') throw conflict('This call of the agent is over')
-  return reply.status === 'done' ? { ...reply, steps: reply.steps.map(shown) } : { status: 'waiting', steps: [] }
-}
-
-function shown(step: { id: string; result?: unknown; error?: string }): z.input<typeof DoneStep> {
-  return { result: null, ...step }
+  return reply.status === 'done' ? reply : { status: 'waiting', steps: [] }
 }

@@ -78,8 +78,8 @@ export const AskedSteps = z
 export const DoneStep = z
   .object({
     id: z.string(),
-    result: z.unknown().describe('Of a tool and a person: text; of the others a value'),
-    error: z.string().optional(),
+    result: z.unknown().optional().describe('Of a tool and a person: text; of the others a value'),
+    error: z.string().optional().describe('There instead of a result if the step failed'),
   })
   .meta({ id: 'DoneStep' })
 export type DoneStep = { id: string; result: unknown } | { id: string; error: string }

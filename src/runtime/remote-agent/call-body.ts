@@ -3,6 +3,7 @@ import type { Round } from '../models/model.ts'
 import type { RunInProgress } from '../run-in-progress.ts'
 import { wantedOutput } from '../run-input.ts'
 import { doneStep } from './asked-step.ts'
+import type { RemoteCallBody } from './contract.ts'
 import { isHostStep } from './host-steps.ts'
 
 /** All files of a call together. Larger ones are named only. */
@@ -11,12 +12,11 @@ const MOST_FILE_BYTES = 4 * 1024 * 1024
 /** Where the agent asks for steps, and with what. */
 export type StepsDoor = { url: string; token: string }
 
-/** What a remote agent is told of a run: docs/remote-agents.md describes each field. */
 export async function callBody(run: RunInProgress, rounds: readonly Round[], door: StepsDoor): Promise<string> {
   const { request_id, attempt, input, left, toolbox, deadline, now } = run
   const { agent, message, context, history, summary, recalled, attachments = [], given } = input
   const output = wantedOutput(input)
-  return JSON.stringify({
+  const body: RemoteCallBody = {
     request_id,
     attempt,
     message,
@@ -45,7 +45,8 @@ export async function callBody(run: RunInProgress, rounds: readonly Round[], doo
     deadline: new Date(now() + deadline.remaining()).toISOString(),
     steps_url: door.url,
     steps_token: door.token,
-  })
+  }
+  return JSON.stringify(body)
 }
 
 /** What was wrong with the answer before, if it does not fit the output. */
@@ -53,9 +54,11 @@ function unfitOf(last: Round | undefined): { answer: string; problem: string } |
   return last?.told === undefined ? null : { answer: last.text ?? '', problem: last.told }
 }
 
-async function filled(attachments: readonly Attachment[], { files }: RunInProgress): Promise<object[]> {
+type FilledAttachment = RemoteCallBody['attachments'][number]
+
+async function filled(attachments: readonly Attachment[], { files }: RunInProgress): Promise<FilledAttachment[]> {
   let room = MOST_FILE_BYTES
-  const shown: object[] = []
+  const shown: FilledAttachment[] = []
   for (const attachment of attachments) {
     const { file_id, name, media_type, size } = attachment
     const named = { file_id, name, media_type, size }

@@ -1,17 +1,12 @@
+import type { z } from 'zod'
 import { storable } from '../../lib/text/text.ts'
 import { ModelFailure } from '../models/model.ts'
 import { AgentFailure, type LogLevel } from '../outcome.ts'
-import {
-  NotAnAnswer,
-  numberOf,
-  parseObject,
-  type ReplyFields,
-  ReplyReader,
-  textOf,
-} from '../providers/protocols/read-events.ts'
+import { NotAnAnswer, parseObject, ReplyReader } from '../providers/protocols/read-events.ts'
 import { BadStatus } from '../providers/provider-failure.ts'
 import type { ProviderSockets } from '../providers/provider-sockets.ts'
 import { retryAfter } from '../providers/retry.ts'
+import { REMOTE_EVENTS, RemoteAnswer, readShape } from './contract.ts'
 
 /** What a remote agent says while it is called. */
 export type Heard =
@@ -48,7 +43,7 @@ export async function exchange(
   }
   const reader = new ReplyReader(
     ({ event, data }) => tellEvent(event, data, tell),
-    (json) => tellWhole(parseObject(json), tell),
+    (json) => tellWhole(json, tell),
     { fatal: true },
   )
   const { pathname, search } = new URL(url)
@@ -75,52 +70,42 @@ export async function exchange(
 }
 
 function tellEvent(event: string | undefined, data: string, tell: (heard: Heard) => void): void {
-  if (event === 'delta') return tell({ kind: 'text', text: storable(textOf(parseObject(data)['text'])) })
-  if (event === 'log') return tellLog(parseObject(data), tell)
-  if (event === 'usage') return tellUsage(parseObject(data), tell)
-  if (event === 'done') return tellDone(parseObject(data), tell)
-  if (event === 'error') throw saidFailure(parseObject(data))
+  const read = <Shape extends z.ZodType>(shape: Shape) => readShape(shape, parseObject(data))
+  if (event === 'delta') return tell({ kind: 'text', text: storable(read(REMOTE_EVENTS.delta).text) })
+  if (event === 'log') return tellLog(read(REMOTE_EVENTS.log), tell)
+  if (event === 'usage') return tellUsage(read(REMOTE_EVENTS.usage), tell)
+  if (event === 'done') return tellDone(read(REMOTE_EVENTS.done), tell)
+  if (event === 'error') throw saidFailure(read(REMOTE_EVENTS.error))
 }
 
-/** An answer in one piece has what the events of a stream have. */
-function tellWhole(reply: ReplyFields, tell: (heard: Heard) => void): void {
-  if (reply['error'] !== undefined) throw saidFailure(parseObject(JSON.stringify(reply['error'])))
-  for (const log of listOf(reply['logs'])) tellLog(log, tell)
-  for (const usage of listOf(reply['usage'])) tellUsage(usage, tell)
-  const text = reply['response'] === undefined ? '' : storable(textOf(reply['response']))
-  if (text !== '') tell({ kind: 'text', text })
-  tellDone(reply, tell)
+function tellWhole(json: string, tell: (heard: Heard) => void): void {
+  const { response, usage, logs, error, ...rest } = readShape(RemoteAnswer, parseObject(json))
+  if (error) throw saidFailure(error)
+  for (const log of [logs ?? []].flat()) tellLog(log, tell)
+  for (const spent of [usage ?? []].flat()) tellUsage(spent, tell)
+  if (response) tell({ kind: 'text', text: storable(response) })
+  tellDone(rest, tell)
 }
 
-/** One object, or a list of them. */
-function listOf(value: unknown): ReplyFields[] {
-  return [value ?? []].flat().filter((one) => typeof one === 'object' && one !== null) as ReplyFields[]
+type Event<Name extends keyof typeof REMOTE_EVENTS> = z.output<(typeof REMOTE_EVENTS)[Name]>
+
+function tellLog({ level = '', message }: Event<'log'>, tell: (heard: Heard) => void): void {
+  tell({ kind: 'log', level: LEVELS.has(level) ? (level as LogLevel) : 'info', message })
 }
 
-function tellLog({ level, message }: ReplyFields, tell: (heard: Heard) => void): void {
-  tell({ kind: 'log', level: LEVELS.has(textOf(level)) ? (level as LogLevel) : 'info', message: textOf(message) })
+function tellUsage({ model, ...tokens }: Event<'usage'>, tell: (heard: Heard) => void): void {
+  tell({ kind: 'usage', model: model?.slice(0, 200) || undefined, ...tokens })
 }
 
-function tellUsage({ model, input_tokens, output_tokens }: ReplyFields, tell: (heard: Heard) => void): void {
-  const [input, output] = [countOf(input_tokens), countOf(output_tokens)]
-  tell({ kind: 'usage', model: textOf(model).slice(0, 200) || undefined, input_tokens: input, output_tokens: output })
-}
-
-function countOf(value: unknown): number {
-  const count = numberOf(value ?? 0)
-  if (count === undefined || !Number.isInteger(count)) throw new NotAnAnswer('the usage is not a number of tokens')
-  return count
-}
-
-function tellDone(fields: ReplyFields, tell: (heard: Heard) => void): void {
-  tell('output' in fields ? { kind: 'done', output: { value: fields['output'] } } : { kind: 'done' })
+function tellDone(done: Event<'done'>, tell: (heard: Heard) => void): void {
+  tell('output' in done ? { kind: 'done', output: { value: done.output } } : { kind: 'done' })
 }
 
 const MAX_MESSAGE = 1_000
 
 /** The agent itself says that it failed. */
-function saidFailure({ message }: ReplyFields): AgentFailure {
-  const words = storable(textOf(message)).slice(0, MAX_MESSAGE)
+function saidFailure({ message }: Event<'error'>): AgentFailure {
+  const words = storable(message).slice(0, MAX_MESSAGE)
   return new AgentFailure(words === '' ? 'The remote agent failed' : `The remote agent failed: ${words}`)
 }
 

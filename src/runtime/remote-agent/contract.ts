@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { NotAnAnswer, type ReplyFields } from '../providers/protocols/read-events.ts'
+import { DoneStep } from './asked-step.ts'
+
+const AnyFields = z.record(z.string(), z.unknown())
+const Role = z.enum(['user', 'assistant'])
+
+/** What a remote agent is told of a run. */
+export const RemoteCallBody = z
+  .object({
+    request_id: z.string(),
+    attempt: z.int().min(1).describe('How often the run has begun'),
+    message: z.string(),
+    context: AnyFields.describe('What the caller sent, such as `user_id` and `session_id`'),
+    history: z.array(z.object({ role: Role, content: z.string() })).describe('The session so far'),
+    summary: z.string().nullable().describe('What was said before the history'),
+    recalled: z.array(z.object({ content: z.string(), role: Role.nullable(), created_at: z.iso.datetime() })),
+    attachments: z.array(
+      z.object({
+        file_id: z.string(),
+        name: z.string(),
+        media_type: z.string(),
+        size: z.int().min(0),
+        data: z.string().nullable().describe('base64, or null where the files of a call are too large together'),
+      }),
+    ),
+    instructions: z.string().nullable(),
+    model: z.union([z.string(), z.array(z.string()).readonly()]),
+    temperature: z.number().nullable(),
+    output: z.object({ schema: AnyFields }).nullable().describe('There if the answer is to be JSON that fits'),
+    unfit: z
+      .object({ answer: z.string(), problem: z.string() })
+      .nullable()
+      .describe('The answer before, if it did not fit'),
+    tools: z.array(z.object({ name: z.string(), description: z.string(), input_schema: AnyFields })),
+    steps: z.array(DoneStep).describe('What was done so far'),
+    said: z.string().describe('What was said so far, and is stored'),
+    deadline: z.iso.datetime(),
+    steps_url: z.url().describe('Where to ask for steps'),
+    steps_token: z.string(),
+  })
+  .meta({ id: 'Call' })
+export type RemoteCallBody = z.input<typeof RemoteCallBody>
+
+const Tokens = z.int().min(0).max(1e12).default(0)
+const Spent = z
+  .object({ model: z.string().nullish(), input_tokens: Tokens, output_tokens: Tokens })
+  .meta({ id: 'Usage', description: 'What the agent has spent by itself' })
+const Logged = z
+  .object({ level: z.string().optional().describe('debug, info, warn or error'), message: z.string() })
+  .meta({ id: 'Log' })
+const Failed = z.object({ message: z.string().default('') }).meta({ id: 'Failure' })
+
+/** The `data` of the events of a stream, by their names. */
+export const REMOTE_EVENTS = {
+  delta: z.object({ text: z.string() }).meta({ id: 'Delta', description: 'A piece of the answer' }),
+  log: Logged,
+  usage: Spent,
+  done: z
+    .object({ output: z.unknown().optional().describe('The value, where one is wanted') })
+    .meta({ id: 'Done', description: 'The answer is whole' }),
+  error: Failed,
+}
+
+/** An answer in one piece has what the events of a stream have. */
+export const RemoteAnswer = z
+  .object({
+    response: z.string().nullish(),
+    output: z.unknown().optional().describe('The value, where one is wanted'),
+    usage: z.union([Spent, z.array(Spent)]).nullish(),
+    logs: z.union([Logged, z.array(Logged)]).nullish(),
+    error: Failed.nullish(),
+  })
+  .meta({ id: 'Answer' })
+
+export function readShape<Shape extends z.ZodType>(shape: Shape, fields: ReplyFields): z.output<Shape> {
+  const read = shape.safeParse(fields)
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  throw new NotAnAnswer(`${issue?.path.join('.')}: ${issue?.message}`)
+}
