@@ -133,6 +133,20 @@ for (const engine of ENGINES) {
       )
     })
 
+    test('a number that would become another one does not fit', async () => {
+      model.reset()
+      const exact = { output: { schema: { type: 'object' }, retries: 0 } }
+      for (const number of ['12345678901234567890', '-9007199254740993', '1e400', '1e-400']) {
+        model.reply({ text: [`{"order": ${number}}`] })
+        const { status, body } = await invoke('talker', exact)
+        const error = `has the number ${number}, which cannot be kept exactly`
+        assert.deepEqual([status, body.error.code, body.error.details], [500, 'output_invalid', [{ field: '', error }]])
+      }
+      const kept = '{"order":"12345678901234567890","a":9007199254740992,"b":1.23456789012345678,"c":1e300}'
+      model.reply({ text: [kept] })
+      assert.deepEqual((await invoke('talker', exact)).body.data.output, JSON.parse(kept))
+    })
+
     test('a model that declines is not asked again', async () => {
       model.reset()
       model.reply({ text: ['I would rather not'], finish_reason: 'content_filter' })

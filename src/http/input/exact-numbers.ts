@@ -1,5 +1,6 @@
+import { isKept } from '../../lib/kept-number.ts'
+
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
-const NUMBER = /^(-?)(\d+)(?:\.(\d*))?(?:e([+-]?\d+))?$/i
 const PLUS = 0x2b
 const MINUS = 0x2d
 const POINT = 0x2e
@@ -12,8 +13,6 @@ const SURE_CHARACTERS = 15
 const SURE_WITH_EXPONENT = 4
 /** Below this length a number without an exponent that is not 0 is neither infinite nor rounded to 0. */
 const SURE_NOT_ZERO = 300
-/** To work out a longer number would take milliseconds. */
-const MOST_CHARACTERS = 1_000
 
 export function startsNumber(byte: number | undefined): boolean {
   return byte === MINUS || isDigit(byte)
@@ -30,44 +29,9 @@ export function endOfNumber(bytes: Buffer, start: number): number {
 export function isLost(bytes: Buffer, start: number, end: number): boolean {
   const length = end - start
   if (length <= SURE_WITH_EXPONENT) return false
-  if (length > MOST_CHARACTERS) return true
   if (hasExponent(bytes, start, end)) return !isKept(bytes.toString('latin1', start, end))
   if (length <= SURE_CHARACTERS || (length < SURE_NOT_ZERO && endsInFraction(bytes, start, end))) return false
   return !isKept(bytes.toString('latin1', start, end))
-}
-
-/**
- * JavaScript would read 1e400 as infinity and 1e-400 as 0, and would round a whole number of more than 15 digits.
- * Digits after the point are not counted: a number that has them is not meant to be exact.
- */
-function isKept(text: string): boolean {
-  const value = Number(text)
-  // The text is no number at all: the JSON parser will say so.
-  if (Number.isNaN(value)) return true
-  if (!Number.isFinite(value)) return false
-  const given = scientific(text)
-  if (value === 0) return given.digits === ''
-  return given.exponent < 0 || isSame(given, scientific(String(value)))
-}
-
-type Scientific = { sign: string; digits: string; exponent: number }
-
-/**
- * The digits without zeros at either end, and the power of ten to multiply them by. A power below 0 means that the
- * number is not whole.
- */
-function scientific(text: string): Scientific {
-  const [, sign = '', whole = '', fraction = '', power = '0'] = NUMBER.exec(text) ?? []
-  const all = `${whole}${fraction}`
-  let end = all.length
-  while (all[end - 1] === '0') end--
-  const digits = all.slice(0, end)
-  const exponent = Number(power) - fraction.length + (all.length - digits.length)
-  return { sign, digits: digits.replace(/^0+/, ''), exponent }
-}
-
-function isSame(a: Scientific, b: Scientific): boolean {
-  return a.sign === b.sign && a.digits === b.digits && a.exponent === b.exponent
 }
 
 /** The field at which the given beginning of a JSON text stops, as a path of names and indexes: `context.amounts.2`. */

@@ -1,8 +1,12 @@
 import { isDeeper } from '../../lib/json.ts'
+import { isKept } from '../../lib/kept-number.ts'
 
 /** About what a model writes in 64,000 tokens. Parsing it takes a few milliseconds. */
 const MAX_CHARACTERS = 256 * 1024
 const MAX_DEPTH = 64
+
+/** Strings, which may have digits too, and the numbers that are long enough to be changed. */
+const LONG_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]{15,}(?:e[+-]?\d+)?|-?\d[\d.]*e[+-]?\d{3,}/gi
 
 /** An answer that is JSON: the value, and its text without what stood around it. */
 export type JsonAnswer = { value: unknown; text: string }
@@ -17,8 +21,16 @@ export function readAnswer(answer: string): JsonAnswer | { problem: string } {
   if (text.length > MAX_CHARACTERS) return { problem: `is longer than ${MAX_CHARACTERS} characters` }
   try {
     const value: unknown = JSON.parse(text)
-    return isDeeper(value, MAX_DEPTH) ? { problem: `is nested more than ${MAX_DEPTH} deep` } : { value, text }
+    if (isDeeper(value, MAX_DEPTH)) return { problem: `is nested more than ${MAX_DEPTH} deep` }
+    const lost = lostNumber(text)
+    return lost ? { problem: `has the number ${lost.slice(0, 50)}, which cannot be kept exactly` } : { value, text }
   } catch (error) {
     return { problem: `is not JSON: ${(error as Error).message.slice(0, 200)}` }
   }
+}
+
+/** A number that JavaScript would change: the value would be another one than the text says. */
+function lostNumber(json: string): string | undefined {
+  for (const [token] of json.matchAll(LONG_NUMBER)) if (!token.startsWith('"') && !isKept(token)) return token
+  return undefined
 }
