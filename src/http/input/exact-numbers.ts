@@ -1,4 +1,4 @@
-import { isKept } from '../../lib/kept-number.ts'
+import { isKept } from '../../lib/text/kept-number.ts'
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
 const PLUS = 0x2b

@@ -1,5 +1,5 @@
 import { isDeeper } from '../../lib/json.ts'
-import { isKept } from '../../lib/kept-number.ts'
+import { isKept } from '../../lib/text/kept-number.ts'
 
 /** About what a model writes in 64,000 tokens. Parsing it takes a few milliseconds. */
 const MAX_CHARACTERS = 256 * 1024
