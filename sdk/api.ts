@@ -66,6 +66,15 @@ export type PendingApproval = {
   created_at: string
   /** What is not decided by then is rejected */
   expires_at: string
+  /** The run that asks, if it is one that this run has called */
+  child?: ChildRun | undefined
+}
+
+export type ChildRun = {
+  request_id: string
+  agent_id: string
+  /** The name of its agent */
+  agent: string
 }
 
 export type Invoke = {
@@ -171,6 +180,8 @@ export type Invocation = {
   schedule_id: string | null
   /** The tick of the schedule that it is for; null when a client began it */
   scheduled_at: string | null
+  /** The run that called this agent as a tool */
+  parent_request_id: string | null
   created_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
@@ -275,6 +286,8 @@ export type InvocationStep = {
     size: number
   })[] | undefined
   error?: string | undefined
+  /** The run that the call began, if the tool is an agent */
+  child?: ChildRun | undefined
   /** Of the models that were asked for it */
   usage?: {
     input_tokens: number
@@ -463,7 +476,7 @@ export type Prompt = {
   output_schema: Record<string, unknown> | null
   /** What it could call; of an MCP server its address */
   tools: ({
-    type: 'http' | 'mcp' | 'ask_person' | 'caller'
+    type: 'http' | 'mcp' | 'ask_person' | 'agent' | 'caller'
     name: string
   })[]
   /** How this differs from what the model was shown */
@@ -529,6 +542,8 @@ export type Approval = {
   created_at: string
   /** What is not decided by then is rejected */
   expires_at: string
+  /** The run that asks, if it is one that this run has called */
+  child?: ChildRun | undefined
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   user_id: string | null
   session_id: string | null
@@ -690,6 +705,16 @@ export type Agent = {
     description: string
     /** null: the agent's own */
     expires_after_seconds: number | null
+  } | {
+    type: 'agent'
+    name: string
+    description: string
+    /** Another agent of the project: id or name */
+    agent: string
+    /** Whose version answers */
+    environment: string
+    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    memory: 'own' | 'none' | 'shared'
   })[]
   /** Rules that `builtin/script` answers by; other models ignore it */
   script: {
@@ -901,6 +926,16 @@ export type CreateAgent = {
     description?: string | undefined
     /** null: the agent's own */
     expires_after_seconds?: number | null | undefined
+  } | {
+    type: 'agent'
+    name: string
+    description?: string | undefined
+    /** Another agent of the project: id or name */
+    agent: string
+    /** Whose version answers */
+    environment?: string | undefined
+    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    memory?: 'own' | 'none' | 'shared' | undefined
   })[] | undefined
   /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
@@ -1167,6 +1202,16 @@ export type UpdateAgent = {
     description?: string | undefined
     /** null: the agent's own */
     expires_after_seconds?: number | null | undefined
+  } | {
+    type: 'agent'
+    name: string
+    description?: string | undefined
+    /** Another agent of the project: id or name */
+    agent: string
+    /** Whose version answers */
+    environment?: string | undefined
+    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    memory?: 'own' | 'none' | 'shared' | undefined
   })[] | undefined
   /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
@@ -1389,6 +1434,16 @@ export type TestTool = {
     description?: string | undefined
     /** null: the agent's own */
     expires_after_seconds?: number | null | undefined
+  } | {
+    type: 'agent'
+    name: string
+    description?: string | undefined
+    /** Another agent of the project: id or name */
+    agent: string
+    /** Whose version answers */
+    environment?: string | undefined
+    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    memory?: 'own' | 'none' | 'shared' | undefined
   }
   /** The call to make. Without it, the reply says what the model would be offered */
   call?: {
@@ -1547,6 +1602,16 @@ export type DeploymentWithDefinition = {
       description: string
       /** null: the agent's own */
       expires_after_seconds: number | null
+    } | {
+      type: 'agent'
+      name: string
+      description: string
+      /** Another agent of the project: id or name */
+      agent: string
+      /** Whose version answers */
+      environment: string
+      /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+      memory: 'own' | 'none' | 'shared'
     })[]
     /** Rules that `builtin/script` answers by; other models ignore it */
     script: {
@@ -2149,6 +2214,8 @@ export type UserLine = {
   schedule_id: string | null
   /** The tick of the schedule that it is for; null when a client began it */
   scheduled_at: string | null
+  /** The run that called this agent as a tool */
+  parent_request_id: string | null
   created_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
@@ -2175,6 +2242,8 @@ export type UserLine = {
   created_at: string
   /** What is not decided by then is rejected */
   expires_at: string
+  /** The run that asks, if it is one that this run has called */
+  child?: ChildRun | undefined
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   user_id: string | null
   session_id: string | null
@@ -3033,7 +3102,7 @@ export type Operations = {
   }
   /** List invocations of all agents */
   listAllInvocations: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
     item: Invocation
   }
   /** List approvals */

@@ -11,7 +11,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (agent_id: string, request_id: string, o?: RequestOptions) => call('getInvocation', { params: { agent_id, request_id } }, o),
       /** Erase an invocation. Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, replies kept for an Idempotency-Key, its events for webhooks, files that came with the message or that its tools made. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched. */
       erase: (agent_id: string, request_id: string, o?: RequestOptions) => call('eraseInvocation', { params: { agent_id, request_id } }, o),
-      /** Cancel an invocation. Answers with the receipt once the work has really stopped. Cancelled already: 200 with the receipt; ended otherwise: 409. */
+      /** Cancel an invocation. Answers with the receipt once the work has really stopped. The runs that it has called as tools are cancelled too. Cancelled already: 200 with the receipt; ended otherwise: 409. */
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),
       /** Ask for steps. For remote agents, with the token of their call: the service calls tools, asks models, people and memory, keeps values, and stores each result under its id. Steps of one request are done side by side. */
       takeSteps: (agent_id: string, request_id: string, body: Body<'takeSteps'>, o?: RequestOptions) => call('takeSteps', { params: { agent_id, request_id }, body }, o),

@@ -5,6 +5,7 @@ import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
 import { checkAccess } from './check-access.ts'
 import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
+import { checkAgentTools } from './tools/check-agent-tools.ts'
 
 export const createAgent = operation({
   id: 'createAgent',
@@ -31,6 +32,7 @@ export const createAgent = operation({
     const { project_id } = actor.scope
     checkKind(body)
     await checkDefinition(body, { db, config, project_id })
+    await checkAgentTools(body.tools, { name: body.name, project_id }, db)
 
     const time = now()
     const agent = await agents.insert(db, {

@@ -6,6 +6,7 @@ import { type Agent, AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgen
 import { checkAccess } from './check-access.ts'
 import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
+import { checkAgentTools } from './tools/check-agent-tools.ts'
 
 export const updateAgent = operation({
   id: 'updateAgent',
@@ -42,6 +43,7 @@ export const updateAgent = operation({
       updated_at: Math.max(now(), agent.updated_at),
     }
     checkKind(updated)
+    if (changes.tools) await checkAgentTools(changes.tools, updated, db, actor.scope)
     await agents.update(db, updated)
     return presentAgent(updated, keyring)
   },

@@ -1,6 +1,7 @@
 import { AgentParams } from '../agents/agent.ts'
 import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
+import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
@@ -48,6 +49,7 @@ export const createDeployment = operation({
       }
     }
     const label = existing ?? snapshot(agent, version)
+    await checkAgentTools(label.definition.tools, agent, db)
     if (!existing) await deployments.insertVersion(db, agent.id, label, time)
 
     const active = await deployments.findActive(db, agent.id, environment)

@@ -1,12 +1,7 @@
 import { z } from 'zod'
 import { type Definition, DefinitionFields, definitionOf, digestOf } from '../agents/definition.ts'
+import { Environment } from '../runtime/tools/called-agent.ts'
 import { bareShape, KeyName, Label, Time } from '../shapes.ts'
-
-export const DEFAULT_ENVIRONMENT = 'production'
-
-export const Environment = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -, starting with a letter or digit')
 
 export const Version = z
   .string()

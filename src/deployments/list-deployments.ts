@@ -2,8 +2,9 @@ import { AgentParams } from '../agents/agent.ts'
 import { withKeyNames } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
+import { Environment } from '../runtime/tools/called-agent.ts'
 import { listQuery } from '../shapes.ts'
-import { DeploymentReply, DeploymentStatus, Environment, Version } from './deployment.ts'
+import { DeploymentReply, DeploymentStatus, Version } from './deployment.ts'
 import * as deployments from './store.ts'
 
 export const listDeployments = operation({

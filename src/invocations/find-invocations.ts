@@ -13,7 +13,7 @@ import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
 
-const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door'] as const
+const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door', 'parent_request_id'] as const
 type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & { door?: Door | undefined }
 
 /** A page of the invocations of some agents. */

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Agent } from '../agents/agent.ts'
-import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import type { Serving } from '../deployments/serving.ts'
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { timeOf } from '../lib/id.ts'
@@ -12,6 +11,7 @@ import type { Given } from '../runtime/given.ts'
 import type { Cost } from '../runtime/models/cost.ts'
 import type { Round } from '../runtime/models/model.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
+import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
 import { Label, Text } from '../shapes.ts'
 import { AskedAttachments } from './attachments/attachment-shape.ts'
 import { NewCallback } from './callbacks/callback.ts'
@@ -120,6 +120,12 @@ export type Invocation = {
   /** The keys that made or changed that schedule, as JSON. */
   authors: string | null
   scheduled_at: number | null
+  /** The run that called its agent, and the key of that call. Null when a request or a schedule began it. */
+  parent_request_id: string | null
+  call_key: string | null
+  tree: TreePlace | null
+  /** When the time that it shares with the runs around it is over. Null: each attempt has the whole time of the agent. */
+  deadline_at: number | null
   created_by: string
   /** The person who began it, with a role or with a key of their own. */
   person_id: string | null
@@ -127,6 +133,16 @@ export type Invocation = {
   started_at: number | null
   finished_at: number | null
   erased_at: number | null
+}
+
+/** The place of a run among those that call each other: there once it has called one, or was called. */
+export type TreePlace = {
+  /** How many runs are above it. */
+  depth: number
+  /** The agent whose memory it reads; null if it reads none. It writes into that of its own agent only. */
+  memory_of: string | null
+  /** Where its attempts stand in the trace. */
+  traceparent?: string | undefined
 }
 
 /** What is asked of an agent. */
@@ -174,6 +190,10 @@ export function newInvocation(
     schedule_id: null,
     authors: null,
     scheduled_at: null,
+    parent_request_id: null,
+    call_key: null,
+    tree: null,
+    deadline_at: null,
     created_by: actor.id,
     person_id: actor.person_id ?? null,
     // Lists are in the order of ids, which begin with this time.
@@ -187,6 +207,11 @@ export function newInvocation(
 /** Without a user and a session there is nothing to remember an invocation for. */
 export function isStateless({ user_id, session_id }: Invocation['context']): boolean {
   return user_id === undefined && session_id === undefined
+}
+
+/** Whether the run has the memory of its own agent. One that another agent called may have that agent's, or none. */
+export function hasOwnMemory({ tree }: Invocation, { id }: Agent): boolean {
+  return tree === null || tree.memory_of === id
 }
 
 /** An invocation that has ended. */

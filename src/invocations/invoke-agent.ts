@@ -14,16 +14,18 @@ import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
 import type { Attachment, ShownAttachment } from '../runtime/attachments/attachment.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
+import type { Position } from '../runtime/following/transcript.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { announce } from '../storage/database.ts'
+import { commitPatiently } from '../storage/journal/commit-patiently.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
 import { admit, leave, notAdmittedError } from './admit.ts'
-import type { Approval } from './approvals/approval.ts'
-import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
 import { type KeepNeeds, keepAttachments } from './attachments/keep-attachments.ts'
 import { receiveAttachments } from './attachments/receive-attachments.ts'
 import { callbackOf } from './callbacks/callback.ts'
+import { type CancelParts, cancelRun } from './cancel-run.ts'
+import { type AwaitedApproval, listAwaited } from './children/awaited-approvals.ts'
 import { type FollowNeeds, followInvocation } from './following/follow-invocation.ts'
 import { replayEvents, startEvent } from './following/stream-events.ts'
 import { requireTools } from './given/require-tools.ts'
@@ -36,7 +38,7 @@ import { type Done, type RunParts, runInvocation } from './run-invocation.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
-type InvokeNeeds = EnqueueNeeds & FollowNeeds & RunParts & Needs<'memo' | 'node' | 'span'>
+type InvokeNeeds = CancelParts & EnqueueNeeds & FollowNeeds & RunParts & Needs<'node' | 'span'>
 
 export const invokeAgent = operation({
   id: 'invokeAgent',
@@ -63,7 +65,7 @@ export const invokeAgent = operation({
   streams: { replay: replayEvents },
 
   async run({ params, body }, context: InvokeNeeds) {
-    const { emit, live, mode, node, request_id } = context
+    const { mode } = context
     if (body.callback && mode !== 'background') {
       throw invalid({ field: 'callback', error: 'is for a run in the background' })
     }
@@ -73,52 +75,84 @@ export const invokeAgent = operation({
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
     if (mode === 'background') return enqueue(params.agent_id, body, context)
-
-    // From here on a pause of the agent finds the run and stops it. An earlier one, of whatever, is read below.
-    const run = live.start(request_id, params.agent_id)
-    context.onHangUp?.(() => run.cancel())
-    const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
-    const end = () => {
-      unfollow?.()
-      leave(run, context)
-    }
-    try {
-      const agent = await agents.findKnown(params.agent_id, context)
-      if (!agent) throw notFound('Agent', params.agent_id)
-      const served = await serving(agent, body.environment, context)
-      const { definition } = served
-      const invocation = await newRun(body, agent, served, context)
-      await requireRunning(agent, context)
-      const refusal = await admit(run, { invocation, agent, definition }, context)
-      if (refusal) throw notAdmittedError(refusal, agent, definition)
-      emit?.(startEvent(request_id))
-      const begun = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
-      const ran = await runInvocation({ ...begun, ...FIRST, span: context.span }, context)
-      const { invocation: done, entry, asked, leave: leaveUnwritten } = ran
-      if (wasStopped(done)) {
-        await leaveUnwritten()
-        await giveToQueue(run, context)
-      }
-      // It may be woken and taken again, also by this node, as soon as this is on disk.
-      if (done.status === 'waiting') run.abandon()
-      const waits = asked && { approvals: asked, ...(await pauseOf(agent, asked, context)) }
-      // The run ends, and gives its places back, when its entry is on disk.
-      const ended = (written: boolean) => {
-        if (!written) void leaveUnwritten()
-        if (written && done.status !== 'waiting') context.telemetry.runs.add(1, done.status)
-        if (written && waits) {
-          const reply = { request_id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
-          emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, reply))
-        }
-        end()
-      }
-      return new PendingEntry(entry, answerOf(done, agent, waits), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
-    } catch (error) {
-      end()
-      throw notFinished(error, run, context)
-    }
+    const begun = await begin(params.agent_id, body, context)
+    return begun instanceof PendingEntry ? begun : followChildren(begun, context)
   },
 })
+
+/** Runs the first attempt. If it waits for runs that it has called, it is followed from there. */
+async function begin(agent_id: string, body: Asked, context: InvokeNeeds): Promise<PendingEntry | Left> {
+  const { emit, live, node, request_id } = context
+  // From here on a pause of the agent finds the run and stops it. An earlier one, of whatever, is read below.
+  const run = live.start(request_id, agent_id)
+  context.onHangUp?.(() => run.cancel())
+  const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
+  const end = () => {
+    unfollow?.()
+    leave(run, context)
+  }
+  try {
+    const agent = await agents.findKnown(agent_id, context)
+    if (!agent) throw notFound('Agent', agent_id)
+    const served = await serving(agent, body.environment, context)
+    const { definition } = served
+    const invocation = await newRun(body, agent, served, context)
+    await requireRunning(agent, context)
+    const refusal = await admit(run, { invocation, agent, definition }, context)
+    if (refusal) throw notAdmittedError(refusal, agent, definition)
+    emit?.(startEvent(request_id))
+    const begun = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
+    const ran = await runInvocation({ ...begun, ...FIRST, span: context.span }, context)
+    const { invocation: done, entry, asked, leave: leaveUnwritten } = ran
+    if (wasStopped(done)) {
+      await leaveUnwritten()
+      await giveToQueue(run, context)
+    }
+    // It may be woken and taken again, also by this node, as soon as this is on disk.
+    if (done.status === 'waiting') run.abandon()
+    if (ran.waitsForRuns) {
+      const isWritten = await commitPatiently(entry, run.lease, context)
+      if (!isWritten) {
+        void leaveUnwritten()
+        throw new StepNotKept(ENDED_ELSEWHERE)
+      }
+      const told = { attempt: done.attempt, ...run.told }
+      end()
+      return { agent, invocation: done, told }
+    }
+    const waits = asked && { approvals: asked, ...(await pauseOf(agent, asked, context)) }
+    // The run ends, and gives its places back, when its entry is on disk.
+    const ended = (written: boolean) => {
+      if (!written) void leaveUnwritten()
+      if (written && done.status !== 'waiting') context.telemetry.runs.add(1, done.status)
+      if (written && waits) {
+        const reply = { request_id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
+        emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, reply))
+      }
+      end()
+    }
+    return new PendingEntry(entry, answerOf(done, agent, waits), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
+  } catch (error) {
+    end()
+    throw notFinished(error, run, context)
+  }
+}
+
+/** What a client has heard of a run that waits for those that it called. */
+type Left = Earlier & { told: Position }
+
+/** Tells the client the rest, as the run goes on. A client that hangs up cancels it, as long as its answer is awaited. */
+async function followChildren({ agent, invocation, told }: Left, context: InvokeNeeds & CancelParts) {
+  let isAwaited = true
+  context.onHangUp?.(() => {
+    if (isAwaited) cancelRun(agent, invocation.id, context).catch(() => {})
+  })
+  try {
+    return await followEarlier({ agent, invocation }, context, told)
+  } finally {
+    isAwaited = false
+  }
+}
 
 /** The first attempt of a run: nothing of it is stored but its row. */
 const FIRST: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
@@ -157,8 +191,8 @@ async function findEarlier(
 type Earlier = { agent: Agent; invocation: Invocation }
 
 /** Waits for the end of the earlier run. It goes on, even if it cannot be followed here any longer. */
-async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds) {
-  const followed = followInvocation(agent, invocation.id, { told: undefined, endless: false }, context)
+async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds, told?: Position) {
+  const followed = followInvocation(agent, invocation.id, { told, endless: false }, context)
   const found = await followed.catch((error) => {
     throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
   })
@@ -169,7 +203,7 @@ async function followEarlier({ agent, invocation }: Earlier, context: FollowNeed
 async function answerEarlier({ agent, invocation }: Earlier, { db, pauses }: Needs<'db' | 'pauses'>) {
   if (isFinal(invocation)) return getResult(invocation, agent.id)
   if (invocation.status === 'waiting') {
-    const approvals = await listPending(db, [invocation.id])
+    const approvals = await listAwaited(db, invocation.id)
     return accepted(invocation, agent, { approvals, ...(await pauseOf(agent, approvals, { pauses })) })
   }
   return accepted({ ...invocation, status: 'queued' }, agent)
@@ -236,7 +270,7 @@ async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Pr
 }
 
 /** What a run waits for. */
-type Waits = { approvals: readonly Approval[]; reason?: string }
+type Waits = { approvals: readonly AwaitedApproval[]; reason?: string }
 
 /** A run that asks people nothing waits because of a pause, which may be over by now. */
 async function pauseOf(

@@ -64,6 +64,7 @@ export const Receipt = z
     duration_ms: z.int().nullable(),
     schedule_id: z.string().nullable().describe('The schedule that began it'),
     scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when a client began it'),
+    parent_request_id: z.string().nullable().describe('The run that called this agent as a tool'),
     created_by: z.string(),
     created_by_name: KeyName,
     created_at: Time,

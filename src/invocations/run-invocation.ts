@@ -1,3 +1,4 @@
+import * as agents from '../agents/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
 import { keyNamed, type RunMeter, type Spender } from '../operation/spending.ts'
@@ -6,11 +7,13 @@ import type { Given } from '../runtime/given.ts'
 import type { Meter } from '../runtime/models/meter.ts'
 import { leftBy } from '../runtime/run-in-progress.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
+import type { RunTree } from '../runtime/runner.ts'
 import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Approval } from './approvals/approval.ts'
 import { approvalsOf, type WaitingOutcome } from './approvals/ask-people.ts'
+import { ChildRuns } from './children/child-runs.ts'
 import { effects, waitingEffects } from './effects/effects.ts'
 import { resolveGiven } from './given/resolve-given.ts'
 import {
@@ -21,6 +24,7 @@ import {
   STOPPED,
   type WaitingInvocation,
 } from './invocation.ts'
+import { CHILDREN } from './queue/queue-store.ts'
 import { receiptSteps } from './steps/receipt-steps.ts'
 import { logsOf } from './steps/step-store.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
@@ -32,6 +36,8 @@ export type Done = {
   entry: JournalEntry
   /** What people must decide before it goes on. */
   asked?: readonly Approval[]
+  /** It goes on by itself, when the runs that it called have ended. */
+  waitsForRuns?: boolean
   /** Call this if the entry is not written: what the run has spent is stored without it. */
   leave(): Promise<void>
 }
@@ -41,8 +47,10 @@ export type RunParts = Pick<
   | 'earlier'
   | 'events'
   | 'journal'
+  | 'memo'
   | 'newId'
   | 'now'
+  | 'pauses'
   | 'recall'
   | 'runtime'
   | 'spending'
@@ -75,6 +83,7 @@ async function runStored(
   parts: RunParts,
 ): Promise<Omit<Done, 'leave'>> {
   const { agent, definition, run, streaming, kept } = started
+  const children = new ChildRuns(started, parts)
   const {
     id: request_id,
     message,
@@ -91,12 +100,14 @@ async function runStored(
   const span = beginRunSpan(started, parts)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
   const waitsForBudgets = started.invocation.on_budget === 'wait'
+  // One that a client waits for has earlier attempts if it has waited for runs that it called.
+  const isKept = background || keyed || attempt > 1
 
   let outcome: RunOutcome
   let taken: ResolvedGiven | undefined
   try {
-    const stateless = isStateless(context)
-    const { history, recalled, summary, names } = stateless ? NOTHING : await remember(started, meter, parts)
+    const tree = await children.tree()
+    const { history, recalled, summary, names } = await remember(started, tree, meter, parts)
     const recall = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
     const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background }
     taken = given ? await resolveGiven(given, agent.seq, source) : NOTHING_GIVEN
@@ -119,10 +130,11 @@ async function runStored(
           recalled,
           given: taken.value,
           recall,
+          tree,
           cancellation: run.cancellation,
           emit: streaming ? (event) => run.record(event) : undefined,
           span,
-          keeper: background || keyed ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
+          keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
         })
   } finally {
     taken?.release?.()
@@ -134,7 +146,10 @@ async function runStored(
   const error = isLost ? null : errorOf(outcome, run, finished_at)
   if (span) endRunSpan(span, message, outcome, error?.code)
   if (isLost) throw new StepNotKept('the lease of the run was lost')
-  if (outcome.status === 'waiting') return leaveWaiting(started, outcome, duration_ms, stored, parts)
+  if (outcome.status === 'waiting') {
+    const traceparent = started.invocation.tree?.traceparent ?? span?.traceparent
+    return leaveWaiting(started, outcome, { children, duration_ms, stored, traceparent }, parts)
+  }
   const invocation = endedBy(started.invocation, outcome, { error, duration_ms, finished_at })
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)
   return { invocation, entry: stored.ending(invocation, writes) }
@@ -143,15 +158,34 @@ async function runStored(
 async function leaveWaiting(
   started: Started,
   outcome: WaitingOutcome,
-  duration_ms: number,
-  stored: StoredRun,
+  { children, duration_ms, stored, traceparent }: Leaving,
   parts: Pick<Parts, 'events' | 'newId' | 'now'>,
 ): Promise<Omit<Done, 'leave'>> {
-  const invocation = { ...started.invocation, status: 'waiting' as const, background: true, duration_ms }
+  const { agent, run } = started
+  const before = started.invocation
+  const waitsForRuns = outcome.waits_for === CHILDREN
+  const tree = { depth: 0, memory_of: agent.id, ...before.tree, traceparent }
+  const invocation = {
+    ...before,
+    status: 'waiting' as const,
+    // A client waits for the answer as long as runs work on it, and for nothing else.
+    background: before.background || !waitsForRuns,
+    duration_ms,
+    tree: waitsForRuns ? tree : before.tree,
+    deadline_at: children.deadlineOf(outcome),
+  }
   const asked = approvalsOf(invocation, outcome, parts)
-  const writes = await waitingEffects(invocation, started.agent, { ...outcome, asked }, parts)
-  return { invocation, asked, entry: stored.waiting(invocation, outcome, writes) }
+  const effected = await waitingEffects(invocation, agent, { ...outcome, asked }, parts)
+  run.begun_lanes = children.lanes()
+  return {
+    invocation,
+    asked,
+    waitsForRuns,
+    entry: stored.waiting(invocation, outcome, [...children.writes(), ...effected]),
+  }
 }
+
+type Leaving = { children: ChildRuns; duration_ms: number; stored: StoredRun; traceparent: string | undefined }
 
 function runSpender({ agent, invocation }: Started): Spender {
   const { id: request_id, version, environment, created_by, person_id, context, door } = invocation
@@ -183,13 +217,17 @@ function noRoom(kept: readonly Step[]): RunOutcome {
 const NOTHING: Remembered = { history: [], recalled: [] }
 
 /** The session so far, and what is recalled for this user. */
-function remember(
-  { agent, definition, invocation }: Started,
+async function remember(
+  { agent, definition, invocation: { context, message } }: Started,
+  { memory_of }: RunTree,
   meter: Meter,
-  { recall }: Pick<Parts, 'recall'>,
+  parts: Pick<Parts, 'memo' | 'recall' | 'storage'>,
 ): Promise<Remembered> {
-  const { user_id = null, session_id = null } = invocation.context
-  return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory, meter)
+  if (isStateless(context) || memory_of === null) return NOTHING
+  const owner = memory_of === agent.id ? agent : await agents.findKnown(memory_of, parts)
+  if (!owner) return NOTHING
+  const { user_id = null, session_id = null } = context
+  return parts.recall.remember({ agent_seq: owner.seq, user_id, session_id }, message, definition.memory, meter)
 }
 
 function recallStep(

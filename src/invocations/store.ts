@@ -10,7 +10,9 @@ import { hasLapsed } from '../storage/leases/lease.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { settlePending } from './approvals/approval-store.ts'
+import { cancelBelow } from './children/child-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
+import { CHILDREN } from './queue/queue-store.ts'
 import { fromRow, LEASED_RUNS, toRow } from './rows/invocation-rows.ts'
 import { readRuns } from './rows/read-runs.ts'
 import { removeKept } from './steps/step-store.ts'
@@ -36,6 +38,9 @@ export async function endUnowned(
   await settlePending(db, [id], 'cancelled', now)
   await removeKept(db, [id])
   await writeRows(db, effects)
+  await cancelBelow(db, id, now)
+  // The run that called it may go on.
+  if (invocation.parent_request_id !== null) await announce(db, 'queue')
   return true
 }
 
@@ -102,7 +107,7 @@ export async function getBeginning(
   return { user_id: row.user_id, authors: jsonOf('invocation', { ...row, id })<string[] | null>('authors') ?? [] }
 }
 
-/** Which of these have ended, or are gone. */
+/** Which of these have ended, are gone, or wait for runs that may wait for people. */
 export async function listEnded(db: Database, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const unfinished = await db
@@ -110,6 +115,7 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
     .select('id')
     .where('id', 'in', ids)
     .where('status', 'in', UNFINISHED_STATUSES)
+    .where((run) => run.or([run('waits_for', 'is', null), run('waits_for', '!=', CHILDREN)]))
     .execute()
   const known = new Set(unfinished.map(({ id }) => id))
   return ids.filter((id) => !known.has(id))

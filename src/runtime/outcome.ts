@@ -12,14 +12,16 @@ export type RunEvent =
    */
   | { type: 'output.delta'; text: string; answer: number; at: number }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown; handed?: number }
-  | ({ type: 'tool_result'; id: string; name: string } & ToolAnswer)
-  | { type: 'tool_result'; id: string; name: string; error: string }
+  | ({ type: 'tool_result'; id: string; name: string } & ToolResult)
 
 /** One tool call and its result. */
 export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
-export type ToolResult = ToolAnswer | { error: string }
-/** `files` are what the tool answered besides text. The text names them. */
-export type ToolAnswer = { result: string; files?: readonly Attachment[] }
+export type ToolResult = ToolAnswer | { error: string; child?: ChildName }
+/** `files` are what the tool answered besides text. The text names them. `child` is there if an agent has answered. */
+export type ToolAnswer = { result: string; files?: readonly Attachment[]; child?: ChildName }
+
+/** The run of another agent that a call began. */
+export type ChildName = { request_id: string; agent_id: string; agent: string }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogEntry = { timestamp: number; level: LogLevel; message: string; metadata: Record<string, unknown> }

@@ -6,7 +6,9 @@ import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { Left } from './run-in-progress.ts'
 import type { RunInput } from './run-input.ts'
 import type { RecallStep, StepKeeper } from './steps.ts'
+import type { AgentTool } from './tools/called-agent.ts'
 import type { Redact } from './tools/fill-secrets.ts'
+import type { AskAgent } from './tools/tool.ts'
 
 /** The input of a run, and who is told about it. */
 export type RunRequest = RunInput & {
@@ -27,8 +29,21 @@ export type RunRequest = RunInput & {
   recall?: RecallStep | undefined
   /** The run in its trace, if there is one. */
   span?: Span | undefined
+  /** Its place among runs that call each other. Undefined if it cannot call another. */
+  tree?: RunTree | undefined
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
+}
+
+/** What a run shares with the one that called it, and with those that it calls. */
+export type RunTree = {
+  isChild: boolean
+  /** When their time is over; null if this attempt has the whole time of its agent. */
+  deadline_at: number | null
+  /** The agent whose memory it uses; null if it uses none. */
+  memory_of: string | null
+  /** Asks another agent. `deadline_at` is when the time of this run is over. */
+  askAgent(tool: AgentTool, asked: Parameters<AskAgent>[1] & { deadline_at: number }): ReturnType<AskAgent>
 }
 
 /** What the service gives a run, whatever kind its agent is. */

@@ -18,6 +18,7 @@ import type { SchemaProblem } from './schemas/schema-errors.ts'
 import { schemaProblem } from './schemas/schema-size.ts'
 import type { Tool } from './spec.ts'
 import { StepNotKept } from './steps.ts'
+import { askNoAgent } from './tools/agent-tool.ts'
 import { argumentProblem } from './tools/argument-problem.ts'
 import { parseArguments } from './tools/arguments.ts'
 import { type Redact, redactor, secretsOf, valuesOf } from './tools/fill-secrets.ts'
@@ -74,6 +75,7 @@ export class Runtime {
       expires_after_seconds: DEFAULT_EXPIRY_SECONDS,
       user_id: undefined,
       keepFile: undefined,
+      askAgent: askNoAgent,
     }
     try {
       return await tryTool(tool, call, world, { now, key })
@@ -115,7 +117,8 @@ export class Runtime {
     const { now, defaultTimeoutMs, pauses } = this.#options
     const { paused, release } = await pauses.watch(project_id)
     const timeout_ms = agent.limits.timeout_ms ?? defaultTimeoutMs
-    const deadline = new Deadline([cancellation, this.#closing], timeout_ms, paused)
+    const left_ms = Math.max(0, (request.tree?.deadline_at ?? Infinity) - now())
+    const deadline = new Deadline([cancellation, this.#closing], Math.min(timeout_ms, left_ms), paused)
     const kept = keeper?.kept ?? []
     const logs: LogEntry[] = []
     for (const step of kept) logs.push(...step.logs)
@@ -144,7 +147,8 @@ export class Runtime {
         left.steps.push(pausedStep(left, { attempt, logs, now: now() }))
         return ended({ status: 'waiting', until: now(), asks: [], waits_for: undefined })
       }
-      return ended(ending(error, deadline, log, redact))
+      const late = request.tree?.isChild && left_ms < timeout_ms ? CALLED_TOO_LATE : lateFor(timeout_ms)
+      return ended(ending(error, deadline, { log, redact, late }))
     } finally {
       release()
       deadline.release()
@@ -166,19 +170,24 @@ export class Runtime {
   }
 }
 
+const CALLED_TOO_LATE = 'The agent did not answer in the time that the run which called it had left'
+
+function lateFor(timeout_ms: number): string {
+  return `The agent did not answer within ${timeout_ms} ms`
+}
+
 const TOO_MANY_REQUESTS = 429
 
 /** The outcome of a run that did not answer. */
-function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
+function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log: Log; redact: Redact; late: string }) {
   if (deadline.stopped === 'cancelled') {
     log('info', 'The run was cancelled')
     return { status: 'cancelled' as const }
   }
   const failed = { status: 'failed' as const, reason: 'error' as const }
   if (deadline.stopped === 'timeout') {
-    const message = `The agent did not answer within ${deadline.timeout_ms} ms`
-    log('error', message)
-    return { ...failed, reason: 'timeout' as const, message }
+    log('error', late)
+    return { ...failed, reason: 'timeout' as const, message: late }
   }
   if (error instanceof AgentFailure) {
     log('error', error.message, error.detail)

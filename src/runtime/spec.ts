@@ -3,6 +3,7 @@ import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 import { type ApprovalRules, Expiry, ToolApproval } from './approvals/approval-policy.ts'
 import type { ModelNames } from './models/model-name.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
+import { AgentTool, ToolLabel } from './tools/called-agent.ts'
 
 /** Headers that would let a tool pretend to be another host, or break the framing of its request. */
 const RESERVED_HEADERS = new Set([
@@ -59,10 +60,6 @@ const ToolRetry = (unset: string) =>
     )
     .default(null)
 
-const ToolLabel = z
-  .string()
-  .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, _ and -, starting with a letter')
-
 export const HttpTool = z.strictObject({
   type: z.literal('http'),
   name: ToolLabel,
@@ -100,7 +97,7 @@ export const PersonTool = z.strictObject({
 })
 export type PersonTool = z.infer<typeof PersonTool>
 
-export const Tool = z.discriminatedUnion('type', [HttpTool, McpTool, PersonTool])
+export const Tool = z.discriminatedUnion('type', [HttpTool, McpTool, PersonTool, AgentTool])
 export type Tool = z.infer<typeof Tool>
 
 export const Tools = z

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import { forbidden } from '../errors.ts'
 import { InvocationContext, OnBudget } from '../invocations/invocation.ts'
 import { DURATION_PATTERN } from '../lib/duration.ts'
 import type { Actor } from '../operation/actor.ts'
+import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
 import { bareShape, Label, Text, Time, TimeInput } from '../shapes.ts'
 import { listNext, type Timing } from './times.ts'
 

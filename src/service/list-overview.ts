@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { AgentSummary } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { DEFAULT_ENVIRONMENT } from '../deployments/deployment.ts'
 import * as deployments from '../deployments/store.ts'
 import * as metrics from '../metrics/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
+import { DEFAULT_ENVIRONMENT } from '../runtime/tools/called-agent.ts'
 import { listQuery } from '../shapes.ts'
 
 const HOUR_MS = 3_600_000

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Agent, AgentParams } from '../agents/agent.ts'
 import { checkDefinition } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
+import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import * as budgets from '../budgets/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { queueMoved } from '../invocations/queue/enqueue.ts'
@@ -49,6 +50,7 @@ export const moveAgent = operation({
     const holder = await agents.findIn(db, project_id, agent.name)
     if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
     await checkDefinition(agent, { db, config, project_id })
+    await checkAgentTools(agent.tools, { ...agent, project_id }, db)
     const revoked_keys = agent.project_id === project_id ? [] : await revokePersonal(agent, needs)
     await keys.moveOfAgent(db, id, project_id)
     await webhooks.moveOfAgent(db, id, project_id)

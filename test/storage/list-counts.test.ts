@@ -25,7 +25,14 @@ import { onBothStores, type Store } from '../support/stores/store.ts'
 
 const HOUR_MS = 3_600_000
 const START = Date.UTC(2026, 10, 15)
-const NO_TICK = { schedule_id: null, scheduled_at: null }
+const NO_TICK = {
+  parent_request_id: null,
+  call_key: null,
+  tree: null,
+  deadline_at: null,
+  schedule_id: null,
+  scheduled_at: null,
+}
 
 /** Everything that adds, changes or removes rows that are counted. `n` decides whose and which. */
 const STEPS = {

@@ -4,7 +4,9 @@ import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import type { Invocation } from '../invocation.ts'
 import { listPageOfReceipts, RECEIPT_KEY } from '../rows/receipt-rows.ts'
 
-type Filter = { [column in 'status' | 'door' | 'user_id' | 'session_id']?: string | undefined }
+type Filter = { [column in (typeof COLUMNS)[number]]?: string | undefined }
+
+const COLUMNS = ['status', 'door', 'user_id', 'session_id', 'parent_request_id'] as const
 
 /** The page of the one invocation with an id, if it is of these agents and passes the filter. */
 export async function findByRequest(
@@ -17,7 +19,7 @@ export async function findByRequest(
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const rows = await db
     .selectFrom('invocations')
-    .select(['agent_seq', 'status', 'door', 'user_id', 'session_id', ...RECEIPT_KEY])
+    .select(['agent_seq', ...COLUMNS, ...RECEIPT_KEY])
     .where('id', '=', request_id)
     .execute()
   const found = rows.filter(

@@ -27,16 +27,17 @@ export const listAllInvocations = operation({
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
     request_id: z.string().max(100).optional().describe('The one with this id, whichever agent it is of'),
+    parent_request_id: z.string().max(100).optional().describe('Those that this run has called as tools'),
   }),
   concerns: async ({ query }) => query.agent_id ?? null,
   list: Receipt,
 
   async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
-    const { agent_id: ref, status, door, session_id, user_id, request_id, ...page } = query
+    const { agent_id: ref, status, door, session_id, user_id, request_id, parent_request_id, ...page } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.findIn(db, actor.scope.project_id, ref)
     const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
-    const filter = { status, door, session_id, user_id: requireUser(actor, user_id) }
+    const filter = { status, door, session_id, user_id: requireUser(actor, user_id), parent_request_id }
     const { items, total } =
       request_id === undefined
         ? await findInvocations(

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { AskKind } from '../../runtime/approvals/ask.ts'
 import { Time } from '../../shapes.ts'
+import { ChildShape } from '../children/child-shape.ts'
 
 export const ApprovalKind = z.enum(['tool', 'question', 'retry'] as const satisfies AskKind[])
 
@@ -17,5 +18,6 @@ export const Pending = z
     arguments: Arguments.describe('Of the call, without secrets; of a question its `question` and perhaps `options`'),
     created_at: Time.describe('Since when the run waits for it'),
     expires_at: Time.describe('What is not decided by then is rejected'),
+    child: ChildShape.optional().describe('The run that asks, if it is one that this run has called'),
   })
   .meta({ id: 'PendingApproval' })

@@ -11,7 +11,7 @@ import type { Write } from '../../storage/journal/rows.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { approvalWrite } from '../approvals/approval-store.ts'
 import { toldApproval, type WaitingOutcome } from '../approvals/ask-people.ts'
-import { type EndedInvocation, isStateless, type WaitingInvocation } from '../invocation.ts'
+import { type EndedInvocation, hasOwnMemory, isStateless, type WaitingInvocation } from '../invocation.ts'
 import { endEvent, eventData } from './end-event.ts'
 
 /** Everything that an ended invocation leaves besides its own row: logs, metrics, memory and the event. */
@@ -31,7 +31,8 @@ export async function effects(
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   )
   // An answer that ended with calls for its caller is remembered when it goes on.
-  if (status === 'completed' && policy.remember && !isStateless(context) && !invocation.rounds) {
+  const remembers = policy.remember && !isStateless(context) && hasOwnMemory(invocation, agent)
+  if (status === 'completed' && remembers && !invocation.rounds) {
     const { message, response, attachments } = invocation
     const said = { message, response: response ?? '', attachments }
     const answered = { agent_seq: agent.seq, user_id, session_id, request_id, ...said }

@@ -7,8 +7,8 @@ import { type Position, readEventId, type StreamEvent, Transcript } from '../../
 import type { Watch } from '../../runtime/following/watched-runs.ts'
 import { eventsOf, milestonesOf, tellingOf } from '../../runtime/told-steps.ts'
 import { isPassing } from '../../storage/failures.ts'
-import { listPending } from '../approvals/approval-store.ts'
 import { waitingEvent } from '../approvals/waiting-event.ts'
+import { listAwaited } from '../children/awaited-approvals.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { getInScope, requireReach } from '../invocation-in-scope.ts'
 import { handedCalls } from '../receipt.ts'
@@ -112,7 +112,7 @@ class FollowingClient {
   async tellWaiting({ id, attempt }: Invocation, { project_id }: Agent): Promise<boolean> {
     const { db, pauses } = this.#context
     if (this.#toldWaiting === attempt) return true
-    const approvals = await listPending(db, [id])
+    const approvals = await listAwaited(db, id)
     const pause = approvals.length === 0 ? await pauses.find(project_id) : undefined
     if (approvals.length === 0 && !pause) return false
     this.#toldWaiting = attempt

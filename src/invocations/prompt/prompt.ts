@@ -30,7 +30,7 @@ export const ShownPrompt = z
       .nullable()
       .describe('What the answer had to fit: the provider was told, or the model in words'),
     tools: z
-      .array(z.object({ type: z.enum(['http', 'mcp', 'ask_person', 'caller']), name: z.string() }))
+      .array(z.object({ type: z.enum(['http', 'mcp', 'ask_person', 'agent', 'caller']), name: z.string() }))
       .describe('What it could call; of an MCP server its address'),
     notes: z.array(z.string()).describe('How this differs from what the model was shown'),
   })

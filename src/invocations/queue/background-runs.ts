@@ -58,6 +58,7 @@ export class BackgroundRuns {
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(invocation.id, agent.id)
     run.lease = lease
+    run.parent_request_id = invocation.parent_request_id ?? undefined
     try {
       await this.#runPrepared(await this.#prepare(taken, agent, run))
     } finally {
@@ -88,7 +89,7 @@ export class BackgroundRuns {
     const { agent, invocation, lease, run } = queued
     const { signal } = this.#stop
     if (signal.aborted) return giveBack(this.#parts.storage.db, lease, invocation.attempt - 1)
-    if (agent.status === 'paused') return endUnrun(queued, 'cancelled', this.#parts)
+    if (agent.status === 'paused' || queued.isUnwanted) return endUnrun(queued, 'cancelled', this.#parts)
     this.#running.add(run)
     try {
       await runQueued(queued, signal, this.#parts)

@@ -16,6 +16,8 @@ export type TakenRun = {
   invocation: Invocation
   /** How many nodes have died while they ran it. */
   lapses: number
+  /** It is to end, because the run that called it has. */
+  isUnwanted: boolean
   lease: Lease
 }
 
@@ -83,7 +85,7 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Ta
     select 1 from invocations i
     where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id not in (select due.id from due)) as has_more`
   const rows = await take<Row>(db, LEASED_RUNS, { due: admitted(db, options), owner, until, changes, returning })
-  const lapses = new Map(rows.map((row) => [row.id, row.lapses]))
+  const taken = new Map(rows.map((row) => [row.id, row]))
   const runs = await readRuns(
     db,
     rows.map(({ has_more: _more, ...row }) => row),
@@ -92,7 +94,8 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Ta
   const items = runs
     .map((invocation) => ({
       invocation,
-      lapses: lapses.get(invocation.id) ?? 0,
+      lapses: taken.get(invocation.id)?.lapses ?? 0,
+      isUnwanted: (taken.get(invocation.id)?.cancel_requested_at ?? null) !== null,
       lease: { key: [invocation.id], owner, until },
     }))
     .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
@@ -159,6 +162,9 @@ async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
   return (await first.limit(1).executeTakeFirst()) !== undefined
 }
 
+/** What a run waits for that has called others. */
+export const CHILDREN = 'children'
+
 /** What a run becomes that is queued again. */
 export const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null, waits_for: null }
 
@@ -175,7 +181,8 @@ export async function giveBack(db: Database, lease: Lease, attempt: number): Pro
 export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
   const requeued = await db
     .updateTable('invocations')
-    .set((row) => ({ ...QUEUED_AGAIN, lapses: row('lapses', '+', 1) }))
+    // The time in which no node lived is not the agents'.
+    .set((row) => ({ ...QUEUED_AGAIN, lapses: row('lapses', '+', 1), deadline_at: null }))
     .where(hasLapsed(LEASED_RUNS, now))
     .where((row) => row.or([row('background', '=', 1), row('keyed', '=', 1)]))
     .returning('id')

@@ -1,3 +1,4 @@
+import * as agents from '../../agents/store.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
 import { type TakenWork, Worker } from '../../lib/work/worker.ts'
@@ -6,7 +7,7 @@ import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
 import { listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
-import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets } from './waiting-store.ts'
+import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets, wakeParents } from './waiting-store.ts'
 
 /** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
 const SHARE = { total: 64, ofLane: () => 32 }
@@ -55,14 +56,16 @@ export class RunQueue {
       now,
     })
     this.#runs = new BackgroundRuns(parts)
-    live.onEnded(({ abandoned, limited_lane }) => {
+    live.onEnded(({ abandoned, begun_lanes, parent_request_id, limited_lane }) => {
       if (limited_lane !== undefined) this.#worker.freed(limited_lane)
+      for (const lane of begun_lanes) this.#worker.wake(lane)
       // It may have begun to wait, and its wait may be over already.
       if (abandoned) this.#waking.survey()
+      if (parent_request_id !== undefined) this.#wakeParent(parent_request_id).catch(failed)
     })
     storage.onChange((change, lane) => {
       if (change !== 'queue') return
-      if (lane === undefined) this.#worker.survey()
+      if (lane === undefined) this.survey()
       else this.#worker.wake(lane)
     })
     this.survey()
@@ -112,11 +115,21 @@ export class RunQueue {
     }
   }
 
+  /** A run that another one waits for has ended. If this node dies before it says so, a survey finds it. */
+  async #wakeParent(request_id: string): Promise<void> {
+    const { memo, storage } = this.#parts
+    for (const seq of await storage.transaction((db) => wakeParents(db, request_id))) {
+      const agent = await agents.findKnownBySeq(seq, { memo, storage })
+      if (agent) this.#worker.wake(laneKey(agent.project_id, seq))
+    }
+  }
+
   async #wakeDue(): Promise<TakenWork<never>> {
     const { storage, now } = this.#parts
     const due = await storage.transaction((db) => wakeDue(db, now()))
     const hopeful = await storage.transaction((db) => wakeForBudgets(db))
-    if (due + hopeful > 0) this.#worker.survey()
+    const answered = await storage.transaction((db) => wakeParents(db))
+    if (due + hopeful + answered.length > 0) this.#worker.survey()
     return { items: [], next: await findNextWake(storage.db) }
   }
 }

@@ -3,6 +3,7 @@ import type { Definition } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
+import { cancelBelow } from '../children/child-store.ts'
 import { effects } from '../effects/effects.ts'
 import { CANCELLED, endWith } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
@@ -50,14 +51,27 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunPar
   } finally {
     if (!written) void done.leave()
   }
-  if (written && done.invocation.status !== 'waiting') parts.telemetry.runs.add(1, done.invocation.status)
+  if (!written || done.invocation.status === 'waiting') return
+  parts.telemetry.runs.add(1, done.invocation.status)
+  await endCalled(queued, parts)
 }
 
-/** Ends an invocation without running it, because it failed too often or its agent was paused. */
+/** A run that has ended needs no answer of those that it called. */
+async function endCalled(
+  { definition, invocation: { id, attempt } }: Queued,
+  { now, storage }: EndParts,
+): Promise<void> {
+  if (attempt === 1 || !definition.tools.some(({ type }) => type === 'agent')) return
+  await storage.transaction((db) => cancelBelow(db, id, now()))
+}
+
+type EndParts = Pick<Parts, 'now' | 'storage'>
+
+/** Ends an invocation without running it: it failed too often, its agent was paused, or the run that called it has ended. */
 export async function endUnrun(
   queued: Queued,
   status: 'failed' | 'cancelled',
-  parts: Pick<Parts, 'events' | 'journal' | 'newId' | 'now'>,
+  parts: EndParts & Pick<Parts, 'events' | 'journal' | 'newId'>,
 ): Promise<void> {
   const { invocation, agent, definition, lease, kept } = queued
   const error = status === 'failed' ? GIVEN_UP : CANCELLED
@@ -65,4 +79,5 @@ export async function endUnrun(
   const writes = await effects(ended, agent, definition, logsOf(kept), parts)
   const ending = rows.ending(ended, lease.owner, kept.length > 0)
   await commitPatiently({ writes, endings: [ending], reserved: true }, lease, parts)
+  await endCalled(queued, parts)
 }

@@ -4,7 +4,8 @@ import * as budgets from '../../budgets/store.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { settlePending } from '../approvals/approval-store.ts'
-import { QUEUED_AGAIN } from './queue-store.ts'
+import { UNFINISHED_STATUSES } from '../invocation.ts'
+import { CHILDREN, QUEUED_AGAIN } from './queue-store.ts'
 
 // A literal and not a parameter: only then the engines see that the indexes of waiting invocations serve the query.
 const WAITING = sql.lit('waiting')
@@ -32,7 +33,7 @@ export async function wakeDue(db: Database, now: number): Promise<number> {
     .orderBy('wake_at')
     .limit(WOKEN_AT_ONCE)
     .$if(engineOf(db) === 'postgres', (waiting) => waiting.forUpdate())
-  const ids = await queueThose(db, due)
+  const ids = (await queueThose(db, due)).map(({ id }) => id)
   await settlePending(db, ids, 'expired', now)
   return ids.length
 }
@@ -51,8 +52,8 @@ async function listChangedBudgets(db: Database): Promise<string[]> {
       from waited where waited.state is not null
     )
     select state from waited where state is not null`.execute(db)
-  if (rows.length === 0) return []
-  const states = rows.map(({ state }) => state)
+  const states = rows.map(({ state }) => state).filter((state) => state !== CHILDREN)
+  if (states.length === 0) return []
   const known = await budgets.listByIds(db, new Set(states.map(budgetOfState)))
   const current = new Set([...known.values()].map(stateOf))
   return states.filter((state) => !current.has(state))
@@ -71,6 +72,35 @@ export async function wakeForBudgets(db: Database): Promise<number> {
   return (await queueThose(db, waiting)).length
 }
 
+/** The runs that wait for others which have ended. */
+function answeredRuns(db: Database) {
+  return waitingRuns(db)
+    .where('waits_for', '=', CHILDREN)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('invocations as called')
+            .select('called.id')
+            .whereRef('called.parent_request_id', '=', 'invocations.id')
+            .where('called.status', 'in', UNFINISHED_STATUSES),
+        ),
+      ),
+    )
+}
+
+/**
+ * Puts runs into the queue for which those that they called have ended: the one with this id, or a part of all. Returns
+ * their agents.
+ */
+export async function wakeParents(db: Database, id?: string): Promise<number[]> {
+  const answered = answeredRuns(db)
+    .select('id')
+    .$if(id !== undefined, (runs) => runs.where('id', '=', id ?? ''))
+    .limit(WOKEN_AT_ONCE)
+    .$if(engineOf(db) === 'postgres', (runs) => runs.forUpdate().skipLocked())
+  return (await queueThose(db, answered)).map(({ agent_seq }) => agent_seq)
+}
+
 /** Puts a waiting run into the queue, because people have decided what it asked. */
 export async function queueWaiting(db: Database, id: string): Promise<void> {
   await db.updateTable('invocations').set(QUEUED_AGAIN).where('status', '=', WAITING).where('id', '=', id).execute()
@@ -87,7 +117,7 @@ export async function queueWaitingOfPaused(db: Database, agent_id: string | unde
     .where('status', '=', 'paused')
     .$if(agent_id !== undefined, (agents) => agents.where('id', '=', agent_id ?? ''))
   const waiting = db.selectFrom('invocations').select('id').where('status', '=', WAITING)
-  const ids = await queueThose(db, waiting.where('agent_seq', 'in', paused))
+  const ids = (await queueThose(db, waiting.where('agent_seq', 'in', paused))).map(({ id }) => id)
   await settlePending(db, ids, 'cancelled', now)
   return ids.length
 }
@@ -98,15 +128,14 @@ export async function queueWaitingForBudgets(db: Database, agent_seq: number): P
   await queueThose(db, waiting.where('agent_seq', '=', agent_seq).where('waits_for', 'is not', null))
 }
 
-async function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<string[]> {
-  const rows = await db
+function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<{ id: string; agent_seq: number }[]> {
+  return db
     .updateTable('invocations')
     .set(QUEUED_AGAIN)
     .where('status', '=', WAITING)
     .where(sql<SqlBool>`id in ${ids}`)
-    .returning('id')
+    .returning(['id', 'agent_seq'])
     .execute()
-  return rows.map(({ id }) => id)
 }
 
 /** When the next waiting run goes on. One that waits for a budget which has changed is due. */
@@ -116,6 +145,7 @@ export async function findNextWake(db: Database): Promise<number | undefined> {
     const due = await waitingRuns(db).select('id').where('waits_for', 'in', changed).limit(1).executeTakeFirst()
     if (due) return 0
   }
+  if (await answeredRuns(db).select('id').limit(1).executeTakeFirst()) return 0
   const next = await waitingRuns(db)
     .select('wake_at')
     .where('wake_at', 'is not', null)

@@ -27,6 +27,10 @@ export const RECEIPT = [
   'schedule_id',
   'authors',
   'scheduled_at',
+  'parent_request_id',
+  'call_key',
+  'tree',
+  'deadline_at',
   'created_by',
   'person_id',
   'created_at',
@@ -75,6 +79,7 @@ const ENDED_RUNS: EndedTable = {
     'steps',
     'rounds',
     'finished_at',
+    'deadline_at',
     'owner',
     'lease_until',
     'cancel_requested_at',
@@ -88,7 +93,17 @@ const RENEWED_RUNS: EndedTable = { ...LEASED_RUNS, columns: ['lease_until', 'lap
 
 const WAITING_RUNS: EndedTable = {
   ...LEASED_RUNS,
-  columns: ['status', 'background', 'wake_at', 'waits_for', 'duration_ms', 'owner', 'lease_until'],
+  columns: [
+    'status',
+    'background',
+    'wake_at',
+    'waits_for',
+    'duration_ms',
+    'tree',
+    'deadline_at',
+    'owner',
+    'lease_until',
+  ],
 }
 
 /** A row for the journal, for an invocation that is queued, or that begins under a lease. */
@@ -108,18 +123,20 @@ export function renewal(lease: Lease): Ending {
   return { of: RENEWED_RUNS, lease, row: { lease_until: lease.until, lapses: 0 } }
 }
 
-/** The owner gives up the run, which goes on later, in the background. */
+/** The owner gives up the run, which goes on later. */
 export function waiting(
-  { id, duration_ms }: Invocation,
+  { id, background, duration_ms, tree, deadline_at }: Invocation,
   owner: string,
   { until: wake_at, waits_for = null }: { until: number; waits_for?: string | null | undefined },
 ): Ending {
-  const row = { status: 'waiting', background: 1, wake_at, waits_for, duration_ms, ...NO_LEASE }
+  const kept = { background: background ? 1 : 0, tree: tree && JSON.stringify(tree), deadline_at }
+  const row = { status: 'waiting', wake_at, waits_for, duration_ms, ...kept, ...NO_LEASE }
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }
 }
 
 export function toRow(invocation: Invocation) {
-  const { context, error, given, rounds, steps, background, keyed, structured, attachments, ...fields } = invocation
+  const { context, error, given, rounds, steps, tree, background, keyed, structured, attachments, ...fields } =
+    invocation
   return {
     ...fields,
     background: background ? 1 : 0,
@@ -132,6 +149,7 @@ export function toRow(invocation: Invocation) {
     attachments: attachments && JSON.stringify(attachments),
     given: given && JSON.stringify(given),
     rounds: rounds && JSON.stringify(rounds),
+    tree: tree && JSON.stringify(tree),
     steps: JSON.stringify(steps),
   }
 }
@@ -149,6 +167,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     door: door as Invocation['door'],
     given: json('given'),
     rounds: json('rounds'),
+    tree: json('tree'),
     background: background === 1,
     keyed: keyed === 1,
     on_budget: on_budget as Invocation['on_budget'],

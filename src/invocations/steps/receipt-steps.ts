@@ -9,6 +9,7 @@ import type { PassedOver, RecalledNames, Step, Unfit } from '../../runtime/steps
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { CostUsd, Time } from '../../shapes.ts'
 import { NamedFile } from '../attachments/attachment-shape.ts'
+import { ChildShape } from '../children/child-shape.ts'
 
 export const TokenUsage = z.object({
   input_tokens: z.int(),
@@ -72,6 +73,7 @@ export const ReceiptStepShape = z
       result: z.string().optional(),
       files: z.array(NamedFile).readonly().optional().describe('What the tool answered besides text'),
       error: z.string().optional(),
+      child: ChildShape.optional().describe('The run that the call began, if the tool is an agent'),
       usage: TokenUsage.optional().describe('Of the models that were asked for it'),
       cost_usd: CostUsd.optional().describe('What they have cost'),
     }),
@@ -263,9 +265,10 @@ export function transcriptOf(
 }
 
 function resultOf(tool: ToolResult): ToolResult {
-  if ('error' in tool) return { error: tool.error }
+  const named = tool.child && { child: tool.child }
+  if ('error' in tool) return { error: tool.error, ...named }
   const { result, files } = tool
-  return files ? { result, files } : { result }
+  return { result, ...(files && { files }), ...named }
 }
 
 /** How far each attempt had come with stored steps, as the receipt says. */

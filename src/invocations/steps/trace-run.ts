@@ -5,7 +5,7 @@ import type { RunOutcome } from '../../runtime/run-outcome.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Started } from './stored-run.ts'
 
-/** The run in the trace of its request; a run in the background has a trace of its own. */
+/** The run in the trace of its request, or of the run that called it; one in the background has a trace of its own. */
 export function beginRunSpan(
   { invocation, agent, definition, span }: Started,
   { tracer }: Pick<Parts, 'tracer'>,
@@ -22,7 +22,9 @@ export function beginRunSpan(
     'moorage.environment': invocation.environment,
     ...(invocation.version !== null && { 'moorage.version': invocation.version }),
   }
-  return span ? span.child(name, 'internal', attributes) : tracer.begin(name, 'internal', attributes, undefined)
+  return span
+    ? span.child(name, 'internal', attributes)
+    : tracer.begin(name, 'internal', attributes, invocation.tree?.traceparent)
 }
 
 function modelAttributes(model: string) {

@@ -14,6 +14,7 @@ import { wantedOutput } from '../run-input.ts'
 import type { RunHost, RunRequest } from '../runner.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { RemoteSettings } from '../spec.ts'
+import { askNoAgent } from '../tools/agent-tool.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../tools/fill-secrets.ts'
 import { McpServers } from '../tools/mcp/mcp-servers.ts'
 import type { Fetch, RunTool } from '../tools/tool.ts'
@@ -132,7 +133,7 @@ export class Equipment {
     hostSteps: readonly RunTool[],
     remote: RemoteSettings | undefined,
   ): Promise<Toolbox> {
-    const { project_id, agent_id, agent, context } = request
+    const { project_id, agent_id, agent, context, tree } = request
     const { providers, secrets: known, fetch, files, schemaCheck } = this.#options
     const secrets: Secrets = secretsOf(remote ? [...agent.tools, remote] : agent.tools, await known(project_id))
     const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
@@ -149,6 +150,10 @@ export class Equipment {
       expires_after_seconds: agent.approvals.expires_after_seconds,
       user_id: context.user_id,
       keepFile: (file) => files.keep(makerOf(request), file),
+      askAgent: async (tool, asked) =>
+        tree
+          ? tree.askAgent(tool, { ...asked, deadline_at: host.now() + Math.ceil(host.deadline.remaining()) })
+          : askNoAgent(tool, asked),
     })
   }
 }

@@ -14,6 +14,10 @@ export class LiveRun {
   hasPlace = false
   /** The lane of its agent, if the run counts against a limit of the agent or the project. */
   limited_lane: string | undefined
+  /** The run that has called this one, and waits for it. */
+  parent_request_id: string | undefined
+  /** The lanes of the runs that it has called when it began to wait. */
+  begun_lanes: readonly string[] = []
   /**
    * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run begins.
    */

@@ -6,7 +6,7 @@ import { AgentFailure, type ToolAnswer, type ToolResult } from '../outcome.ts'
 import { type RunInProgress, Waits } from '../run-in-progress.ts'
 import { sentenceOf } from '../schemas/schema-errors.ts'
 import { askPerson } from '../tools/ask-person.ts'
-import type { RunTool, SpentResult } from '../tools/tool.ts'
+import { type CallResult, type RunTool, ToolError } from '../tools/tool.ts'
 import { NO_TOOLS } from '../tools/toolbox.ts'
 import { ASK_PERSON, type AskedStep, HOST_STEP } from './asked-step.ts'
 
@@ -19,6 +19,9 @@ export type RunMemory = {
 
 export type MemoryOwner = { agent_id: string; user_id: string | undefined; session_id: string | undefined }
 
+/** Null if the run was begun without memory. */
+type RunOwner = Omit<MemoryOwner, 'agent_id'> & { agent_id: string | null }
+
 /** A shorter sleep is not worth leaving the process for. */
 const SHORT_SLEEP_MS = 2_000
 /** A budget that never begins anew is looked at again then. */
@@ -26,7 +29,7 @@ const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 
 type Input<Type extends AskedStep['type']> = Omit<Extract<AskedStep, { type: Type }>, 'id' | 'type'>
 
-type Host = { memory: RunMemory; owner: MemoryOwner; run(): RunInProgress }
+type Host = { memory: RunMemory; owner: RunOwner; run(): RunInProgress }
 
 /** What a remote agent may ask of its host besides the agent's tools. Each is called as a tool is. */
 export function hostSteps(host: Host): RunTool[] {
@@ -36,7 +39,8 @@ export function hostSteps(host: Host): RunTool[] {
     step('memory_search', (asked) => search(asked as Input<'memory_search'>, host)),
     step('memory_write', async ({ content }, headers) => {
       const key = headers['Idempotency-Key'] ?? ''
-      return { result: JSON.stringify(await host.memory.write(host.owner, { content: String(content), key })) }
+      const owner = memoryOf(host)
+      return { result: JSON.stringify(await host.memory.write(owner, { content: String(content), key })) }
     }),
     step('model', (asked) => ask(asked as Input<'model'>, host.run())),
     askPerson({ type: 'ask_person', name: ASK_PERSON, description: '', expires_after_seconds: null }),
@@ -61,12 +65,17 @@ async function sleepUntil(until: number, { now, deadline }: RunInProgress): Prom
   return { result: 'null' }
 }
 
-async function search(asked: Input<'memory_search'>, { memory, owner, run }: Host): Promise<ToolAnswer> {
-  return { result: JSON.stringify(await memory.search(owner, asked, run().meter)) }
+async function search(asked: Input<'memory_search'>, host: Host): Promise<ToolAnswer> {
+  return { result: JSON.stringify(await host.memory.search(memoryOf(host), asked, host.run().meter)) }
+}
+
+function memoryOf({ owner: { agent_id, ...owner } }: Host): MemoryOwner {
+  if (agent_id === null) throw new ToolError('This run has no memory: the agent that called it gave it none')
+  return { agent_id, ...owner }
 }
 
 /** Asks a model as an agent with that model would, without tools. */
-async function ask(asked: Input<'model'>, run: RunInProgress): Promise<SpentResult> {
+async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResult> {
   const { agent } = run.input
   const { model = agent.model, instructions = null, history, message, temperature = null, output } = asked
   const limits = { ...agent.limits, max_output_tokens: asked.max_output_tokens ?? agent.limits.max_output_tokens }

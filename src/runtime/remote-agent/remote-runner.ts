@@ -37,11 +37,12 @@ export class RemoteRunner implements Runner {
   }
 
   async run(request: RunRequest, host: RunHost): Promise<Answered> {
-    const { request_id, agent_id, attempt, context, agent } = request
+    const { request_id, agent_id, tree, attempt, context, agent } = request
     const { memory } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no address')
-    const owner = { agent_id, user_id: context.user_id, session_id: context.session_id }
+    const memory_of = tree ? tree.memory_of : agent_id
+    const owner = { agent_id: memory_of, user_id: context.user_id, session_id: context.session_id }
     const run: RunInProgress = await this.#equipment.open(
       request,
       host,

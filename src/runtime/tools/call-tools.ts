@@ -6,7 +6,7 @@ import type { ToolCallStep } from '../steps.ts'
 import { shownCall } from '../told-steps.ts'
 import { beginToolCall, failureType } from '../trace-steps.ts'
 import { parseArguments, type ToolArguments } from './arguments.ts'
-import type { CallResult } from './toolbox.ts'
+import type { CallResult } from './tool.ts'
 
 const MAX_CALLS_PER_STEP = 16
 
@@ -31,11 +31,18 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
   const ended = await Promise.allSettled(ready.map(({ pending, refusal }) => callTool(run, pending, refusal)))
   // A pause lets calls finish. What people must be asked, they are asked meanwhile.
   if (run.deadline.isOver) throw new Stopped()
-  for (const one of ended) if (one.status === 'rejected') throw one.reason
+  const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+  const failure = reasons.find((reason) => !(reason instanceof Waits))
+  if (failure) throw failure
   if (asks.length > 0) waitForPeople(run, asks)
+  // What the later ones wait for is looked at again when the first wait is over.
+  if (reasons.length > 0) throw reasons.toSorted((a: Waits, b: Waits) => a.until - b.until)[0]
 }
 
-/** What is asked at once expires at once: when the first of them does. */
+/**
+ * What is asked at once expires at once: when the first of them does. It would expire too early if the run went on
+ * for anything else before.
+ */
 function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never {
   for (const { tool, kind, call_id } of asks) log('info', `Tool ${tool} waits for a person`, { tool, kind, call_id })
   const seconds = Math.min(...asks.map(({ expires_after_seconds }) => expires_after_seconds))
@@ -76,8 +83,8 @@ async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refus
   const { emit, keeper, left, log, now } = run
   const { call, index, decided } = pending
   const { id, name, arguments: asked } = shownCall(call)
-  const started_at = now()
-  const { spent, ...result }: CallResult = refusal ?? (await resultOf(run, pending))
+  const called_at = now()
+  const { spent, began_at: started_at = called_at, ...result }: CallResult = refusal ?? (await resultOf(run, pending))
   const duration_ms = now() - started_at
   if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
   else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
@@ -107,7 +114,7 @@ async function resultOf(run: RunInProgress, pending: PendingCall): Promise<CallR
     span?.end('error' in result ? 'ToolError' : undefined)
     return result
   } catch (error) {
-    span?.end(failureType(error))
+    span?.end(error instanceof Waits ? undefined : failureType(error))
     throw error
   }
 }

@@ -19,7 +19,7 @@ type Allowed = { secrets: Secrets; whyRefused(url: URL): string | undefined }
  */
 export function toolWarnings(tools: readonly Tool[], { secrets, whyRefused }: Allowed): string[] {
   return tools.flatMap((tool) => {
-    if (tool.type === 'ask_person') return []
+    if (tool.type === 'ask_person' || tool.type === 'agent') return []
     const url = new URL(tool.url.replace(PARAMETER, 'x'))
     const whose = tool.type === 'http' ? `Tool ${tool.name}` : `The MCP server ${url.host}`
     const reasons = [whyRefused(url), whySecretsFail(tool.headers, url, secrets)]

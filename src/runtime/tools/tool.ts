@@ -2,10 +2,11 @@ import type { ToolApproval } from '../approvals/approval-policy.ts'
 import type { Attachment, ToolFile } from '../attachments/attachment.ts'
 import type { Deadline } from '../deadline.ts'
 import type { ToolDefinition } from '../models/model.ts'
-import type { Log, ToolAnswer, ToolResult } from '../outcome.ts'
+import type { Log, ToolResult } from '../outcome.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
 import type { Spent } from '../steps.ts'
+import type { AgentTool } from './called-agent.ts'
 import type { Redact, Secrets } from './fill-secrets.ts'
 
 /** WHATWG fetch as far as tools need it. `owner` is the agent that calls. */
@@ -26,7 +27,17 @@ export type ToolWorld = {
   user_id: string | undefined
   /** Stores what a tool answers besides text. Throws FileNotKept. Undefined if nothing is stored: files are named. */
   keepFile: ((file: ToolFile) => Promise<Attachment>) | undefined
+  askAgent: AskAgent
 }
+
+/**
+ * What another agent has answered. Throws ToolError if it cannot be asked, and Waits until it has answered: the call is
+ * made again then. `key` names the call: its agent is asked once.
+ */
+export type AskAgent = (
+  tool: AgentTool,
+  asked: { message: string; key: string; traceparent: string | undefined },
+) => Promise<CallResult>
 
 export type RunTool = {
   definition: ToolDefinition
@@ -35,11 +46,11 @@ export type RunTool = {
   /** It is not called: a person answers. */
   isQuestion?: true
   /** The result for the model. Throws ToolError for errors that the model should see. */
-  call(args: Record<string, unknown>, headers: CallHeaders): Promise<ToolAnswer | SpentResult>
+  call(args: Record<string, unknown>, headers: CallHeaders): Promise<CallResult>
 }
 
-/** A result for which models were asked. */
-export type SpentResult = ToolResult & { spent: Spent }
+/** `spent` is there if models were asked for it, `began_at` if it was begun by an earlier attempt. */
+export type CallResult = ToolResult & { spent?: Spent; began_at?: number }
 
 /** A tool call that failed; the message is for the model, the receipt and the log. */
 export class ToolError extends Error {}

@@ -1,16 +1,16 @@
 import { needsApproval, type ToolApproval } from '../approvals/approval-policy.ts'
 import type { Ask, AskKind } from '../approvals/ask.ts'
 import type { ToolDefinition } from '../models/model.ts'
-import type { Log, ToolResult } from '../outcome.ts'
+import type { Log } from '../outcome.ts'
 import type { McpTool, Retry, Tool } from '../spec.ts'
-import type { Spent } from '../steps.ts'
+import { agentTool } from './agent-tool.ts'
 import { argumentProblem } from './argument-problem.ts'
 import type { ToolArguments } from './arguments.ts'
 import { askPerson } from './ask-person.ts'
 import { httpTool } from './http-tool.ts'
 import type { McpServers } from './mcp/mcp-servers.ts'
 import { type McpToolset, openMcp } from './mcp/mcp-tool.ts'
-import { type CallHeaders, type RunTool, ToolError, type ToolWorld } from './tool.ts'
+import { type CallHeaders, type CallResult, type RunTool, ToolError, type ToolWorld } from './tool.ts'
 
 export type Toolbox = {
   definitions: readonly ToolDefinition[]
@@ -26,9 +26,6 @@ export type Toolbox = {
   askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | { error: string } | undefined>
   close(): Promise<void>
 }
-
-/** `spent` is there if models were asked for it. */
-export type CallResult = ToolResult & { spent?: Spent }
 
 /** What is known of a call that has no result. If it is in doubt, an earlier attempt may have made it. */
 type Standing = { isInDoubt: boolean; isDecided: boolean }
@@ -75,6 +72,7 @@ export async function openToolbox(
   for (const tool of tools) {
     if (tool.type === 'http') byName.set(tool.name, httpTool(tool, world))
     if (tool.type === 'ask_person') byName.set(tool.name, askPerson(tool))
+    if (tool.type === 'agent') byName.set(tool.name, agentTool(tool, world.askAgent))
   }
   for (const [name, tool] of mcpNames(toolsets, new Set(byName.keys()))) {
     if (byName.has(name) || byName.size >= MAX_TOOLS) {

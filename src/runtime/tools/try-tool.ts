@@ -1,5 +1,6 @@
 import type { ToolDefinition } from '../models/model.ts'
 import type { Tool } from '../spec.ts'
+import { agentTool } from './agent-tool.ts'
 import { parseArguments } from './arguments.ts'
 import { askPerson } from './ask-person.ts'
 import { httpTool } from './http-tool.ts'
@@ -42,6 +43,7 @@ export async function tryTool(
 
 function toolsOf(tool: Tool, world: ToolWorld): RunTool[] {
   if (tool.type === 'http') return [httpTool(tool, world)]
+  if (tool.type === 'agent') return [agentTool(tool, world.askAgent)]
   return tool.type === 'ask_person' ? [askPerson(tool)] : []
 }
 

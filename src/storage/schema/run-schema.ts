@@ -47,6 +47,10 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       schedule_id ${text},
       scheduled_at ${integer},
       authors ${text},
+      parent_request_id ${text},
+      call_key ${text},
+      tree ${text},
+      deadline_at ${integer},
       door ${text} not null default 'api',
       given ${text},
       attachments ${text},
@@ -61,6 +65,9 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
     'create index invocations_by_session on invocations (agent_seq, session_id, id) where session_id is not null',
     'create index invocations_by_schedule on invocations (agent_seq, schedule_id, id) where schedule_id is not null',
     'create index invocations_by_starter on invocations (agent_seq, created_by, id)',
+    // A call of an agent begins one run, however often it is made.
+    `create unique index invocations_by_parent on invocations (parent_request_id, call_key)
+      where parent_request_id is not null`,
     'create index invocations_by_door on invocations (door, id, agent_seq)',
     // For lists of all agents. Most invocations complete, and cost nothing here.
     `create index invocations_not_completed on invocations (status, id) where status <> 'completed'`,

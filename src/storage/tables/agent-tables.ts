@@ -79,13 +79,20 @@ export type InvocationsTable = {
   on_budget: Generated<string>
   /** When a waiting run goes on. */
   wake_at: Generated<number | null>
-  /** The budget for which it waits, as it was then: when that has changed, the run goes on. */
+  /** The budget for which it waits, as it was then: when that has changed, the run goes on. Or the runs that it called. */
   waits_for: Generated<string | null>
   /** The schedule that began it, and the tick that it is for. */
   schedule_id: Generated<string | null>
   scheduled_at: Generated<number | null>
   /** The keys that made or changed that schedule. JSON. */
   authors: Generated<string | null>
+  /** The run that called its agent, and the key of that call. */
+  parent_request_id: Generated<string | null>
+  call_key: Generated<string | null>
+  /** Its place among runs that call each other. JSON. */
+  tree: Generated<string | null>
+  /** When the time that it shares with them is over. Null: each attempt has the whole time of the agent. */
+  deadline_at: Generated<number | null>
   door: Generated<string>
   /** The files that came with the message. JSON. */
   attachments: Generated<string | null>

@@ -127,7 +127,15 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   {
     level: 1,
     name: 'agents',
-    face: ['agent.ts', 'check-definition.ts', 'definition.ts', 'named-models.ts', 'require-running.ts', 'store.ts'],
+    face: [
+      'agent.ts',
+      'check-definition.ts',
+      'definition.ts',
+      'named-models.ts',
+      'require-running.ts',
+      'store.ts',
+      'tools/check-agent-tools.ts',
+    ],
   },
   { level: 0, name: 'pauses', face: [] },
   { level: 0, name: 'projects', face: ['project.ts', 'store.ts'] },

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
-import type { Needs } from '../operation/context.ts'
-import { operation } from '../operation.ts'
-import { Cancellation } from '../runtime/deadline.ts'
-import { schemaProblem } from '../runtime/schemas/schema-size.ts'
-import { Tool } from '../runtime/spec.ts'
-import { Label } from '../shapes.ts'
-import { AgentParams } from './agent.ts'
+import { invalid } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
+import { operation } from '../../operation.ts'
+import { Cancellation } from '../../runtime/deadline.ts'
+import { schemaProblem } from '../../runtime/schemas/schema-size.ts'
+import { Tool } from '../../runtime/spec.ts'
+import { Label } from '../../shapes.ts'
+import { AgentParams } from '../agent.ts'
 
 const TestToolBody = z
   .strictObject({
@@ -62,6 +62,7 @@ export const testTool = operation({
     if (problem) throw invalid({ field: 'tool.input_schema', error: problem })
     if (call && tool.type === 'ask_person')
       throw invalid({ field: 'call', error: 'a person is asked, nothing is called' })
+    if (call && tool.type === 'agent') throw invalid({ field: 'call', error: 'is for other tools: invoke the agent' })
     const cancellation = new Cancellation()
     onHangUp?.(() => cancellation.cancel())
     const started = now()

@@ -1,0 +1,88 @@
+import { invalid } from '../../errors.ts'
+import type { Scope } from '../../operation/scope.ts'
+import type { Tool } from '../../runtime/spec.ts'
+import type { AgentTool } from '../../runtime/tools/called-agent.ts'
+import { jsonOf } from '../../storage/damaged-rows.ts'
+import type { Database } from '../../storage/database.ts'
+import { readDefinition } from '../definition.ts'
+import * as agents from '../store.ts'
+
+/** The agent that has the tools. One that is being created has no id yet. */
+type Caller = { id?: string; name: string; project_id: string }
+
+/**
+ * Refuses tools that call an agent which is not in the project, and those through which the agent would call itself,
+ * however far around. A key of one agent knows no other.
+ */
+export async function checkAgentTools(
+  tools: readonly Tool[],
+  caller: Caller,
+  db: Database,
+  scope?: Pick<Scope, 'agent_id'>,
+): Promise<void> {
+  const problems: { field: string; error: string }[] = []
+  const seen = new Set<string>()
+  for (const [index, tool] of tools.entries()) {
+    if (tool.type !== 'agent') continue
+    const field = `tools.${index}.agent`
+    const called = await findCalled(db, tool, caller)
+    const isKnown = called !== undefined && (called === CALLER || (scope?.agent_id ?? null) === null)
+    if (!isKnown) problems.push({ field, error: `is no agent of this project: ${tool.agent}` })
+    const circle = isKnown && (await findCircle(db, [tool], { caller, seen, path: [caller.name] }))
+    if (circle) problems.push({ field, error: `is a circle: ${circle.join(' → ')}` })
+  }
+  if (problems.length > 0) throw invalid(...problems)
+}
+
+type Walk = { caller: Caller; seen: Set<string>; path: readonly string[] }
+
+/** The names from the caller back to itself, if the tools lead there. */
+async function findCircle(
+  db: Database,
+  tools: readonly Tool[],
+  { caller, seen, path }: Walk,
+): Promise<readonly string[] | undefined> {
+  for (const tool of tools) {
+    if (tool.type !== 'agent') continue
+    const called = await findCalled(db, tool, caller)
+    if (called === CALLER) return [...path, caller.name]
+    const place = `${called?.id} ${tool.environment}`
+    if (!called || seen.has(place)) continue
+    seen.add(place)
+    const circle = await findCircle(db, await listServedTools(db, called, tool.environment), {
+      caller,
+      seen,
+      path: [...path, called.name],
+    })
+    if (circle) return circle
+  }
+  return undefined
+}
+
+const CALLER = 'the caller'
+
+/** The caller is not stored yet as it will be, so it is known by its name too. */
+async function findCalled(db: Database, { agent: ref }: AgentTool, { id, name, project_id }: Caller) {
+  if (ref === name || ref === id) return CALLER
+  const found = await agents.findIn(db, project_id, ref)
+  return found && found.id === id ? CALLER : found
+}
+
+/** The tools of what an environment serves: of the version that is deployed there, else of the working copy. */
+async function listServedTools(
+  db: Database,
+  agent: NonNullable<Awaited<ReturnType<typeof agents.findIn>>>,
+  environment: string,
+): Promise<readonly Tool[]> {
+  const served = await db
+    .selectFrom('deployments')
+    .innerJoin('versions', (on) =>
+      on.onRef('versions.agent_id', '=', 'deployments.agent_id').onRef('versions.version', '=', 'deployments.version'),
+    )
+    .select(['deployments.id', 'versions.definition'])
+    .where('deployments.agent_id', '=', agent.id)
+    .where('deployments.environment', '=', environment)
+    .where('deployments.status', '=', 'active')
+    .executeTakeFirst()
+  return served ? readDefinition(jsonOf('version', served)('definition')).tools : agent.tools
+}

@@ -1,0 +1,40 @@
+import type { Agent } from '../agents/agent.ts'
+import { conflict, unavailable } from '../errors.ts'
+import type { Parts } from '../operation/parts.ts'
+import { effects } from './effects/effects.ts'
+import { CANCELLED, endWith, type Invocation, isFinal } from './invocation.ts'
+import { withKept } from './steps/kept-steps.ts'
+import { listKept, logsOf } from './steps/step-store.ts'
+import * as invocations from './store.ts'
+
+const PATIENCE_MS = 30_000
+const LOOK_AGAIN_MS = 100
+
+export type CancelParts = Pick<Parts, 'events' | 'live' | 'newId' | 'now' | 'storage'>
+
+/** Cancels a run wherever it is, with those that it has called. Resolves with its receipt once its own work has stopped. */
+export async function cancelRun(agent: Agent, request_id: string, parts: CancelParts): Promise<Invocation> {
+  const { events, live, newId, now, storage } = parts
+  const { db } = storage
+  const here = live.find(request_id)
+  here?.cancel()
+  await here?.ended
+
+  const deadline = performance.now() + PATIENCE_MS
+  for (;;) {
+    const invocation = await invocations.get(db, agent.seq, request_id)
+    if (invocation.status === 'cancelled') return invocation
+    if (isFinal(invocation)) throw conflict(`The invocation has ${invocation.status} already`)
+    if (await endIfUnowned(invocation)) continue
+    await storage.transaction((trx) => invocations.requestCancel(trx, invocation.id, now()))
+    if (performance.now() > deadline) throw unavailable('The node that runs this invocation does not answer')
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+  }
+
+  async function endIfUnowned(invocation: Invocation): Promise<boolean> {
+    const { steps } = await listKept(db, invocation.id)
+    const cancelled = endWith(withKept(invocation, steps), 'cancelled', CANCELLED, now())
+    const writes = await effects(cancelled, agent, agent, logsOf(steps), { events, newId })
+    return storage.transaction((trx) => invocations.endUnowned(trx, cancelled, writes, now()))
+  }
+}

@@ -1,0 +1,137 @@
+import type { Agent } from '../../agents/agent.ts'
+import { requireRunning } from '../../agents/require-running.ts'
+import * as agents from '../../agents/store.ts'
+import { serving } from '../../deployments/serving.ts'
+import { ApiError } from '../../errors.ts'
+import { laneKey } from '../../lib/work/lane-key.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { requireRoom } from '../../projects/project.ts'
+import * as projects from '../../projects/store.ts'
+import { Waits } from '../../runtime/run-in-progress.ts'
+import type { RunTree } from '../../runtime/runner.ts'
+import type { AgentTool } from '../../runtime/tools/called-agent.ts'
+import { type CallResult, MAX_RESULT_BYTES, ToolError } from '../../runtime/tools/tool.ts'
+import type { Write } from '../../storage/journal/rows.ts'
+import { type Invocation, isFinal, newInvocation } from '../invocation.ts'
+import { CHILDREN } from '../queue/queue-store.ts'
+import { insertion } from '../rows/invocation-rows.ts'
+import type { Started } from '../steps/stored-run.ts'
+import { findByCall, listBelow } from './child-store.ts'
+
+const MAX_DEPTH = 4
+
+/** A run below waits for a person, which may take as long. It wakes this one when it has ended. */
+const PATIENT_MS = 32 * 24 * 3_600_000
+
+type ChildParts = Pick<Parts, 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
+
+type Asked = Parameters<RunTree['askAgent']>[1]
+
+/**
+ * The runs that a run calls. It waits for them as it waits for people: they are queued in the commit in which it begins to
+ * wait, and when they have ended it goes on and finds what they have answered.
+ */
+export class ChildRuns {
+  readonly #started: Started
+  readonly #parts: ChildParts
+  readonly #begun: { invocation: Invocation; agent: Agent }[] = []
+  /** A run below has waited for something else than runs, so the time that they share has no end. */
+  #isPatient = false
+
+  constructor(started: Started, parts: ChildParts) {
+    this.#started = started
+    this.#parts = parts
+  }
+
+  /** What this attempt shares with the runs around it. */
+  async tree(): Promise<RunTree> {
+    const { invocation, agent } = this.#started
+    const { id, attempt, deadline_at, parent_request_id, tree } = invocation
+    if (attempt > 1 && deadline_at !== null) {
+      const below = await listBelow(this.#parts.storage.db, id)
+      this.#isPatient = below.some((run) => run.deadline_at === null)
+    }
+    return {
+      isChild: parent_request_id !== null,
+      deadline_at: this.#isPatient ? null : deadline_at,
+      memory_of: tree ? tree.memory_of : agent.id,
+      askAgent: (tool, asked) => this.#call(tool, asked),
+    }
+  }
+
+  /** The runs that begin when this one waits. */
+  writes(): Write[] {
+    return this.#begun.map(({ invocation }) => insertion(invocation))
+  }
+
+  /** Where they wait for their turn. */
+  lanes(): string[] {
+    return this.#begun.map(({ agent }) => laneKey(agent.project_id, agent.seq))
+  }
+
+  /** When the time of this run is over, if it waits for those that it called until then. */
+  deadlineOf({ until, waits_for }: { until: number; waits_for: string | undefined }): number | null {
+    return waits_for === CHILDREN && !this.#isPatient ? until : null
+  }
+
+  async #call(tool: AgentTool, asked: Asked): Promise<CallResult> {
+    const { db } = this.#parts.storage
+    const found = await findByCall(db, { parent_request_id: this.#started.invocation.id, call_key: asked.key })
+    if (found && isFinal(found)) return this.#resultOf(found, tool)
+    if (!found) this.#begun.push(await this.#prepare(tool, asked))
+    const until = this.#isPatient ? this.#parts.now() + PATIENT_MS : asked.deadline_at
+    throw new Waits(until, { waits_for: CHILDREN })
+  }
+
+  async #resultOf(ended: Invocation, tool: AgentTool): Promise<CallResult> {
+    const agent = await agents.findKnownBySeq(ended.agent_seq, this.#parts)
+    const name = agent?.name ?? tool.agent
+    const child = { request_id: ended.id, agent_id: agent?.id ?? '', agent: name }
+    const begun = { child, began_at: ended.created_at }
+    const { status, response, error } = ended
+    if (status === 'cancelled') return { error: `The run of agent ${name} was cancelled`, ...begun }
+    if (status !== 'completed') return { error: `Agent ${name} has failed: ${error?.message ?? ''}`, ...begun }
+    const result = response ?? ''
+    if (Buffer.byteLength(result) <= MAX_RESULT_BYTES) return { result, ...begun }
+    return { error: `Agent ${name} has answered more than ${MAX_RESULT_BYTES / 1024} KiB`, ...begun }
+  }
+
+  /** The run that is to begin. It belongs to whoever this one belongs to. */
+  async #prepare(tool: AgentTool, asked: Asked): Promise<{ invocation: Invocation; agent: Agent }> {
+    const { newId, now } = this.#parts
+    const { invocation: parent, agent: caller } = this.#started
+    const { depth, memory_of } = parent.tree ?? { depth: 0, memory_of: caller.id }
+    if (depth >= MAX_DEPTH) {
+      throw new ToolError(`Agent ${tool.agent} was not called: agents call each other at most ${MAX_DEPTH} deep`)
+    }
+    const agent = await this.#findAgent(tool)
+    const served = await serving(agent, tool.environment, this.#parts)
+    const { message, key: call_key, traceparent, deadline_at } = asked
+    const { context, on_budget, door, created_by, person_id, authors } = parent
+    const request_id = newId('req', now())
+    const begun = newInvocation({ message, context, environment: tool.environment, on_budget }, agent, served, {
+      actor: { id: created_by, ...(person_id !== null && { person_id }) },
+      door,
+      mode: 'background',
+      now,
+      repeatable: undefined,
+      request_id,
+    })
+    const memories = { own: agent.id, none: null, shared: memory_of }
+    const tree = { depth: depth + 1, memory_of: memories[tool.memory], traceparent }
+    return { invocation: { ...begun, authors, parent_request_id: parent.id, call_key, tree, deadline_at }, agent }
+  }
+
+  async #findAgent({ agent: ref }: AgentTool): Promise<Agent> {
+    const { project_id } = this.#started.agent
+    const agent = await agents.findKnownIn(project_id, ref, this.#parts)
+    if (!agent) throw new ToolError(`There is no agent ${ref} in this project`)
+    try {
+      await requireRunning(agent, this.#parts)
+      requireRoom(await projects.findKnown(project_id, this.#parts))
+    } catch (error) {
+      throw error instanceof ApiError ? new ToolError(error.message) : error
+    }
+    return agent
+  }
+}

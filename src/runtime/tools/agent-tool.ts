@@ -1,0 +1,26 @@
+import type { AgentTool } from './called-agent.ts'
+import { type AskAgent, type RunTool, ToolError } from './tool.ts'
+
+const INPUT_SCHEMA = {
+  type: 'object',
+  properties: { message: { type: 'string', minLength: 1, maxLength: 100_000, description: 'What the agent is asked' } },
+  required: ['message'],
+  additionalProperties: false,
+}
+
+/** Asks another agent. It may be asked for again: the run that it began the first time is found by the key of the call. */
+export function agentTool(tool: AgentTool, askAgent: AskAgent): RunTool {
+  const { name, description } = tool
+  return {
+    definition: { name, description, input_schema: INPUT_SCHEMA },
+    retry: 'safe',
+    approval: 'never',
+    call: ({ message }, { 'Idempotency-Key': key = '', traceparent }) =>
+      askAgent(tool, { message: String(message), key, traceparent }),
+  }
+}
+
+/** For what is no run of its own: nothing could wait for the other agent. */
+export const askNoAgent: AskAgent = async () => {
+  throw new ToolError('No agent can be called here')
+}

@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { allEvents } from '../support/clients/sse.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { inProject, onBothEngines } from '../support/service/service.ts'
+import { callerOf, childrenOf, named } from '../support/slices/agent-tools.ts'
+import { approver, decide, refundingAgent, startTill, type Till, untilStatus } from '../support/slices/approvals.ts'
+
+type Data = Record<string, unknown>
+
+const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
+
+onBothEngines(
+  'agents as tools',
+  (service) => {
+    const invoke = (agent: string, body: object, headers: Record<string, string> = {}) =>
+      service().call('POST', `/v1/agents/${agent}/invoke`, { body, headers })
+    const answer = async (agent: string, message: string, context = {}) => {
+      const { status, body, text } = await invoke(agent, { message, context })
+      assert.equal(status, 200, text)
+      return body.data
+    }
+    const start = async (agent: string, message = 'Ahoy') => {
+      const { body } = await invoke(agent, { message }, { Prefer: 'respond-async' })
+      const { request_id } = body.data
+      return { request_id, path: `/v1/agents/${agent}/invocations/${request_id}` }
+    }
+    const begunBy = (request_id: string, status: string) =>
+      until(`a child that is ${status}`, async () =>
+        (await childrenOf(service(), request_id)).find((child: { status: string }) => child.status === status),
+      )
+    let till: Till
+    before(async () => {
+      till = await startTill()
+    })
+    after(() => till.close())
+
+    describe('a call of another agent', () => {
+      test('its answer is the result, and its run is one like others, under the one that called it', async () => {
+        const clerk = await named(service(), 'clerk')
+        const parent = await newAgent(service(), callerOf('clerk'))
+        const context = { user_id: 'ann', session_id: 's1', order: 7 }
+        const { request_id, response } = await answer(parent, 'Ahoy', context)
+        assert.equal(response, 'Said: Ahoy')
+
+        const { body: receipt } = await service().call('GET', `/v1/agents/${parent}/invocations/${request_id}`)
+        const { status, background, attempts, parent_request_id, steps, created_by } = receipt.data
+        assert.deepEqual(
+          { status, background, attempts, parent_request_id },
+          { status: 'completed', background: false, attempts: 2, parent_request_id: null },
+        )
+        const [run] = await childrenOf(service(), request_id)
+        const called = steps.find(({ kind }: { kind: string }) => kind === 'tool')
+        assert.deepEqual(called.child, { request_id: run.request_id, agent_id: clerk, agent: 'clerk' })
+        assert.equal(called.result, 'Ahoy')
+        assert.equal(run.status, 'completed')
+        assert.deepEqual(
+          [run.parent_request_id, run.agent_id, run.context, run.created_by],
+          [request_id, clerk, context, created_by],
+        )
+      })
+
+      test('the value of an agent that answers with one is the result', async () => {
+        const schema = { type: 'object', properties: { kind: { type: 'string' } }, required: ['kind'] }
+        const script = { rules: [{ output: { kind: 'complaint' } }] }
+        await named(service(), 'sorter', { model: 'builtin/script', script, output: { schema } })
+        const parent = await newAgent(service(), callerOf('sorter'))
+        assert.equal((await answer(parent, 'My tea is cold')).response, 'Said: {"kind":"complaint"}')
+      })
+
+      test('one that fails, is paused or is gone is an error that the model is told', async () => {
+        const script = { rules: [{ fail: 'out of ink' }] }
+        const clerk = await named(service(), 'failing', { model: 'builtin/script', script })
+        const parent = await newAgent(service(), callerOf('failing'))
+        assert.match((await answer(parent, 'one')).response, /Agent failing has failed: out of ink/)
+        await service().call('PATCH', `/v1/agents/${clerk}`, { body: { status: 'paused' } })
+        assert.match((await answer(parent, 'two')).response, /Agent "failing" is paused/)
+        await service().call('DELETE', `/v1/agents/${clerk}`)
+        assert.match((await answer(parent, 'three')).response, /There is no agent failing in this project/)
+      })
+
+      test('the version of the environment that the tool names answers', async () => {
+        const clerk = await named(service(), 'two-faced', { model: 'builtin/script', script: { fallback: 'old' } })
+        await service().call('POST', `/v1/agents/${clerk}/deployments`, {
+          body: { environment: 'staging', version: 'v1' },
+        })
+        await service().call('PATCH', `/v1/agents/${clerk}`, { body: { script: { fallback: 'new' } } })
+        const old = await newAgent(service(), callerOf('two-faced', { environment: 'staging' }))
+        assert.equal((await answer(old, 'Who?')).response, 'Said: old')
+        assert.equal((await answer(await newAgent(service(), callerOf(clerk)), 'Who?')).response, 'Said: new')
+      })
+
+      test('agents call each other four deep, and not five', async () => {
+        await named(service(), 'deep-5')
+        for (const n of [4, 3, 2, 1]) await named(service(), `deep-${n}`, callerOf(`deep-${n + 1}`))
+        const root = await newAgent(service(), callerOf('deep-1'))
+        assert.equal((await answer(await agentId('deep-1'), 'down')).response, 'Said: '.repeat(4) + 'down')
+        assert.match(
+          (await answer(root, 'down')).response,
+          /^(Said: ){5}.*Agent deep-5 was not called: agents call each other at most 4 deep/,
+        )
+      })
+      const agentId = async (name: string) => (await service().call('GET', `/v1/agents/${name}`)).body.data.id
+    })
+
+    describe('a tool that calls an agent', () => {
+      const refused = async (method: string, path: string, body: object) => {
+        const reply = await service().call(method, path, { body })
+        assert.equal(reply.status, 400, reply.text)
+        return reply.body.error.details
+      }
+      test('400 for a circle when an agent is created, changed and deployed, with the way around', async () => {
+        const own = await refused('POST', '/v1/agents', { name: 'ouroboros', ...callerOf('ouroboros') })
+        assert.deepEqual(own, [{ field: 'tools.0.agent', error: 'is a circle: ouroboros → ouroboros' }])
+        const ring = await named(service(), 'ring-a')
+        await named(service(), 'ring-b', callerOf('ring-a', { environment: 'staging' }))
+        await named(service(), 'ring-c', callerOf('ring-b'))
+        const around = [{ field: 'tools.0.agent', error: 'is a circle: ring-a → ring-c → ring-b → ring-a' }]
+        const { tools } = callerOf('ring-c')
+        assert.deepEqual(await refused('PATCH', `/v1/agents/${ring}`, { tools }), around)
+
+        // The version was made before the others led back to it.
+        await named(service(), 'ring-d')
+        await service().call('PATCH', `/v1/agents/${ring}`, { body: { tools: callerOf('ring-d').tools } })
+        const deploy = { environment: 'production', version: 'v1' }
+        const made = await service().call('POST', `/v1/agents/${ring}/deployments`, { body: deploy })
+        assert.equal(made.status, 201, made.text)
+        await service().call('PATCH', `/v1/agents/${ring}`, { body: { tools: [] } })
+        const change = { body: { tools: callerOf('ring-b').tools } }
+        assert.equal((await service().call('PATCH', '/v1/agents/ring-d', change)).status, 200)
+        assert.deepEqual(
+          await refused('POST', `/v1/agents/${ring}/deployments`, { environment: 'staging', version: 'v1' }),
+          [{ field: 'tools.0.agent', error: 'is a circle: ring-a → ring-d → ring-b → ring-a' }],
+        )
+      })
+
+      test('400 for an agent of another project, as for one that does not exist', async () => {
+        const elsewhere = (await service().call('POST', '/v1/projects', { body: { name: 'elsewhere' } })).body.data.id
+        const stranger = await newAgent(inProject(service(), elsewhere), { name: 'stranger' })
+        for (const ref of ['stranger', stranger, 'nowhere']) {
+          assert.deepEqual(await refused('POST', '/v1/agents', { name: 'curious', ...callerOf(ref) }), [
+            { field: 'tools.0.agent', error: `is no agent of this project: ${ref}` },
+          ])
+        }
+      })
+
+      test('400 for a key of one agent, which knows no other', async () => {
+        const agent = await newAgent(service())
+        await named(service(), 'neighbour')
+        const key = { name: 'one', permissions: ['read', 'write', 'invoke'], agent_id: agent }
+        const { secret } = (await service().call('POST', '/v1/keys', { body: key })).body.data
+        const reply = await service().call('PATCH', `/v1/agents/${agent}`, {
+          key: secret,
+          body: { tools: callerOf('neighbour').tools },
+        })
+        assert.equal(reply.status, 400, reply.text)
+        assert.match(reply.text, /is no agent of this project: neighbour/)
+      })
+    })
+
+    describe('what the runs share', () => {
+      test('cancelling a run cancels those that it has called, also further down', async () => {
+        await named(service(), 'slow-1', SLOW)
+        await named(service(), 'slow-2', callerOf('slow-1'))
+        const parent = await newAgent(service(), callerOf('slow-2'))
+        const { request_id, path } = await start(parent)
+        const middle = await begunBy(request_id, 'waiting')
+        const last = await begunBy(middle.request_id, 'running')
+        const reply = await service().call('POST', `${path}/cancel`)
+        assert.equal(reply.body.data.status, 'cancelled', reply.text)
+        for (const run of [middle, last]) {
+          await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
+        }
+      })
+
+      test('a run that is cancelled for itself is a failed call', async () => {
+        await named(service(), 'slow-3', SLOW)
+        const parent = await newAgent(service(), callerOf('slow-3'))
+        const { request_id, path } = await start(parent)
+        const run = await begunBy(request_id, 'running')
+        await service().call('POST', `/v1/agents/${run.agent_id}/invocations/${run.request_id}/cancel`)
+        const receipt = await untilStatus(service(), path, 'completed')
+        assert.equal(receipt.response, 'Said: The run of agent slow-3 was cancelled')
+      })
+
+      test('a client that hangs up cancels them all', async () => {
+        await named(service(), 'slow-4', SLOW)
+        const parent = await newAgent(service(), callerOf('slow-4'))
+        const gone = new AbortController()
+        const headers = { Authorization: `Bearer ${service().admin}`, 'Content-Type': 'application/json' }
+        const body = JSON.stringify({ message: 'Ahoy' })
+        const asked = { method: 'POST', headers, body, signal: gone.signal }
+        fetch(`${service().url}/v1/agents/${parent}/invoke`, asked).catch(() => {})
+        const list = `/v1/agents/${parent}/invocations`
+        const first = await until('the run', async () => (await service().call('GET', list)).body.data[0])
+        const run = await begunBy(first.request_id, 'running')
+        gone.abort()
+        await untilStatus(service(), `${list}/${first.request_id}`, 'cancelled')
+        await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
+      })
+
+      test('504 when the time of the run is over, and the one that it called ends with it', async () => {
+        await named(service(), 'slow-5', SLOW)
+        const parent = await newAgent(service(), callerOf('slow-5', {}, { limits: { timeout_ms: 1_000 } }))
+        const reply = await invoke(parent, { message: 'Ahoy' })
+        assert.equal(reply.status, 504, reply.text)
+        assert.equal(reply.body.error.message, 'The agent did not answer within 1000 ms')
+        const [first] = (await service().call('GET', `/v1/agents/${parent}/invocations`)).body.data
+        const [run] = await childrenOf(service(), first.request_id)
+        await until('its end', async () => {
+          const { status } = (await childrenOf(service(), first.request_id))[0]
+          return status === 'failed' || status === 'cancelled'
+        })
+        assert.ok(Date.now() - Date.parse(run.created_at) < 10_000)
+      })
+
+      test('places: a run that waits for another holds none, so one place is enough for all', async () => {
+        const project = (await service().call('POST', '/v1/projects', { body: { name: 'narrow' } })).body.data.id
+        await service().call('PATCH', `/v1/projects/${project}`, { body: { limits: { concurrent_runs: 1 } } })
+        const narrow = inProject(service(), project)
+        const limits = { max_concurrency: 1 }
+        await newAgent(narrow, { name: 'inner', limits })
+        await newAgent(narrow, { name: 'middle', ...callerOf('inner', {}, { limits }) })
+        const outer = await newAgent(narrow, { name: 'outer', ...callerOf('middle', {}, { limits }) })
+        const reply = await narrow.call('POST', `/v1/agents/${outer}/invoke`, { body: { message: 'Ahoy' } })
+        assert.equal(reply.status, 200, reply.text)
+        assert.equal(reply.body.data.response, 'Said: Said: Ahoy')
+      })
+
+      test('budgets: that of the agent that is called counts, and its tokens are its own', async () => {
+        const clerk = await named(service(), 'thrifty')
+        const parent = await newAgent(service(), callerOf('thrifty'))
+        const first = await answer(parent, 'one two three')
+        const [run] = await childrenOf(service(), first.request_id)
+        assert.ok(run.tokens_used > 0)
+        const receipt = await service().call('GET', `/v1/agents/${parent}/invocations/${first.request_id}`)
+        const own = receipt.body.data.steps.filter(({ kind }: { kind: string }) => kind === 'model')
+        const sum = own.reduce(
+          (all: number, step: { usage: { total_tokens: number } }) => all + step.usage.total_tokens,
+          0,
+        )
+        assert.equal(first.tokens_used, sum)
+        const budget = { name: 'thrift', scope: { type: 'agent', id: clerk }, limit: { tokens: 1 }, per: 'day' }
+        const made = await service().call('POST', '/v1/budgets', { body: budget })
+        assert.equal(made.status, 201, made.text)
+        assert.match((await answer(parent, 'four')).response, /Agent thrifty has failed: .*budget/)
+      })
+    })
+
+    describe('a run that waits for a person', () => {
+      test('lets the one wait that called it; the client is told, and both go on when it is decided', async () => {
+        const key = await approver(service())
+        await named(service(), 'cashier', refundingAgent(till))
+        const parent = await newAgent(service(), callerOf('cashier', {}, { limits: { timeout_ms: 2_000 } }))
+        const reply = await invoke(parent, { message: `order-${service().engine}` })
+        assert.equal(reply.status, 202, reply.text)
+        const { request_id, status, approvals } = reply.body.data
+        assert.equal(status, 'waiting')
+        const [{ child, call_id, tool }] = approvals
+        assert.deepEqual([call_id, tool, child.agent], ['call_1', 'refund', 'cashier'])
+        const path = `/v1/agents/${parent}/invocations/${request_id}`
+        // The time of the runs is over by then, and it does not count while a person decides.
+        const woken = await until('the next attempt', async () => {
+          const { data } = (await service().call('GET', path)).body
+          return data.attempts > 1 && data
+        })
+        assert.equal(woken.status === 'failed', false)
+        const decision = { decision: 'approve' }
+        const approval = `/v1/agents/${child.agent_id}/invocations/${child.request_id}/approvals/${call_id}`
+        const decided = await decide(service(), approval, key, decision)
+        assert.equal(decided.status, 200, decided.text)
+        const receipt = await untilStatus(service(), path, 'completed')
+        assert.equal(receipt.response, 'Said: Said: refunded 120')
+        assert.equal(till.of(`order-${service().engine}`).length, 1)
+      })
+    })
+
+    describe('memory', () => {
+      const ask = async (agent: string, message: string) =>
+        (await answer(agent, message, { user_id: 'mia', session_id: 'm1' })).response
+      const remembered = async (agent: string) =>
+        (await service().call('GET', `/v1/agents/${agent}/memory`)).body.data.map(
+          ({ content }: { content: string }) => content,
+        )
+      for (const [memory, own] of [
+        ['own', ['Ahoy', 'Ahoy']],
+        ['none', []],
+        ['shared', []],
+      ] as const) {
+        test(`${memory}: what the agent that is called remembers`, async () => {
+          const clerk = await named(service(), `memory-${memory}`)
+          const parent = await newAgent(service(), callerOf(clerk, { memory }))
+          await ask(parent, 'Ahoy')
+          assert.deepEqual(await remembered(clerk), own)
+          assert.equal((await remembered(parent)).length, 2)
+        })
+      }
+
+      test('shared: it is reminded of what the agent remembers that called it, and none: of nothing', async () => {
+        const clerk = await named(service(), 'reminded', { model: 'builtin/recall' })
+        for (const [memory, knows] of [
+          ['shared', true],
+          ['none', false],
+        ] as const) {
+          const parent = await newAgent(service(), callerOf(clerk, { memory }))
+          const note = { items: [{ content: 'My boat is called Kittiwake', context: { user_id: 'mia' } }] }
+          const noted = await service().call('POST', `/v1/agents/${parent}/memory`, { body: note })
+          assert.equal(noted.status, 201, noted.text)
+          assert.equal(/Kittiwake/.test(await ask(parent, 'What is my boat called?')), knows, memory)
+        }
+      })
+    })
+
+    describe('streams', () => {
+      test('tell the call and its result, which names the run, and none of what the other agent says', async () => {
+        await named(service(), 'speaker')
+        const parent = await newAgent(service(), callerOf('speaker'))
+        const response = await fetch(`${service().url}/v1/agents/${parent}/invoke`, {
+          method: 'POST',
+          headers: {
+            Authorization: `Bearer ${service().admin}`,
+            'Content-Type': 'application/json',
+            Accept: 'text/event-stream',
+          },
+          body: JSON.stringify({ message: 'Ahoy' }),
+        })
+        const events = await allEvents(response)
+        assert.deepEqual(
+          events.map(({ event }) => event).filter((event, i, all) => event !== all[i - 1]),
+          ['start', 'tool_call', 'tool_result', 'delta', 'done'],
+        )
+        const dataOf = (wanted: string) => (events.find(({ event }) => event === wanted)?.data ?? {}) as Data
+        const [run] = await childrenOf(service(), String(dataOf('start')['request_id']))
+        const { child, result } = dataOf('tool_result')
+        assert.deepEqual(child, { request_id: run.request_id, agent_id: run.agent_id, agent: 'speaker' })
+        assert.equal(result, 'Ahoy')
+        const said = events.flatMap(({ event, data }) => (event === 'delta' ? (data as { text: string }).text : []))
+        assert.equal(said.join(''), 'Said: Ahoy')
+      })
+
+      test('of the OpenAI door are as those of other agents', async () => {
+        await named(service(), 'chatter')
+        await named(service(), 'chatting', callerOf('chatter'))
+        const body = { model: 'chatting', messages: [{ role: 'user', content: 'Ahoy' }] }
+        const whole = await service().call('POST', '/v1/chat/completions', { body })
+        assert.equal(whole.body.choices[0].message.content, 'Said: Ahoy', whole.text)
+        const streamed = await service().call('POST', '/v1/chat/completions', { body: { ...body, stream: true } })
+        const chunks = streamed.text.split('\n\n').filter(Boolean)
+        assert.equal(chunks.at(-1), 'data: [DONE]')
+        const said = chunks.slice(0, -1).map((chunk) => JSON.parse(chunk.slice(6)).choices[0]?.delta?.content ?? '')
+        assert.equal(said.join(''), 'Said: Ahoy')
+      })
+    })
+  },
+  LOCAL_TOOLS,
+)
