@@ -99,6 +99,7 @@ onAnyEngine(
           duration_ms,
           schedule_id: null,
           scheduled_at: null,
+          parent_request_id: null,
           attachments: [],
           erased_at: null,
         })

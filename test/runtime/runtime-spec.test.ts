@@ -129,7 +129,7 @@ describe('docs/runtime.md', () => {
   test('every JSON sample fits the shapes', async () => {
     const text = await readFile(new URL('../../docs/runtime.md', import.meta.url), 'utf8')
     const samples = [...text.matchAll(/```json\n(.*?)```/gs)].map((match) => JSON.parse(match[1] ?? ''))
-    assert.equal(samples.length, 5)
+    assert.equal(samples.length, 6)
     const Sample = z
       .strictObject({
         name: z.string(),

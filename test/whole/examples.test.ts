@@ -68,6 +68,14 @@ describe('the examples', () => {
     await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
   })
 
+  test('agent-tools calls another agent, and shows the tree of the run', async () => {
+    const file = join(root, 'examples/agent-tools/agent-tools.ts')
+    const shown = 'Noted: {"topic":"moorings"}\nharbour-desk → sorter: completed\n'
+    assert.equal((await run(process.execPath, [file])).stdout, shown)
+    // It may run again.
+    assert.equal((await run(process.execPath, [file])).stdout, shown)
+  })
+
   test('structured-answers gets a record, and hears why there is none', async () => {
     const file = join(root, 'examples/structured-answers/structured-answers.ts')
     const { stdout } = await run(process.execPath, [file])
