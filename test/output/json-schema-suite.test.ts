@@ -31,16 +31,19 @@ after(() => check.close())
 /** The API takes schemas that are objects. */
 const asObject = (schema: Group['schema']) => (typeof schema === 'boolean' ? { allOf: [schema] } : schema)
 
+const MOST_TRIES = 3
+/** Schemas whose references go round in circles: none of their cases is ever decided. */
+const neverDecided = new Set<object>()
+
 /** A machine that is too busy to decide in time says nothing about the schema: it is asked again. */
 async function outcomeOf(schema: object, data: unknown, owner: string): Promise<string> {
-  for (let tries = 1; ; tries += 1) {
+  for (let tries = 0; tries < MOST_TRIES && !neverDecided.has(schema); tries++) {
     const answer = await check.check(schema, data, { owner })
-    const isLate = answer.outcome === 'undecided' && answer.why === 'time'
-    if (!isLate || tries === MOST_TRIES) return answer.outcome
+    if (answer.outcome !== 'undecided' || answer.why !== 'time') return answer.outcome
   }
+  neverDecided.add(schema)
+  return 'undecided'
 }
-
-const MOST_TRIES = 20
 
 for (const draft of Object.keys(GAPS)) {
   describe(`JSON-Schema-Test-Suite, required, ${draft}`, () => {

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ClusterNode, startCluster } from '../support/chaos/cluster.ts'
 import { DOORS, type DoorCall, type Told } from '../support/clients/doors.ts'
 import { type CountingModel, startCountingModel } from '../support/outside/counting-model.ts'
+import { IS_LONG } from '../support/running/long.ts'
 import { until } from '../support/running/until.ts'
 import { type ChildService, startChildService } from '../support/service/child-service.ts'
 import type { CallOptions, Service } from '../support/service/service.ts'
@@ -13,8 +14,9 @@ const USAGE = { prompt_tokens: 50, completion_tokens: 2_000 }
 const TOKENS = USAGE.prompt_tokens + USAGE.completion_tokens
 /** A call may hold this much more than it uses, so that the last one finds room; a further one never does. */
 const HELD_MORE = 150
-/** A lease, and the time until a node looks. */
-const SETTLED_WITHIN_MS = 60_000
+const CLIENTS = IS_LONG ? 200 : 80
+const RUNS = IS_LONG ? 500 : 120
+const KILLS = IS_LONG ? 10 : 3
 
 type Line = {
   message: string
@@ -25,7 +27,7 @@ type Line = {
 }
 
 describe('a budget is never overspent', () => {
-  test('200 at once on three nodes, through every door, while nodes are killed and PostgreSQL restarts', {
+  test(`${CLIENTS} at once on three nodes, through every door, while nodes are killed and PostgreSQL restarts`, {
     timeout: 600_000,
   }, async (t) => {
     const model = await startCountingModel(USAGE, 400)
@@ -33,7 +35,7 @@ describe('a budget is never overspent', () => {
     const cluster = await startCluster(t, ['first', 'second', 'third'], localProvider(model.url))
     const [first, second, third] = cluster.nodes as [ClusterNode, ClusterNode, ClusterNode]
     const budget_id = await furnish(first.service, 20)
-    const asking = askAll(200, 200, (i) => (cluster.nodes[i % 3] as ClusterNode).service)
+    const asking = askAll(CLIENTS, CLIENTS, (i) => (cluster.nodes[i % 3] as ClusterNode).service)
     await until('some are answered', () => model.answered.length >= 4)
     await cluster.kill(second)
     await cluster.start(second)
@@ -46,20 +48,20 @@ describe('a budget is never overspent', () => {
     await examine(t, first.service, { model, budget_id, most: 20, told })
   })
 
-  test('500 runs on SQLite, killed ten times', { timeout: 600_000 }, async (t) => {
+  test(`${RUNS} runs on SQLite, killed ${KILLS} times`, { timeout: 600_000 }, async (t) => {
     const model = await startCountingModel(USAGE, 50)
     t.after(() => model.close())
     const service = await startChildService(t, 'sqlite', localProvider(model.url))
-    const budget_id = await furnish(service, 250)
-    const asking = askAll(500, 10, () => service)
-    for (let kills = 0; kills < 10; kills++) {
+    const budget_id = await furnish(service, RUNS / 2)
+    const asking = askAll(RUNS, 10, () => service)
+    for (let kills = 0; kills < KILLS; kills++) {
       const enough = model.answered.length + 8
       await until('some more are answered', () => model.answered.length >= enough)
       await service.kill()
       await service.start()
     }
     const told = await asking
-    await examine(t, service, { model, budget_id, most: 250, told })
+    await examine(t, service, { model, budget_id, most: RUNS / 2, told })
   })
 })
 
@@ -134,11 +136,7 @@ async function examine(
   const unfinished = async () =>
     (await service.call('GET', '/v1/invocations?limit=1&status=queued')).pagination.total +
     (await service.call('GET', '/v1/invocations?limit=1&status=running')).pagination.total
-  await until(
-    'all that died is settled',
-    async () => (await budgetNow()).reserved === 0 && (await unfinished()) === 0,
-    SETTLED_WITHIN_MS,
-  )
+  await until('all that died is settled', async () => (await budgetNow()).reserved === 0 && (await unfinished()) === 0)
   let lines: Line[] = []
   let receipts: { id: string; status: string; tokens_used: number }[] = []
   await service.terminate()

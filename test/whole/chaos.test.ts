@@ -4,16 +4,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Cluster, type ClusterNode, startCluster } from '../support/chaos/cluster.ts'
 import { type Seen, startLoad } from '../support/chaos/load.ts'
 import { readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { IS_LONG } from '../support/running/long.ts'
 import { until } from '../support/running/until.ts'
 
-// `npm run chaos` takes longer: more rounds, longer outages, and the leases of what died run out by themselves.
-const isLong = process.env['MOORAGE_CHAOS'] === 'long'
+// The long form has more rounds and longer outages, and the leases of what died run out by themselves.
 const SEED = Number(process.env['MOORAGE_CHAOS_SEED'] || 20_261_115)
-const ROUNDS = isLong ? 3 : 1
-const OUTAGE_MS = isLong ? 10_000 : 1_200
-const CALM_MS = isLong ? 3_000 : 300
-const SETTLED_WITHIN_MS = isLong ? 90_000 : 10_000
-const PACE = isLong ? { pause: 10, patience: 60_000 } : { pause: 50, patience: 2_000 }
+const ROUNDS = IS_LONG ? 3 : 1
+const OUTAGE_MS = IS_LONG ? 10_000 : 1_200
+const CALM_MS = IS_LONG ? 3_000 : 300
+const CALM_REQUESTS = IS_LONG ? 50 : 25
+const SETTLED_WITHIN_MS = IS_LONG ? 90_000 : 10_000
+const PACE = IS_LONG ? { pause: 10, patience: 60_000 } : { pause: 100, patience: 2_000 }
 const PLACES = 3
 const FREE_BURST = 100
 
@@ -117,7 +118,7 @@ async function furnish({ service }: ClusterNode, world: { url: string }) {
 async function disturb(cluster: Cluster, total: () => number): Promise<number> {
   const { nodes, postgres, redis, kill, terminate, start } = cluster
   const calm = async () => {
-    const enough = total() + 50
+    const enough = total() + CALM_REQUESTS
     await until('the load goes on', () => total() > enough)
     await delay(CALM_MS)
   }
@@ -141,7 +142,7 @@ async function disturb(cluster: Cluster, total: () => number): Promise<number> {
     await kill(c)
     await start(c)
     await calm()
-    if (!isLong) continue
+    if (!IS_LONG) continue
     await postgres.stop()
     await kill(b)
     await postgres.start()
@@ -150,7 +151,7 @@ async function disturb(cluster: Cluster, total: () => number): Promise<number> {
     await Promise.all([redis.start(), start(a)])
     await calm()
   }
-  return ROUNDS * (isLong ? 2 : 1)
+  return ROUNDS * (IS_LONG ? 2 : 1)
 }
 
 /**
@@ -158,7 +159,7 @@ async function disturb(cluster: Cluster, total: () => number): Promise<number> {
  * its leases have run out.
  */
 async function settle({ db, terminate, start }: Cluster, node: ClusterNode): Promise<unknown[]> {
-  if (!isLong) {
+  if (!IS_LONG) {
     // What is locked is in the hands of a node that lives.
     const running = db.selectFrom('invocations').select('id').where('status', '=', 'running').forUpdate().skipLocked()
     await db.updateTable('invocations').set({ lease_until: 0 }).where('id', 'in', running).execute()

@@ -6,12 +6,12 @@ import { firstIdAt } from '../../src/lib/id.ts'
 import { openStorage, type Storage } from '../../src/storage/open-storage.ts'
 import { TimeZone } from '../../src/usage/periods.ts'
 import { listUsage } from '../../src/usage/sums.ts'
+import { IS_LONG } from '../support/running/long.ts'
 import { ENGINES } from '../support/service/service.ts'
 import { freshPostgres, freshSqlite } from '../support/stores/fresh-store.ts'
 import { storeFolder } from '../support/stores/store-folder.ts'
 
-/** What is measured with a million (MOORAGE_USAGE_LINES=1000000) is asserted with fewer. */
-const LINES = Number(process.env['MOORAGE_USAGE_LINES'] ?? 100_000)
+const LINES = IS_LONG ? 1_000_000 : 100_000
 const HOUR_MS = 3_600_000
 const START = Date.UTC(2026, 9, 1)
 const MONTH = { start: START, end: Date.UTC(2026, 10, 1) }

@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../../src/storage/database.ts'
+import { IS_LONG } from '../../support/running/long.ts'
 import { until } from '../../support/running/until.ts'
 import { type ChildService, startChildService } from '../../support/service/child-service.ts'
 import { endLeases } from '../../support/service/end-leases.ts'
 import { ENGINES, type Engine } from '../../support/service/service.ts'
 
-const KILLS = 6
+const KILLS = IS_LONG ? 12 : 3
 const CLIENTS = 6
 const HOUR = 3_600_000
 

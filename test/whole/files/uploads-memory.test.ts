@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { IS_LONG } from '../../support/running/long.ts'
 import { type ChildService, startChildService } from '../../support/service/child-service.ts'
 import { ENGINES } from '../../support/service/service.ts'
 
 const MB = 1_000_000
-const UPLOADS = 50
+const UPLOADS = IS_LONG ? 50 : 16
 const FILE_BYTES = 20 * MB
 const PIECE = Buffer.alloc(64 * 1024, 'x')
 
 for (const engine of ENGINES) {
   describe(`many uploads at once, on ${engine}`, () => {
-    test('50 of 20 MB each take less than 100 MB of memory, and come back whole', async (t) => {
+    test(`${UPLOADS} of 20 MB each take less than 100 MB of memory, and come back whole`, async (t) => {
       const service = await startChildService(t, engine)
       // What every upload needs is loaded, compiled and connected with the first ones.
       await Promise.all(Array.from({ length: 8 }, (_, i) => put(service, i, 4 * MB)))
