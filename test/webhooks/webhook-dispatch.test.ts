@@ -116,10 +116,13 @@ onAnyEngine(
     test('receivers that fail one time in five do not hold up others', async (t) => {
       const held: (() => void)[] = []
       let isOver = false
+      let mostAtOnce = 0
       /** The first attempt fails at once, and then every fifth never ends. */
       const openFlaky = async () => {
-        let count = 0
+        let [count, atOnce] = [0, 0]
         return openInbox(t, async (_arrival, _request, response) => {
+          mostAtOnce = Math.max(mostAtOnce, ++atOnce)
+          response.once('close', () => atOnce--)
           const n = count++
           if (n === 0) response.writeHead(500).end()
           else if (n % 5 === 0 && !isOver) await new Promise<void>((resolve) => held.push(resolve))
@@ -143,11 +146,7 @@ onAnyEngine(
         await happen(service(), { agent_id })
         await well.first(i)
       }
-      // Each of them has one place, in which its last attempt hangs.
-      assert.deepEqual(
-        flaky.map(({ inbox }) => inbox.arrivals.length),
-        [6, 6, 6, 6],
-      )
+      assert.equal(mostAtOnce, 1, 'each of them has one place, in which its last attempt hangs')
       isOver = true
       for (const resolve of held) resolve()
     })

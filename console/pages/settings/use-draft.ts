@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { Agent, UpdateAgent } from '../../../sdk/client.ts'
 import { findDraft, keepDraft } from '../../lib/agents/drafts.ts'
 import { unsaved } from '../../lib/location.ts'
@@ -45,7 +45,8 @@ export function useDraft(agent: Agent): DraftOfAgent {
     set(undefined)
     setRound(round + 1)
   }
-  useEffect(() => {
+  // Before the reader can see the changes, and leave.
+  useLayoutEffect(() => {
     unsaved.value = isChanged ? { discard } : undefined
     return () => {
       unsaved.value = undefined
