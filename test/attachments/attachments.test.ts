@@ -97,7 +97,7 @@ for (const engine of ENGINES) {
       const reply = await invoke('blind', [{ data: PNG, media_type: 'image/png', name: 'dot.png' }])
       assert.equal(
         providers.chat.requests[0]?.body.messages[1]?.content,
-        '[dot.png (image/png) is not shown: blind/tiny takes no images]\n\nWhat is this?',
+        '<attachment>\n{"name":"dot.png","media_type":"image/png","not_shown":"blind/tiny takes no images"}\n</attachment>\n\nWhat is this?',
       )
       const { shown_as, note } = (await receiptOf('blind', reply)).attachments[0]
       assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny takes no images'])

@@ -120,7 +120,7 @@ for (const engine of ENGINES) {
           tool_call_id: 'call_1',
           content: [
             text,
-            '[draw.wav (audio/wav) is not shown: audio/wav cannot be shown to a model]',
+            '<attachment>\n{"name":"draw.wav","media_type":"audio/wav","not_shown":"audio/wav cannot be shown to a model"}\n</attachment>',
             '<attachment>\n{"name":"table.csv","media_type":"text/csv","text":"a,b\\n1,2"}\n</attachment>',
           ].join('\n\n'),
         },
@@ -151,7 +151,7 @@ for (const engine of ENGINES) {
       const { step } = await ask('blind', 'chart')
       assert.equal(
         providers.chat.requests[1]?.body.messages.at(-1)?.content,
-        `${step.result}\n\n[chart.png (image/png) is not shown: blind/tiny takes no images]`,
+        `${step.result}\n\n<attachment>\n{"name":"chart.png","media_type":"image/png","not_shown":"blind/tiny takes no images"}\n</attachment>`,
       )
     })
 

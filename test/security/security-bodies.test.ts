@@ -32,7 +32,10 @@ describe('bodies on the wire', () => {
     assert.equal(headers.get('connection'), 'close')
     assert.deepEqual(body, {
       success: false,
-      error: { code: 'payload_too_large', message: 'The body is too large' },
+      error: {
+        code: 'payload_too_large',
+        message: 'The body may have 1048576 bytes (limits.body): upload larger files first',
+      },
       request_id: headers.get('x-request-id'),
     })
   })

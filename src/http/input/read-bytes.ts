@@ -24,9 +24,9 @@ export async function readBytes(
   if (headers['content-type'] === undefined) {
     throw new ApiError('unsupported_media_type', 'Send the body as application/json')
   }
-  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge()
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
   if (!message.complete) return gather(message, limit, timeoutMs)
-  if (message.readableLength > limit) throw tooLarge()
+  if (message.readableLength > limit) throw tooLarge(limit)
   const chunks: Buffer[] = []
   while (message.readableLength > 0) chunks.push(message.read() as Buffer)
   return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
@@ -40,7 +40,7 @@ function gather(message: IncomingMessage, limit: number, timeoutMs: number): Pro
     let size = 0
     message.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) reject(tooLarge())
+      if (size > limit) reject(tooLarge(limit))
       else chunks.push(chunk)
     })
     message.once('end', () => resolve(Buffer.concat(chunks)))
@@ -55,6 +55,6 @@ export function tooSlow(): ApiError {
   return new ApiError('request_timeout', 'The request took too long to arrive')
 }
 
-function tooLarge(): ApiError {
-  return new ApiError('payload_too_large', 'The body is too large')
+function tooLarge(limit: number): ApiError {
+  return new ApiError('payload_too_large', `The body may have ${limit} bytes (limits.body): upload larger files first`)
 }

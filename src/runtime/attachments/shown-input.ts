@@ -45,11 +45,11 @@ export function shownResult(
   return { text: [result.result, ...texts].join('\n\n'), images, isError: false }
 }
 
-/** JSON keeps it on one line. Without `<` it cannot close the block around it. */
+/** JSON keeps it on one line, its name too. Without `<` it cannot close the block around it. */
 function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
-  if (shown.as !== 'text') return `[${name} (${media_type}) is not shown: ${shown.note ?? ''}]`
-  const { text, note } = shown
-  const told = JSON.stringify({ name, media_type, ...(note && { note }), text }).replaceAll('<', '\\u003c')
+  const { note } = shown
+  const what = shown.as === 'text' ? { ...(note && { note }), text: shown.text } : { not_shown: note ?? '' }
+  const told = JSON.stringify({ name, media_type, ...what }).replaceAll('<', '\\u003c')
   return `<attachment>\n${told}\n</attachment>`
 }
 
