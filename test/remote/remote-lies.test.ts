@@ -28,6 +28,16 @@ const LIES: [name: string, answer: Answer, message: string][] = [
     (response) => response.writeHead(403).end('{"secret":"of the server"}') && undefined,
     'The remote agent answered 403',
   ],
+  [
+    'the page of a proxy',
+    (response) => void response.setHeader('content-type', 'text/html').end('<!doctype html><title>Sign in</title>'),
+    'The remote agent answered with an HTML page',
+  ],
+  [
+    'a page without a content type',
+    (response) => void response.end('\n<html><body>Sign in</body></html>'),
+    'The remote agent answered with an HTML page',
+  ],
   ['JSON that is no object', (response) => void response.end('{"response": '), NO_ANSWER],
   [
     'bytes that are no UTF-8',

@@ -3,6 +3,7 @@ import { idSource } from '../../lib/id.ts'
 import { AgentFailure } from '../../runtime/outcome.ts'
 import { openSockets, type ProxySettings } from '../../runtime/providers/provider-sockets.ts'
 import type { AskedStep, DoneStep } from '../../runtime/remote-agent/asked-step.ts'
+import { callHeaders } from '../../runtime/remote-agent/call-headers.ts'
 import type { RemoteCallBody } from '../../runtime/remote-agent/contract.ts'
 import { exchange } from '../../runtime/remote-agent/remote-exchange.ts'
 import { signDelivery } from '../../webhooks/signature.ts'
@@ -162,14 +163,7 @@ function signedCall(
     steps_token,
   }
   const body = JSON.stringify(call)
-  const id = `${request_id}-${attempt}`
-  const timestamp = Math.floor((Date.now() - age_ms) / 1000)
-  const headers = {
-    'content-type': 'application/json; charset=utf-8',
-    accept: 'text/event-stream, application/json',
-    'user-agent': 'moorage',
-    ...signDelivery({ id, timestamp, body }, [plan.secret ?? secret]),
-    'idempotency-key': id,
-  }
+  const signing = { run: call, body, secret: plan.secret ?? secret, now: Date.now() - age_ms }
+  const headers = callHeaders(signing, (signed, by) => signDelivery(signed, [by]))
   return { url, headers, body }
 }

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { storable } from '../../lib/text/text.ts'
 import { ModelFailure } from '../models/model.ts'
 import { AgentFailure, type LogLevel } from '../outcome.ts'
-import { NotAnAnswer, parseObject, ReplyReader } from '../providers/protocols/read-events.ts'
+import { HtmlPage, NotAnAnswer, parseObject, ReplyReader } from '../providers/protocols/read-events.ts'
 import { BadStatus } from '../providers/provider-failure.ts'
 import type { ProviderSockets } from '../providers/provider-sockets.ts'
 import { retryAfter } from '../providers/retry.ts'
@@ -128,9 +128,9 @@ function failureOf(error: unknown, now: () => number, hasSpoken: boolean): unkno
     return new ModelFailure(`The remote agent answered ${status}${why}`, { status, remote_message: reason }, retry)
   }
   if (error instanceof NotAnAnswer || error instanceof TypeError) {
-    return new AgentFailure('The remote agent sent something that is not an answer', {
-      remote_message: String(message),
-    })
+    const isPage = error instanceof HtmlPage
+    const what = isPage ? 'answered with an HTML page' : 'sent something that is not an answer'
+    return new AgentFailure(`The remote agent ${what}`, { remote_message: String(message) })
   }
   const what = hasSpoken ? 'broke off its answer' : 'could not be reached'
   return new ModelFailure(`The remote agent ${what}`, { remote_message: String(message) }, LATER)

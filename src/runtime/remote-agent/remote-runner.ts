@@ -9,6 +9,7 @@ import type { RemoteSettings } from '../spec.ts'
 import { fillHeaders, SecretRefused, type SecretSource } from '../tools/fill-secrets.ts'
 import type { AskedStep } from './asked-step.ts'
 import { callBody, type StepsDoor } from './call-body.ts'
+import { callHeaders, type SignCall } from './call-headers.ts'
 import { hostSteps, type RunMemory } from './host-steps.ts'
 import { RemoteConversation, type StepsReply } from './remote-conversation.ts'
 import { exchange, type Heard, SIGNING_SECRET } from './remote-exchange.ts'
@@ -18,8 +19,7 @@ export type RemoteRunnerOptions = {
   secrets: SecretSource
   now: () => number
   memory: RunMemory
-  /** The headers that sign a message, as those of webhooks are signed. */
-  sign(message: { id: string; timestamp: number; body: string }, secret: string): Record<string, string>
+  sign: SignCall
   /** Where the agent asks for steps of this attempt. */
   stepsDoor(run: Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>): StepsDoor
 }
@@ -82,19 +82,12 @@ export class RemoteRunner implements Runner {
     signal: AbortSignal,
     hear: (heard: Heard) => void,
   ): Promise<void> {
-    const { request_id, attempt, agent_id, span } = request
+    const { agent_id, span } = request
     const { url, timeout_ms } = settings
-    const { stepsDoor, reach, now } = this.#options
+    const { stepsDoor, reach, now, sign } = this.#options
     const body = await callBody(run, rounds, stepsDoor(request))
-    const key = `${request_id}-${attempt}`
-    const headers = {
-      'content-type': 'application/json; charset=utf-8',
-      accept: 'text/event-stream, application/json',
-      'user-agent': 'moorage',
-      ...(await this.#ownHeaders(settings, request, { id: key, body })),
-      'idempotency-key': key,
-      ...(span && { traceparent: span.traceparent }),
-    }
+    const { own, secret } = await this.#secretsOf(settings, request)
+    const headers = callHeaders({ run: request, body, secret, own, now: now(), traceparent: span?.traceparent }, sign)
     const timeout = timeout_ms === null ? undefined : AbortSignal.timeout(timeout_ms)
     const until = timeout ? AbortSignal.any([signal, timeout]) : signal
     try {
@@ -108,21 +101,16 @@ export class RemoteRunner implements Runner {
     }
   }
 
-  /** Those that the agent names, and those that sign the call. */
-  async #ownHeaders(
-    { url, headers, secret }: RemoteSettings,
-    { project_id }: RunRequest,
-    { id, body }: { id: string; body: string },
-  ) {
-    const { secrets, sign, now } = this.#options
-    const named = { ...headers, [SIGNING]: `{{secret.${secret}}}` }
+  /** The headers that the agent names, and the secret that signs the call. */
+  async #secretsOf({ url, headers, secret: name }: RemoteSettings, { project_id }: RunRequest) {
+    const named = { ...headers, [SIGNING]: `{{secret.${name}}}` }
     try {
-      const { [SIGNING]: value = '', ...own } = fillHeaders(named, new URL(url), await secrets(project_id))
-      if (!SIGNING_SECRET.test(value)) {
-        throw new AgentFailure(`The secret ${secret} must be whsec_ and at least 18 bytes in base64`)
+      const known = await this.#options.secrets(project_id)
+      const { [SIGNING]: secret = '', ...own } = fillHeaders(named, new URL(url), known)
+      if (!SIGNING_SECRET.test(secret)) {
+        throw new AgentFailure(`The secret ${name} must be whsec_ and at least 18 bytes in base64`)
       }
-      const lower = Object.fromEntries(Object.entries(own).map(([name, text]) => [name.toLowerCase(), text]))
-      return { ...lower, ...sign({ id, timestamp: Math.floor(now() / 1000), body }, value) }
+      return { own, secret }
     } catch (error) {
       throw error instanceof SecretRefused ? new AgentFailure(error.message) : error
     }

@@ -9,6 +9,9 @@ export type TakeEvent = (event: { event?: string | undefined; data: string }) =>
 /** What a provider sent cannot be read as an answer. */
 export class NotAnAnswer extends Error {}
 
+/** A page for people, such as one of a proxy that wants them to sign in. */
+export class HtmlPage extends NotAnAnswer {}
+
 /** More than any answer needs: a stream repeats some 200 bytes around each word. */
 const MAX_REPLY_BYTES = 32 * 1024 * 1024
 /** One event, or an answer in one piece. */
@@ -60,6 +63,7 @@ export class ReplyReader {
     if (this.#kind === 'unknown') {
       const first = text.trimStart()
       if (first === '') return
+      if (first.startsWith('<')) throw new HtmlPage(first.slice(0, 500))
       this.#kind = first.startsWith('{') ? 'json' : 'events'
     }
     if (this.#kind === 'events') this.#parser.feed(text)
