@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import { startVisionProviders } from '../../support/outside/vision-providers.ts'
 import { longestPass } from '../../support/running/longest-pass.ts'
-import { ANY_ENGINE, type Service, startService } from '../../support/service/service.ts'
+import { type Service, startService } from '../../support/service/service.ts'
 import { download, uploaded } from '../../support/slices/files.ts'
 import { createAgent } from '../../support/slices/resources.ts'
 
@@ -49,7 +49,7 @@ function pagesOf(count: number): Buffer {
 
 /** One page whose few bytes unpack to 600 MB, twice packed. */
 function bomb(): Buffer {
-  const once = deflateSync(Buffer.alloc(600_000_000, 32), { level: 9 })
+  const once = deflateSync(Buffer.alloc(600_000_000, 32), { level: 1 })
   const twice = deflateSync(once)
   const head = `<< /Length ${twice.length} /Filter [/FlateDecode /FlateDecode] >>\nstream\n`
   return pdfOf([
@@ -60,112 +60,111 @@ function bomb(): Buffer {
   ])
 }
 
-for (const engine of ANY_ENGINE) {
-  describe(`attachments made to do harm, on ${engine}`, () => {
-    let service: Service
-    let providers: Awaited<ReturnType<typeof startVisionProviders>>
-    before(async () => {
-      providers = await startVisionProviders()
-      service = await startService(engine, providers.settings)
-      await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
-    })
-    after(async () => {
-      await service.stop()
-      await providers.close()
-    })
-    const invoke = (attachments: object[], headers: Record<string, string> = {}) => {
-      providers.chat.reply({ text: ['seen'] })
-      return service.call('POST', '/v1/agents/gpt/invoke', { headers, body: { message: 'Look', attachments } })
-    }
-    /** How it was shown, and the longest time for which the event loop stood still meanwhile. */
-    const shown = async (bytes: Buffer, type = 'application/octet-stream') => {
-      const file_id = await uploaded(service, bytes, { type })
-      let receipt: Record<string, unknown> = {}
-      const ms = await leastStall(async () => {
-        const { status, text, body } = await invoke([{ file_id }])
-        assert.equal(status, 200, text)
-        const path = `/v1/agents/gpt/invocations/${body.data.request_id}`
-        ;[receipt = {}] = (await service.call('GET', path)).body.data.attachments
-      })
-      assert.ok(ms < MOST_MS, `the event loop stood still for ${ms} ms`)
-      const { media_type, shown_as, note } = receipt
-      return { file_id, told: [media_type, shown_as, note] }
-    }
-
-    test('a PDF of 10,000 pages is shown as far as it is read', async () => {
-      const { told } = await shown(pagesOf(10_000), 'application/pdf')
-      assert.deepEqual(told.slice(0, 2), ['application/pdf', 'text'])
-      assert.match(String(told[2]), /^the beginning: \d+ of 10000 pages$/)
-    })
-
-    test('a PDF that unpacks to 600 MB is given up, and the service goes on', { timeout: 120_000 }, async () => {
-      const { told } = await shown(bomb(), 'application/pdf')
-      assert.deepEqual(told.slice(0, 2), ['application/pdf', 'omitted'])
-      assert.match(String(told[2]), /takes too much memory|takes too long|has no text/)
-      assert.equal((await service.call('GET', '/healthz', { key: null })).status, 200)
-    })
-
-    test('nothing is unpacked of an archive, and nothing of a polyglot runs', async () => {
-      const zip = Buffer.concat([Buffer.from('PK\u0003\u0004'), deflateSync(Buffer.alloc(10_000_000))])
-      assert.deepEqual((await shown(zip)).told, [
-        'application/zip',
-        'omitted',
-        'application/zip cannot be shown to a model',
-      ])
-      const script = await shown(Buffer.from('GIF89a/*\u0000\u0001*/=1;alert(1)//', 'latin1'), 'text/javascript')
-      assert.deepEqual(script.told.slice(0, 2), ['image/gif', 'image'])
-      const page = await shown(Buffer.from('%PDF-1.4\n<html><script>alert(1)</script>'), 'text/html')
-      for (const { file_id } of [script, page]) {
-        const { headers } = await download(service, file_id)
-        assert.match(headers.get('content-disposition') ?? '', /^attachment/)
-        assert.equal(headers.get('x-content-type-options'), 'nosniff')
-        assert.equal(headers.get('content-security-policy'), "sandbox; default-src 'none'")
-      }
-    })
-
-    test('the bytes of a photo go to the provider unchanged, with what the camera wrote into them', async () => {
-      const exif = Buffer.from('ffd8ffe1001c45786966000049492a0008000000000000000000000000000000ffd9', 'hex')
-      providers.chat.reset()
-      assert.deepEqual((await shown(exif, 'image/jpeg')).told, ['image/jpeg', 'image', null])
-      const content = providers.chat.requests[0]?.body.messages.at(-1)?.content as unknown as object[]
-      const url = `data:image/jpeg;base64,${exif.toString('base64')}`
-      assert.deepEqual(content[1], { type: 'image_url', image_url: { url } })
-    })
-
-    test('0 bytes are refused; a repeated invoke with data is answered again and makes no second file', async () => {
-      assert.equal((await invoke([{ data: '', media_type: 'text/plain' }])).status, 400)
-      const count = async () => (await service.call('GET', '/v1/files?limit=1')).body.pagination.total
-      const earlier = await count()
-      const send = () => invoke([{ data: 'aGVsbG8=', media_type: 'text/plain' }], { 'Idempotency-Key': 'once' })
-      const [first, again] = [await send(), await send()]
-      assert.deepEqual([first.status, again.body], [200, first.body])
-      assert.equal(await count(), earlier + 1)
-    })
-
-    test('no schema of an answer holds the event loop', async () => {
-      const deep = (depth: number): object => (depth === 0 ? { type: 'object' } : { allOf: [deep(depth - 1), deep(0)] })
-      const schemas: Record<string, object> = {
-        'references in a circle': { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
-        'deep allOf': deep(50),
-        'a pattern that takes for ever': { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } },
-        'a long enum': { enum: Array.from({ length: 10_000 }, (_, i) => `value ${i}`) },
-        'unique items': { type: 'array', uniqueItems: true },
-      }
-      const answer = {
-        'a pattern that takes for ever': JSON.stringify({ a: `${'a'.repeat(40)}!` }),
-        'unique items': JSON.stringify(Array.from({ length: 10_000 }, (_, i) => ({ i: i % 9_999 }))),
-      } as Record<string, string>
-      for (const [name, schema] of Object.entries(schemas)) {
-        const ms = await leastStall(async () => {
-          providers.chat.reset()
-          providers.chat.reply({ text: [answer[name] ?? '{}'] })
-          const body = { message: 'Go', output: { schema, retries: 0 } }
-          const { status, text } = await service.call('POST', '/v1/agents/gpt/invoke', { body })
-          assert.ok([200, 400, 500, 503].includes(status), text)
-          if (status === 500) assert.match(text, /output_invalid/)
-        })
-        assert.ok(ms < MOST_MS, `${name}: ${ms} ms`)
-      }
-    })
+// What reads them is the same on both engines.
+describe('attachments made to do harm', () => {
+  let service: Service
+  let providers: Awaited<ReturnType<typeof startVisionProviders>>
+  before(async () => {
+    providers = await startVisionProviders()
+    service = await startService('sqlite', providers.settings)
+    await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
   })
-}
+  after(async () => {
+    await service.stop()
+    await providers.close()
+  })
+  const invoke = (attachments: object[], headers: Record<string, string> = {}) => {
+    providers.chat.reply({ text: ['seen'] })
+    return service.call('POST', '/v1/agents/gpt/invoke', { headers, body: { message: 'Look', attachments } })
+  }
+  /** How it was shown, and the longest time for which the event loop stood still meanwhile. */
+  const shown = async (bytes: Buffer, type = 'application/octet-stream') => {
+    const file_id = await uploaded(service, bytes, { type })
+    let receipt: Record<string, unknown> = {}
+    const ms = await leastStall(async () => {
+      const { status, text, body } = await invoke([{ file_id }])
+      assert.equal(status, 200, text)
+      const path = `/v1/agents/gpt/invocations/${body.data.request_id}`
+      ;[receipt = {}] = (await service.call('GET', path)).body.data.attachments
+    })
+    assert.ok(ms < MOST_MS, `the event loop stood still for ${ms} ms`)
+    const { media_type, shown_as, note } = receipt
+    return { file_id, told: [media_type, shown_as, note] }
+  }
+
+  test('a PDF of 10,000 pages is shown as far as it is read', async () => {
+    const { told } = await shown(pagesOf(10_000), 'application/pdf')
+    assert.deepEqual(told.slice(0, 2), ['application/pdf', 'text'])
+    assert.match(String(told[2]), /^the beginning: \d+ of 10000 pages$/)
+  })
+
+  test('a PDF that unpacks to 600 MB is given up, and the service goes on', { timeout: 120_000 }, async () => {
+    const { told } = await shown(bomb(), 'application/pdf')
+    assert.deepEqual(told.slice(0, 2), ['application/pdf', 'omitted'])
+    assert.match(String(told[2]), /takes too much memory|takes too long|has no text/)
+    assert.equal((await service.call('GET', '/healthz', { key: null })).status, 200)
+  })
+
+  test('nothing is unpacked of an archive, and nothing of a polyglot runs', async () => {
+    const zip = Buffer.concat([Buffer.from('PK\u0003\u0004'), deflateSync(Buffer.alloc(10_000_000))])
+    assert.deepEqual((await shown(zip)).told, [
+      'application/zip',
+      'omitted',
+      'application/zip cannot be shown to a model',
+    ])
+    const script = await shown(Buffer.from('GIF89a/*\u0000\u0001*/=1;alert(1)//', 'latin1'), 'text/javascript')
+    assert.deepEqual(script.told.slice(0, 2), ['image/gif', 'image'])
+    const page = await shown(Buffer.from('%PDF-1.4\n<html><script>alert(1)</script>'), 'text/html')
+    for (const { file_id } of [script, page]) {
+      const { headers } = await download(service, file_id)
+      assert.match(headers.get('content-disposition') ?? '', /^attachment/)
+      assert.equal(headers.get('x-content-type-options'), 'nosniff')
+      assert.equal(headers.get('content-security-policy'), "sandbox; default-src 'none'")
+    }
+  })
+
+  test('the bytes of a photo go to the provider unchanged, with what the camera wrote into them', async () => {
+    const exif = Buffer.from('ffd8ffe1001c45786966000049492a0008000000000000000000000000000000ffd9', 'hex')
+    providers.chat.reset()
+    assert.deepEqual((await shown(exif, 'image/jpeg')).told, ['image/jpeg', 'image', null])
+    const content = providers.chat.requests[0]?.body.messages.at(-1)?.content as unknown as object[]
+    const url = `data:image/jpeg;base64,${exif.toString('base64')}`
+    assert.deepEqual(content[1], { type: 'image_url', image_url: { url } })
+  })
+
+  test('0 bytes are refused; a repeated invoke with data is answered again and makes no second file', async () => {
+    assert.equal((await invoke([{ data: '', media_type: 'text/plain' }])).status, 400)
+    const count = async () => (await service.call('GET', '/v1/files?limit=1')).body.pagination.total
+    const earlier = await count()
+    const send = () => invoke([{ data: 'aGVsbG8=', media_type: 'text/plain' }], { 'Idempotency-Key': 'once' })
+    const [first, again] = [await send(), await send()]
+    assert.deepEqual([first.status, again.body], [200, first.body])
+    assert.equal(await count(), earlier + 1)
+  })
+
+  test('no schema of an answer holds the event loop', async () => {
+    const deep = (depth: number): object => (depth === 0 ? { type: 'object' } : { allOf: [deep(depth - 1), deep(0)] })
+    const schemas: Record<string, object> = {
+      'references in a circle': { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
+      'deep allOf': deep(50),
+      'a pattern that takes for ever': { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } },
+      'a long enum': { enum: Array.from({ length: 10_000 }, (_, i) => `value ${i}`) },
+      'unique items': { type: 'array', uniqueItems: true },
+    }
+    const answer = {
+      'a pattern that takes for ever': JSON.stringify({ a: `${'a'.repeat(40)}!` }),
+      'unique items': JSON.stringify(Array.from({ length: 10_000 }, (_, i) => ({ i: i % 9_999 }))),
+    } as Record<string, string>
+    for (const [name, schema] of Object.entries(schemas)) {
+      const ms = await leastStall(async () => {
+        providers.chat.reset()
+        providers.chat.reply({ text: [answer[name] ?? '{}'] })
+        const body = { message: 'Go', output: { schema, retries: 0 } }
+        const { status, text } = await service.call('POST', '/v1/agents/gpt/invoke', { body })
+        assert.ok([200, 400, 500, 503].includes(status), text)
+        if (status === 500) assert.match(text, /output_invalid/)
+      })
+      assert.ok(ms < MOST_MS, `${name}: ${ms} ms`)
+    }
+  })
+})
