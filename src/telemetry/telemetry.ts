@@ -26,7 +26,10 @@ export class Telemetry {
     SECONDS,
     ['operation'],
   )
-  readonly runs = new Counter('moorage_runs_total', 'Invocations that ended on this node', ['status'])
+  readonly runs = new Counter('moorage_runs_total', 'Invocations that ended on this node, by the kind of their agent', [
+    'status',
+    'kind',
+  ])
   readonly tokens = new Counter('moorage_tokens_total', 'Tokens that models took and gave', ['direction'])
   readonly modelTokens = new Counter(
     'moorage_model_tokens_total',

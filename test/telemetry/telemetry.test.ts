@@ -7,6 +7,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { ANY_ENGINE, type Service, startService, withService } from '../support/service/service.ts'
+import { newRemoteAgent, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 /** Every sample by its name and labels. */
@@ -45,7 +46,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(grown('moorage_http_requests_total{operation="listAgents",status="401"}'), 1)
         assert.equal(grown('moorage_http_request_duration_seconds_count{operation="invokeAgent"}'), 3)
         assert.equal(grown('moorage_http_request_duration_seconds_bucket{operation="invokeAgent",le="+Inf"}'), 3)
-        assert.equal(grown('moorage_runs_total{status="completed"}'), 2)
+        assert.equal(grown('moorage_runs_total{status="completed",kind="model"}'), 2)
         assert.ok(grown('moorage_tokens_total{direction="in"}') > 0)
         assert.ok(grown('moorage_journal_batch_entries_sum') >= 2)
         assert.ok(grown('moorage_cache_lookups_total{cache="agents",result="hit"}') > 0)
@@ -61,6 +62,27 @@ for (const engine of ANY_ENGINE) {
         })
         assert.ok((after.get('process_resident_memory_bytes') ?? 0) > 10_000_000)
       }))
+
+    test('counts the runs of remote agents apart, also those in the background', async (t) => {
+      const remote = await startRemote()
+      t.after(remote.close)
+      remote.answer(() => 'Calm.')
+      const story = async (service: Service) => {
+        await setRemoteSecret(service)
+        const agent = await newRemoteAgent(service, remote.url)
+        const before = await scrape(service)
+        for (const headers of [{}, { Prefer: 'respond-async' }]) {
+          await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+        }
+        await untilHolds(async () => {
+          const after = await scrape(service)
+          const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
+          assert.equal(grown('moorage_runs_total{status="completed",kind="remote"}'), 2)
+          assert.equal(grown('moorage_runs_total{status="completed",kind="model"}'), 0)
+        })
+      }
+      await withService(engine, story, LOCAL_TOOLS)
+    })
 
     test('tells how long requests, commits and calls to others took, in seconds', async (t) => {
       const held = await holdRuns(t)
@@ -108,7 +130,7 @@ for (const engine of ANY_ENGINE) {
         })
         const id = body.data.request_id
         await until('it is moved', () => isMoved && live.find(id) === undefined)
-        assert.equal((await scrape(service)).get('moorage_runs_total{status="completed"}') ?? 0, 0)
+        assert.equal((await scrape(service)).get('moorage_runs_total{status="completed",kind="model"}') ?? 0, 0)
         const first = (await scrape(service)).get('moorage_tokens_total{direction="in"}') ?? 0
         service.app.jobs.wake()
         const path = `/v1/agents/mover/invocations/${id}`
@@ -118,7 +140,7 @@ for (const engine of ANY_ENGINE) {
         })
         await until('it is left', () => live.find(id) === undefined)
         const samples = await scrape(service)
-        assert.equal(samples.get('moorage_runs_total{status="completed"}'), 1)
+        assert.equal(samples.get('moorage_runs_total{status="completed",kind="model"}'), 1)
         const again = receipt.usage.input_tokens - receipt.steps[0].usage.input_tokens
         assert.equal(samples.get('moorage_tokens_total{direction="in"}'), first + again)
       }))

@@ -41,7 +41,7 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
         agent.data && (
           <>
             <Status value={agent.data.status} />
-            <code class="soft">{[agent.data.model].flat().join(', ')}</code>
+            <code class="soft">{whatAnswers(agent.data)}</code>
           </>
         )
       }
@@ -65,4 +65,9 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
       {agent.data && children(agent.data, agent)}
     </Page>
   )
+}
+
+/** The model, or for an agent that runs elsewhere its kind and where that is. */
+function whatAnswers({ kind, model, remote }: Agent): string {
+  return remote ? `${kind} · ${new URL(remote.url).host}` : [model].flat().join(', ')
 }

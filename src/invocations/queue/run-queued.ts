@@ -52,7 +52,7 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunPar
     if (!written) void done.leave()
   }
   if (!written || done.invocation.status === 'waiting') return
-  parts.telemetry.runs.add(1, done.invocation.status)
+  parts.telemetry.runs.add(1, done.invocation.status, queued.definition.kind)
   await endCalled(queued, parts)
 }
 

@@ -124,6 +124,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const { kind, remote } = (await service().call('GET', '/v1/agents/abroad')).body.data
     const expected = { url: 'https://agent.example.com/run', headers: {}, secret: 'AGENT', timeout_ms: null }
     assert.deepEqual([kind, remote], ['remote', expected])
+    await page.getByText('remote · agent.example.com').waitFor()
     await leave()
   })
 
