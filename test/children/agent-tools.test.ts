@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { newShell } from '../support/clients/cli.ts'
 import { allEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
@@ -309,8 +310,25 @@ onBothEngines(
           const noted = await service().call('POST', `/v1/agents/${parent}/memory`, { body: note })
           assert.equal(noted.status, 201, noted.text)
           assert.equal(/Kittiwake/.test(await ask(parent, 'What is my boat called?')), knows, memory)
+          const [run] = (await service().call('GET', `/v1/agents/${clerk}/invocations`)).body.data
+          const prompt = await service().call('GET', `/v1/agents/${clerk}/invocations/${run.request_id}/prompt`)
+          assert.equal(/Kittiwake/.test(prompt.text), false, prompt.text)
         }
       })
+    })
+
+    test('moorage invocations get shows the runs that a run has called', async () => {
+      const clerk = await named(service(), 'shown')
+      const parent = await newAgent(service(), callerOf('shown'))
+      const { request_id } = await answer(parent, 'Ahoy')
+      const [run] = await childrenOf(service(), request_id)
+      const shell = newShell(service())
+      const { code, stdout, stderr } = await shell.moorage(['invocations', 'get', parent, request_id])
+      shell.remove()
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /tool +ask → shown +2/)
+      const [, called] = stdout.split('Runs that it has called:\n')
+      assert.match(called ?? '', new RegExp(`${run.request_id} +${clerk} +completed`))
     })
 
     describe('streams', () => {

@@ -52,7 +52,7 @@ for (const engine of ENGINES) {
     release.resolve()
     await service.start()
     const reply = await invoke()
-    assert.equal(reply?.body.data?.response, '/quick and /slow', reply?.text)
+    assert.equal(reply?.body.data?.response, '/quick and /slow', `${reply?.text}`)
     // The call of its tool that was under way may be made again.
     assert.deepEqual(calls.toSorted(), ['/quick', '/slow', '/slow'])
     assert.deepEqual(

@@ -23,6 +23,7 @@ import { Attachments } from '../../ui/files/attachments.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Steps } from '../../ui/steps/steps.tsx'
 import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
+import { CalledRuns, hasCalled } from './called-runs.tsx'
 import { Effects } from './effects.tsx'
 import { Neighbours } from './neighbours.tsx'
 import { RequestLog } from './request-log.tsx'
@@ -127,6 +128,10 @@ function Request({ run }: { run: Invocation }) {
               <a href={href(`${agentPath(name)}?session=${encodeURIComponent(session_id)}`)}>{session_id}</a>
             ) : undefined,
           By: <Who id={run.created_by} name={run.created_by_name} />,
+          'Called by':
+            run.parent_request_id === null ? undefined : (
+              <a href={href(requestPath(run.parent_request_id))}>{run.parent_request_id}</a>
+            ),
         }}
       />
       <div class="request">
@@ -152,6 +157,7 @@ function Request({ run }: { run: Invocation }) {
         <section>
           <h2>Steps</h2>
           <Steps run={run} />
+          {hasCalled(run) && <CalledRuns run={run} names={names.data} />}
           <h2>Log</h2>
           <RequestLog run={run} agent={name} />
           {isOver && may('getEffects') && <Effects run={run} />}

@@ -14,7 +14,7 @@ import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
 import { type ModelInput, type Recalled, wantedOutput } from '../../runtime/run-input.ts'
 import type { Database } from '../../storage/database.ts'
 import { resolveGiven } from '../given/resolve-given.ts'
-import { type Invocation } from '../invocation.ts'
+import { hasOwnMemory, type Invocation } from '../invocation.ts'
 import type { RecallReceipt, ReceiptStep } from '../steps/receipt-steps.ts'
 import { cutMessages, type ShownPrompt } from './prompt.ts'
 import { givenMessages, ownMessages, type WholeMessage } from './round-messages.ts'
@@ -107,11 +107,18 @@ async function definitionThen({ agent, invocation, definition }: PromptRequest, 
 
 type Found = { history: RememberedTurn[]; recalled: (Memory & { score: number })[]; summary: string | undefined }
 
+const NOTHING: Found = { history: [], recalled: [], summary: undefined }
+
 /** What memory still has of what it gave. */
 async function remembered(wanted: PromptRequest, db: Database, notes: string[]): Promise<Found> {
   const { agent, invocation, steps, step } = wanted
   const recall = steps.slice(0, step).findLast((one) => one.kind === 'recall')
-  if (!recall) return { history: [], recalled: [], summary: undefined }
+  if (!recall) return NOTHING
+  if (!hasOwnMemory(invocation, agent)) {
+    // A reader of this agent may not see the memories of the other.
+    notes.push('It was shown memories of the agent that called it, which are not shown here')
+    return NOTHING
+  }
   const { user_id = null, session_id = null } = invocation.context
   const conversation = { agent_seq: agent.seq, user_id, session_id }
   const scope = user_id === null ? conversation : { agent_seq: agent.seq, user_id }

@@ -1,7 +1,7 @@
 import { Field, Select } from '../../../ui/forms/field.tsx'
 import { HeaderRows } from './header-rows.tsx'
 import { ParameterRows } from './parameter-rows.tsx'
-import type { HttpTool, McpTool, PersonTool, Tool } from './tool-kinds.ts'
+import type { AgentTool, HttpTool, McpTool, PersonTool, Tool } from './tool-kinds.ts'
 
 type Props<Kind extends Tool> = {
   tool: Kind
@@ -98,13 +98,52 @@ export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>,
   )
 }
 
+const MEMORIES: { value: AgentTool['memory']; label: string }[] = [
+  { value: 'own', label: 'Its own: as if the user had asked it' },
+  { value: 'none', label: 'None' },
+  { value: 'shared', label: "This agent's, to read" },
+]
+
+export function AgentFields({ tool, onChange, reason }: Omit<Props<AgentTool>, 'secrets'>) {
+  const set = (changes: Partial<AgentTool>) => onChange({ ...tool, ...changes })
+  return (
+    <>
+      <Naming tool={tool} onChange={set} reason={reason} />
+      <Field
+        label="Agent"
+        value={tool.agent}
+        onInput={(agent) => set({ agent })}
+        error={reason('agent')}
+        hint="Another agent of this project: its name or its id."
+        isMono
+        isRequired
+      />
+      <Field
+        label="Environment"
+        value={tool.environment}
+        onInput={(environment) => set({ environment })}
+        error={reason('environment')}
+        hint="Whose version answers."
+        isMono
+        isRequired
+      />
+      <Select
+        label="Memory"
+        value={tool.memory}
+        choices={MEMORIES}
+        onChange={(memory) => set({ memory: memory as AgentTool['memory'] })}
+      />
+    </>
+  )
+}
+
 type NamingProps<Kind> = {
   tool: { name: string; description: string }
   onChange(changes: Partial<Kind>): void
   reason(field: string): string | undefined
 }
 
-function Naming<Kind extends HttpTool | PersonTool>({ tool, onChange, reason }: NamingProps<Kind>) {
+function Naming<Kind extends HttpTool | PersonTool | AgentTool>({ tool, onChange, reason }: NamingProps<Kind>) {
   return (
     <>
       <Field

@@ -4,6 +4,7 @@ export type Tool = Agent['tools'][number]
 export type HttpTool = Extract<Tool, { type: 'http' }>
 export type McpTool = Extract<Tool, { type: 'mcp' }>
 export type PersonTool = Extract<Tool, { type: 'ask_person' }>
+export type AgentTool = Extract<Tool, { type: 'agent' }>
 
 const CALLED = { headers: {}, timeout_ms: 30_000, retry: null, approval: 'never' } as const
 
@@ -40,6 +41,12 @@ export const KINDS: { type: Tool['type']; label: string; about: string; begin():
         'Asks a person who knows or decides what you cannot. The answer may take days: ask only if you must.',
       expires_after_seconds: null,
     }),
+  },
+  {
+    type: 'agent',
+    label: 'Another agent',
+    about: 'It answers in a run of its own, with its own tools and memory',
+    begin: () => ({ type: 'agent', name: '', description: '', agent: '', environment: 'production', memory: 'own' }),
   },
 ]
 

@@ -5,7 +5,7 @@ import { service } from '../../../lib/service.ts'
 import { may } from '../../../lib/session-state.ts'
 import { Button } from '../../../ui/button.tsx'
 import { reasonOf } from '../../../ui/failure.tsx'
-import { HttpFields, McpFields, PersonFields } from './tool-fields.tsx'
+import { AgentFields, HttpFields, McpFields, PersonFields } from './tool-fields.tsx'
 import { KINDS, type Tool } from './tool-kinds.ts'
 import { ToolTest } from './tool-test.tsx'
 
@@ -81,8 +81,9 @@ function ToolCard({ agent, tool, secrets, isOpen, onChange, onRemove, reason }: 
         {tool.type === 'http' && <HttpFields tool={tool} secrets={secrets} onChange={onChange} reason={reason} />}
         {tool.type === 'mcp' && <McpFields tool={tool} secrets={secrets} onChange={onChange} reason={reason} />}
         {tool.type === 'ask_person' && <PersonFields tool={tool} onChange={onChange} reason={reason} />}
+        {tool.type === 'agent' && <AgentFields tool={tool} onChange={onChange} reason={reason} />}
         <div class="filters">
-          {tool.type !== 'ask_person' && may('testTool') && (
+          {(tool.type === 'http' || tool.type === 'mcp') && may('testTool') && (
             <Button icon="play" onClick={() => setTesting(!isTesting)}>
               Test
             </Button>

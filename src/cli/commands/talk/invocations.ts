@@ -20,6 +20,18 @@ const COLUMNS: Column<Invocation>[] = [
   { title: 'MESSAGE', of: (invocation) => invocation.message },
 ]
 
+const CALLED_COLUMNS: Column<Invocation>[] = [
+  { title: 'REQUEST', of: (invocation) => invocation.request_id },
+  { title: 'AGENT', of: (invocation) => invocation.agent_id },
+  { title: 'STATUS', of: (invocation) => invocation.status },
+  { title: 'MS', of: (invocation) => invocation.duration_ms },
+]
+
+/** One that has not ended may wait for runs that it has called. */
+function hasCalled({ steps, finished_at }: Invocation): boolean {
+  return finished_at === null || steps.some((step) => step.kind === 'tool' && step.child)
+}
+
 type Step = Invocation['steps'][number]
 
 const STEP_COLUMNS: Column<Step>[] = [
@@ -36,7 +48,8 @@ function whatOf(step: Step): string {
   if (step.kind === 'model' && step.unfit) return `does not fit: ${step.unfit.problems[0]?.error ?? ''}`
   if (step.kind === 'model') return step.characters > 0 ? `said ${step.characters} characters` : 'called tools'
   if (step.kind === 'approval') return `${step.name}: ${step.decision}${step.by === null ? '' : ` by ${step.by}`}`
-  return step.error === undefined ? step.name : `${step.name}: ${step.error}`
+  const name = step.child ? `${step.name} → ${step.child.agent}` : step.name
+  return step.error === undefined ? name : `${name}: ${step.error}`
 }
 
 function messageText({ role, name, content, characters, calls = [] }: Prompt['messages'][number]): string {
@@ -90,13 +103,22 @@ export function invocations(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .argument('<request_id>')
     .action(async (agent: string, id: string, options: Common) => {
-      const receipt = await withClient(world, options, (client) => client.invocations.get(agent, id))
+      const { receipt, called } = await withClient(world, options, async (client) => {
+        const found = await client.invocations.get(agent, id)
+        const query = { parent_request_id: id, limit: 100, sort: 'created_at' as const }
+        return { receipt: found, called: hasCalled(found) ? (await client.invocations.listAll(query)).data : [] }
+      })
       if (options.json) return printJson(world, receipt)
       const { steps, ...record } = receipt
       printRecord(world, record, options)
-      if (steps.length === 0) return
-      print(world, '')
-      printRows(world, steps, STEP_COLUMNS, options)
+      if (steps.length > 0) {
+        print(world, '')
+        printRows(world, steps, STEP_COLUMNS, options)
+      }
+      if (called.length > 0) {
+        print(world, '\nRuns that it has called:')
+        printRows(world, called, CALLED_COLUMNS, options)
+      }
     })
 
   takesService(command.command('follow'))

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inConsole } from '../../support/console/console.ts'
+import { callerOf, childrenOf } from '../../support/slices/agent-tools.ts'
+import { createAgent } from '../../support/slices/resources.ts'
+
+inConsole('agents as tools in the console', (visit, service) => {
+  test('the form of the tools takes another agent, and says what is wrong with it', async () => {
+    await createAgent(service(), 'helper')
+    await createAgent(service(), 'chief')
+    const { page, expect, leave } = await visit('/agents/chief/settings')
+    expect(/400/)
+    await page.getByRole('button', { name: 'Tools', exact: true }).click()
+    await page.getByRole('button', { name: /^Add: Another agent/ }).click()
+    const card = page.locator('.tool-card')
+    await card.getByLabel('Name', { exact: true }).fill('ask_helper')
+    await card.getByLabel('Agent', { exact: true }).fill('nowhere')
+    await card.getByLabel('Memory').selectOption('none')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await card.getByText('is no agent of this project: nowhere').waitFor()
+    await card.getByLabel('Agent', { exact: true }).fill('helper')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('is no agent of this project').waitFor({ state: 'detached' })
+    await page.getByText('The working copy is saved').waitFor()
+    const { tools } = (await service().call('GET', '/v1/agents/chief')).body.data
+    assert.deepEqual(tools, [
+      {
+        type: 'agent',
+        name: 'ask_helper',
+        description: '',
+        agent: 'helper',
+        environment: 'production',
+        memory: 'none',
+      },
+    ])
+    await leave()
+  })
+
+  test('the page of a run shows the runs that it has called, down to the last, and the way back up', async () => {
+    await createAgent(service(), 'leaf')
+    await createAgent(service(), 'branch', callerOf('leaf'))
+    await createAgent(service(), 'trunk', callerOf('branch'))
+    const reply = await service().call('POST', '/v1/agents/trunk/invoke', { body: { message: 'Ahoy' } })
+    const { request_id } = reply.body.data
+    const [branch] = await childrenOf(service(), request_id)
+    const { page, leave } = await visit(`/activity/${request_id}`)
+    const tree = page.locator('.request section').last().locator('ul.plain-list').first()
+    await tree.getByRole('link', { name: 'branch' }).waitFor()
+    await tree.getByRole('link', { name: 'leaf' }).click()
+    await page.getByRole('link', { name: branch.request_id }).click()
+    await page.getByRole('link', { name: request_id }).click()
+    await page.getByRole('heading', { name: request_id }).waitFor()
+    await leave()
+  })
+})
