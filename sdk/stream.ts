@@ -1,4 +1,4 @@
-import type { InvocationQueued } from './api.ts'
+import type { ChildRun, InvocationQueued } from './api.ts'
 import { fill } from './call.ts'
 import { errorFrom, MoorageError } from './errors.ts'
 import { readEvents, type ServerEvent } from './events.ts'
@@ -25,7 +25,8 @@ export type InvocationEvent<Result> =
    */
   | { type: 'output.delta'; text: string; answer: number; at: number }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown }
-  | { type: 'tool_result'; id: string; name: string; result?: string; error?: string }
+  /** `child` is there if the tool is an agent: the run that has answered. */
+  | { type: 'tool_result'; id: string; name: string; result?: string; error?: string; child?: ChildRun }
   /** People must decide before the run goes on. It ends the stream of `agents.stream`, but not of `follow`. */
   | ({ type: 'waiting' } & InvocationQueued)
   | { type: 'done'; data: Result }

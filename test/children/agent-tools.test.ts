@@ -268,6 +268,11 @@ onBothEngines(
           return data.attempts > 1 && data
         })
         assert.equal(woken.status === 'failed', false)
+        const listed = await service().call('GET', `/v1/approvals?request_id=${request_id}&status=pending`)
+        assert.deepEqual(
+          listed.body.data.map((one: Record<string, unknown>) => [one['request_id'], one['agent_id'], one['call_id']]),
+          [[child.request_id, child.agent_id, call_id]],
+        )
         const decision = { decision: 'approve' }
         const approval = `/v1/agents/${child.agent_id}/invocations/${child.request_id}/approvals/${call_id}`
         const decided = await decide(service(), approval, key, decision)

@@ -5,6 +5,7 @@ import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/queries/is-one-of.ts'
 import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
+import { listBelow } from '../children/child-store.ts'
 import type { Approval, ApprovalStatus } from './approval.ts'
 import { fromRow } from './approval-store.ts'
 
@@ -21,14 +22,14 @@ type Filter = {
   end_time?: number | undefined
 }
 
-const FILTERS = ['status', 'kind', 'request_id', 'user_id', 'session_id', 'started_by'] as const
+const FILTERS = ['status', 'kind', 'user_id', 'session_id', 'started_by'] as const
 
 /** A page of the approvals of some agents. */
 export async function findApprovals(
   db: Database,
   among: readonly ShownAgent[],
   query: PageQuery,
-  { start_time, end_time, ...filter }: Filter,
+  { start_time, end_time, request_id, ...filter }: Filter,
 ): Promise<Page<ListedApproval>> {
   if (among.length === 0) return { items: [], total: 0 }
   const ids = new Map(among.map(({ id, seq }) => [seq, id]))
@@ -39,6 +40,10 @@ export async function findApprovals(
   for (const column of FILTERS) {
     const value = filter[column]
     if (value !== undefined) select = select.where(column, '=', value)
+  }
+  if (request_id !== undefined) {
+    const below = await listBelow(db, request_id)
+    select = select.where('request_id', 'in', [request_id, ...below.map(({ id }) => id)])
   }
   // An id begins with the time at which people were asked.
   if (start_time !== undefined) select = select.where('id', '>=', firstIdAt('apr', start_time))

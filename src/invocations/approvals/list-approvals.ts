@@ -25,7 +25,7 @@ export const listApprovals = operation({
     agent_id: z.string().optional().describe('Id or name'),
     status: ApprovalStatus.optional(),
     kind: ApprovalKind.optional(),
-    request_id: z.string().max(256).optional(),
+    request_id: z.string().max(256).optional().describe('Of this run, and of those that it has called as tools'),
     user_id: Label(256).optional(),
     session_id: Label(256).optional(),
     start_time: TimeInput.optional().describe('Asked at this time or later'),
