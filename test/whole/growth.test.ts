@@ -56,6 +56,7 @@ const LONG: Record<string, Case[]> = {
     { query: 'status=failed', uses: /invocations_(not_completed|by_status)/ },
     { query: 'user_id=user-1', uses: /invocations_by_user/ },
     { query: 'session_id=session-1&user_id=user-1', uses: /invocations_by_session/ },
+    { query: 'parent_request_id=req_7', uses: /invocations_by_parent/ },
   ],
   getLogs: [
     { query: '', uses: /logs_by_agent/ },

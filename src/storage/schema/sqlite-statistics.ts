@@ -10,6 +10,7 @@ const STATISTICS: Record<string, Record<string, string>> = {
     invocations_by_user: '1000000 1000000 1000 1',
     invocations_by_session: '1000000 1000000 20 1',
     invocations_by_schedule: '100000 100000 1000 1',
+    invocations_by_parent: '100000 2 1',
     invocations_by_starter: '1000000 1000000 200000 1',
     invocations_by_door: '1000000 300000 1 1',
     invocations_not_completed: '20000 5000 1',
