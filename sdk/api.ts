@@ -1094,6 +1094,8 @@ export type AgentOverview = {
   name: string
   status: 'running' | 'paused'
   created_at: string
+  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  kind: 'model' | 'remote'
   /** What `production` serves; null while that is the working copy */
   version: string | null
   /** Invocations that completed or failed in the last 24 hours, this hour included */

@@ -4,7 +4,7 @@ import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
-import { jsonOf, readable } from '../storage/damaged-rows.ts'
+import { intactJson, jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
@@ -200,9 +200,17 @@ export async function listWithMemory(db: Database, isWanted: (agent: Agent) => b
 }
 
 /** Agents with their numbers. */
-export async function listSeqs(db: Database, ids: string[]): Promise<ShownAgent[]> {
+export async function listKinds(db: Database, ids: string[]): Promise<(ShownAgent & Pick<Agent, 'kind'>)[]> {
   if (ids.length === 0) return []
-  return db.selectFrom('agents').select(['id', 'seq']).where('id', 'in', ids).execute()
+  const key = engineOf(db) === 'postgres' ? 'kind' : '$.kind'
+  const kind = sql<Agent['kind'] | null>`${intactJson(db, sql.ref('definition'))} ->> ${sql.lit(key)}`
+  const rows = await db
+    .selectFrom('agents')
+    .select(['id', 'seq', kind.as('kind')])
+    .where('id', 'in', ids)
+    .execute()
+  // A definition that names no kind, or cannot be read, is one of the first kind.
+  return rows.map((row) => ({ ...row, kind: row.kind ?? 'model' }))
 }
 
 export type ShownAgent = { id: string; seq: number }

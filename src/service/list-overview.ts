@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AgentSummary } from '../agents/agent.ts'
+import { AgentReply, AgentSummary } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import * as deployments from '../deployments/store.ts'
 import * as metrics from '../metrics/store.ts'
@@ -14,6 +14,7 @@ const HOURS = 24
 const AgentOverview = z
   .object({
     ...AgentSummary.shape,
+    kind: AgentReply.shape.kind,
     version: z.string().nullable().describe('What `production` serves; null while that is the working copy'),
     requests: z.int().describe('Invocations that completed or failed in the last 24 hours, this hour included'),
     errors: z.int().describe('Those that failed'),
@@ -39,21 +40,23 @@ export const listOverview = operation({
     const ids = items.map(({ id }) => id)
     const thisHour = Math.floor(now() / HOUR_MS)
     const range = { from: (thisHour - HOURS + 1) * 60, to: (thisHour + 1) * 60, step: 60 }
-    const seqs = new Map((await agents.listSeqs(db, ids)).map(({ id, seq }) => [id, seq]))
+    const known = new Map((await agents.listKinds(db, ids)).map((agent) => [agent.id, agent]))
+    const seqs = [...known.values()].map(({ seq }) => seq)
     const [serving, totals, percentiles] = await Promise.all([
       deployments.listActive(db, ids, DEFAULT_ENVIRONMENT),
-      metrics.totalsOfAgents(db, [...seqs.values()], range, actor.scope),
-      metrics.percentilesOfAgents(db, [...seqs.values()], range, actor.scope),
+      metrics.totalsOfAgents(db, seqs, range, actor.scope),
+      metrics.percentilesOfAgents(db, seqs, range, actor.scope),
     ])
     const versions = new Map(serving.map(({ agent_id, version }) => [agent_id, version]))
     const overview = items.map((agent) => {
-      const seq = seqs.get(agent.id) ?? 0
+      const { seq = 0, kind = 'model' } = known.get(agent.id) ?? {}
       const day = totals.get(seq) ?? []
       const byHour = new Map(day.map(({ from, count }) => [from, count]))
       const longest = Math.max(0, ...day.map(({ max_ms }) => max_ms))
       const ranks = percentiles.get(seq)
       return {
         ...agent,
+        kind,
         version: versions.get(agent.id) ?? null,
         requests: day.reduce((sum, { count }) => sum + count, 0),
         errors: day.reduce((sum, { errors }) => sum + errors, 0),

@@ -22,7 +22,8 @@ onBothEngines(
     const requestIdOf = ({ body }: Reply) => (body.data ?? body).request_id as string
     before(async () => {
       busy = await createAgent(service(), 'busy')
-      idle = await createAgent(service(), 'idle')
+      const remote = { url: 'https://agent.example.com', secret: 'AGENT' }
+      idle = await createAgent(service(), 'idle', { kind: 'remote', remote })
       guarded = await createAgent(service(), 'guarded', {
         security: { ipWhitelist: { enabled: true, addresses: ['203.0.113.1'] } },
       })
@@ -50,12 +51,14 @@ onBothEngines(
         )
         const [first, failing, , last] = found
         const { created_at: _, p95_ms, hours, ...rest } = first
-        assert.deepEqual(rest, { id: busy, name: 'busy', status: 'running', version: 'v1', requests: 3, errors: 0 })
+        const served = { kind: 'model', version: 'v1' }
+        assert.deepEqual(rest, { id: busy, name: 'busy', status: 'running', ...served, requests: 3, errors: 0 })
         assert.ok(p95_ms >= 0 && p95_ms < 10_000)
         assert.equal(hours.length, 24)
         assert.equal(hours.at(-1) + hours.at(-2), 3)
         assert.deepEqual([failing.requests, failing.errors], [1, 1])
         assert.deepEqual([last.requests, last.errors, last.p95_ms, last.version], [0, 0, null, null])
+        assert.equal(last.kind, 'remote')
         assert.deepEqual(
           last.hours,
           Array.from({ length: 24 }, () => 0),

@@ -18,6 +18,7 @@ const COLUMNS: Column<AgentSummary>[] = [
 
 const OVERVIEW_COLUMNS: Column<AgentOverview>[] = [
   { title: 'NAME', of: (agent) => agent.name },
+  { title: 'KIND', of: (agent) => agent.kind },
   { title: 'STATUS', of: (agent) => agent.status },
   { title: 'VERSION', of: (agent) => agent.version },
   { title: 'REQUESTS', of: (agent) => agent.requests },
