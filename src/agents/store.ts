@@ -4,10 +4,11 @@ import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
-import { intactJson, jsonOf, readable } from '../storage/damaged-rows.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import { agentKind } from '../storage/queries/agent-kind.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AgentsTable } from '../storage/tables/agent-tables.ts'
@@ -199,18 +200,9 @@ export async function listWithMemory(db: Database, isWanted: (agent: Agent) => b
   }
 }
 
-/** Agents with their numbers. */
-export async function listKinds(db: Database, ids: string[]): Promise<(ShownAgent & Pick<Agent, 'kind'>)[]> {
-  if (ids.length === 0) return []
-  const key = engineOf(db) === 'postgres' ? 'kind' : '$.kind'
-  const kind = sql<Agent['kind'] | null>`${intactJson(db, sql.ref('definition'))} ->> ${sql.lit(key)}`
-  const rows = await db
-    .selectFrom('agents')
-    .select(['id', 'seq', kind.as('kind')])
-    .where('id', 'in', ids)
-    .execute()
-  // A definition that names no kind, or cannot be read, is one of the first kind.
-  return rows.map((row) => ({ ...row, kind: row.kind ?? 'model' }))
+export async function listKinds(db: Database, ids: string[]): Promise<Pick<Agent, 'id' | 'seq' | 'kind'>[]> {
+  const select = db.selectFrom('agents').select(['id', 'seq', agentKind<Agent['kind']>(db, 'model').as('kind')])
+  return ids.length === 0 ? [] : select.where('id', 'in', ids).execute()
 }
 
 export type ShownAgent = { id: string; seq: number }
