@@ -54,6 +54,9 @@ export function modelSubjects(key: string): Subject[] {
         brief: true,
       },
     ),
+    row('remote agent', 'embedded', invoke('elsewhere')),
+    row('remote agent, streamed', 'embedded', invoke('elsewhere', STREAM)),
+    row('remote agent, ten steps', 'embedded', invoke('steps'), { brief: true }),
     row('model', 'PostgreSQL', invoke('answers')),
     row('model, Idempotency-Key', 'PostgreSQL', invoke('answers', { 'Idempotency-Key': 'bench-@@@@@@@@' })),
     row('model, three budgets', 'PostgreSQL', invoke('budgeted')),
@@ -61,6 +64,19 @@ export function modelSubjects(key: string): Subject[] {
     row('model, one client', 'embedded', invoke('answers'), { connections: 1 }),
     row('proxy, one client', 'floor', floor(PIECES), { connections: 1 }),
   ]
+}
+
+const SECRET = 'BENCH'
+
+/** With it the calls of remote agents are signed. */
+async function setSecret(url: string, key: string): Promise<void> {
+  const value = `whsec_${Buffer.alloc(32).toString('base64')}`
+  const reply = await fetch(`${url}/v1/secrets/${SECRET}`, {
+    method: 'PUT',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ value, hosts: ['127.0.0.1'] }),
+  })
+  if (!reply.ok) throw new Error(`secrets: ${reply.status} ${await reply.text()}`)
 }
 
 /** The agents that the subjects invoke. Those that need no memory have none, so that a row shows one thing. */
@@ -77,6 +93,14 @@ function agentsWithModels(key: string): Store {
       for (const limit of [{ tokens: 1e15 }, { runs: 1e15 }, { tokens: 9e14 }]) {
         const scope = { type: 'agent', id: 'budgeted' }
         await create(url, key, 'budgets', { name: 'bench', scope, limit, per: 'day' })
+      }
+      await setSecret(url, key)
+      for (const [name, path] of [
+        ['elsewhere', `remote/${PIECES}`],
+        ['steps', `remote/${PIECES}/10`],
+      ]) {
+        const remote = { url: `${modelUrl}/${path}`, secret: SECRET }
+        await create(url, key, 'agents', { name, kind: 'remote', remote, ...forgetful })
       }
       await add('tells', String(MANY_PIECES))
       await add('novel', '2000')
