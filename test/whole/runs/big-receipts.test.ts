@@ -4,8 +4,8 @@ import { leastLongestPass } from '../../support/running/longest-pass.ts'
 import { newAgent } from '../../support/service/agents.ts'
 import { onAnyEngine, type Service } from '../../support/service/service.ts'
 
-/** All that was given takes several times as long. */
-const MOST_MS = 75
+/** A slow machine takes three times as long as a fast one (50 to 90). To read all that was given takes longer still. */
+const MOST_MS = 250
 const RECEIPTS = 15
 const NEWLINE = 10
 
