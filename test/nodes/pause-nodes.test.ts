@@ -10,6 +10,7 @@ import { ENGINES, type Service } from '../support/service/service.ts'
 import { localProvider, startWithModel } from '../support/service/with-model.ts'
 
 const REASON = 'too much at once'
+const WITHIN_MS = 1_000
 
 describe('a pause on two nodes', () => {
   let one: Service
@@ -25,7 +26,7 @@ describe('a pause on two nodes', () => {
     await stop()
   })
 
-  test('ends what the models of the other node say, in every door, and each run goes on', async (t) => {
+  test('ends what the models of the other node say within a second, in every door, and each run goes on', async () => {
     const agent = await newAgent(one, { model: 'local/m' })
     const { name } = (await one.call('GET', `/v1/agents/${agent}`)).body.data
     const doors = Object.entries(DOORS)
@@ -46,7 +47,7 @@ describe('a pause on two nodes', () => {
       model.requests.map(async (request) => ({ ...(await request.closed), ms: performance.now() - since })),
     )
     const longest = Math.max(...closed.map(({ ms }) => ms))
-    t.diagnostic(`the last call was ended after ${Math.round(longest)} ms`)
+    assert.ok(longest < WITHIN_MS, `the last call was ended after ${longest} ms`)
     assert.ok(closed.every(({ answered }) => !answered))
     assert.equal((await waiting).status, 202)
     await Promise.all(answers)

@@ -16,7 +16,8 @@ import { unusedPort } from '../support/stores/daemon.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const MAIN = built('main')
-const STOPS_WITHIN_MS = 60_000
+const STARTS_WITHIN_MS = 15_000
+const STOPS_WITHIN_MS = 8_000
 
 /**
  * Logs far more than a pipe or a terminal holds, says on stdout that it is through and then each tenth of a second that
@@ -111,7 +112,7 @@ describe('a log that nobody reads', () => {
     t.after(() => terminal.kill('SIGKILL'))
     // Nobody reads what the terminal shows: `script` stops, and what it shows stays in the terminal.
     const heard = () => (existsSync(alive) ? readFileSync(alive, 'utf8') : '')
-    const pid = await until('the program is through', () => /alive (\d+)/.exec(heard())?.[1])
+    const pid = await until('the program is through', () => /alive (\d+)/.exec(heard())?.[1], STARTS_WITHIN_MS)
     endWithUs(Number(pid))
     t.after(() => endQuietly(Number(pid)))
 
@@ -121,7 +122,7 @@ describe('a log that nobody reads', () => {
     const { length } = heard()
     await until('it goes on', () => heard().length > length)
     process.kill(Number(pid), 'SIGTERM')
-    await until('it ends', () => !isAlive(Number(pid)))
+    await until('it ends', () => !isAlive(Number(pid)), STOPS_WITHIN_MS)
   })
 })
 
@@ -139,7 +140,7 @@ describe('a service whose log nobody reads', () => {
       child.stdout.on('data', (chunk) => {
         said += chunk
       })
-      const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1])
+      const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1], STARTS_WITHIN_MS)
       child[gone].destroy()
       assert.equal((await fetch(`${url}/healthz`)).status, 200)
       assert.equal(await endOf(child), 0)
@@ -171,7 +172,7 @@ describe('a service whose log nobody reads', () => {
     const headers = { Authorization: `Bearer ${key}` }
     const ask = () => fetch(`http://127.0.0.1:${port}/v1/agents/hello`, { headers }).then(({ ok }) => ok)
     // The agent is the last that a first start makes, before the first words.
-    await until('it has started', () => ask().catch(() => false))
+    await until('it has started', () => ask().catch(() => false), STARTS_WITHIN_MS)
     for (let i = 0; i < 10; i++) assert.equal(await ask(), true)
     assert.equal(await endOf(child), 0)
     assert.match(log, /stopping/, 'it was told to')
@@ -199,7 +200,7 @@ describe('a service whose log nobody reads', () => {
     terminal.stdout.on('data', (chunk) => {
       shown += chunk
     })
-    const url = await until('it says where it is', () => /URL +(http\S+)/.exec(shown)?.[1])
+    const url = await until('it says where it is', () => /URL +(http\S+)/.exec(shown)?.[1], STARTS_WITHIN_MS)
     const pid = Number(/pid (\d+)/.exec(shown)?.[1])
     endWithUs(pid)
     t.after(() => endQuietly(pid))
@@ -208,7 +209,7 @@ describe('a service whose log nobody reads', () => {
     await once(terminal, 'exit')
     for (let i = 0; i < 20; i++) assert.equal((await fetch(`${url}/healthz`)).status, 200)
     process.kill(pid, 'SIGTERM')
-    await until('it ends', () => !isAlive(pid))
+    await until('it ends', () => !isAlive(pid), STOPS_WITHIN_MS)
   })
 })
 

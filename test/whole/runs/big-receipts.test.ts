@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { inOneAttempt } from '../../support/running/attempts.ts'
 import { leastLongestPass } from '../../support/running/longest-pass.ts'
 import { newAgent } from '../../support/service/agents.ts'
 import { onAnyEngine, type Service } from '../../support/service/service.ts'
 
-/** A slow machine takes three times as long as a fast one (50 to 90). To read all that was given takes longer still. */
-const MOST_MS = 250
+/** All that was given takes several times as long. */
+const MOST_MS = 75
 const RECEIPTS = 15
 const NEWLINE = 10
 
@@ -40,10 +41,12 @@ onAnyEngine('receipts of invocations that were given much', (service) => {
     test('when a user is exported and erased', async () => {
       const leavers = ['leaver-1', 'leaver-2']
       for (const leaver of leavers) await askedAgent(leaver)
-      const exported = await leastLongestPass(async () => {
-        assert.ok((await countLines(service(), '/v1/users/leaver-1/export')) > RECEIPTS)
+      await inOneAttempt(async () => {
+        const exported = await leastLongestPass(async () => {
+          assert.ok((await countLines(service(), '/v1/users/leaver-1/export')) > RECEIPTS)
+        })
+        assert.ok(exported < MOST_MS, `export: ${exported} ms`)
       })
-      assert.ok(exported < MOST_MS, `export: ${exported} ms`)
       const erased = await leastLongestPass(async (attempt) => {
         const { body } = await service().call('DELETE', `/v1/users/${leavers[attempt]}`)
         assert.equal(body.data.invocations, RECEIPTS)
