@@ -26,34 +26,34 @@ export async function checkAgentTools(
     if (tool.type !== 'agent') continue
     const field = `tools.${index}.agent`
     const called = await findCalled(db, tool, caller)
-    const isKnown = called !== undefined && (called === CALLER || (scope?.agent_id ?? null) === null)
-    if (!isKnown) problems.push({ field, error: `is no agent of this project: ${tool.agent}` })
-    const circle = isKnown && (await findCircle(db, [tool], { caller, seen, path: [caller.name] }))
+    const isKnown = called === CALLER || (scope?.agent_id ?? null) === null
+    if (!called || !isKnown) {
+      problems.push({ field, error: `is no agent of this project: ${tool.agent}` })
+      continue
+    }
+    const circle = await findCircle(db, { called, environment: tool.environment, caller, seen, path: [caller.name] })
     if (circle) problems.push({ field, error: `is a circle: ${circle.join(' → ')}` })
   }
   if (problems.length > 0) throw invalid(...problems)
 }
 
-type Walk = { caller: Caller; seen: Set<string>; path: readonly string[] }
+type Called = NonNullable<Awaited<ReturnType<typeof findCalled>>>
 
-/** The names from the caller back to itself, if the tools lead there. */
-async function findCircle(
-  db: Database,
-  tools: readonly Tool[],
-  { caller, seen, path }: Walk,
-): Promise<readonly string[] | undefined> {
-  for (const tool of tools) {
+/** Where the walk from the caller has come to, and the way there. */
+type Walk = { called: Called; environment: string; caller: Caller; seen: Set<string>; path: readonly string[] }
+
+/** The names from the caller back to itself, if the tools of those that are called lead there. */
+async function findCircle(db: Database, walk: Walk): Promise<readonly string[] | undefined> {
+  const { called, environment, caller, seen, path } = walk
+  if (called === CALLER) return [...path, caller.name]
+  const place = `${called.id} ${environment}`
+  if (seen.has(place)) return undefined
+  seen.add(place)
+  for (const tool of await listServedTools(db, called, environment)) {
     if (tool.type !== 'agent') continue
-    const called = await findCalled(db, tool, caller)
-    if (called === CALLER) return [...path, caller.name]
-    const place = `${called?.id} ${tool.environment}`
-    if (!called || seen.has(place)) continue
-    seen.add(place)
-    const circle = await findCircle(db, await listServedTools(db, called, tool.environment), {
-      caller,
-      seen,
-      path: [...path, called.name],
-    })
+    const next = await findCalled(db, tool, caller)
+    const further = { ...walk, environment: tool.environment, path: [...path, called.name] }
+    const circle = next && (await findCircle(db, { ...further, called: next }))
     if (circle) return circle
   }
   return undefined
@@ -71,7 +71,7 @@ async function findCalled(db: Database, { agent: ref }: AgentTool, { id, name, p
 /** The tools of what an environment serves: of the version that is deployed there, else of the working copy. */
 async function listServedTools(
   db: Database,
-  agent: NonNullable<Awaited<ReturnType<typeof agents.findIn>>>,
+  agent: Exclude<Called, typeof CALLER>,
   environment: string,
 ): Promise<readonly Tool[]> {
   const served = await db
