@@ -34,11 +34,11 @@ const MAX_FIELD = 200
 const MAX_PROBLEM = 1_000
 
 type Extras = {
-  details?: ErrorDetail[]
-  retry_after?: number
+  details?: ErrorDetail[] | undefined
+  retry_after?: number | undefined
   headers?: Record<string, string>
   cause?: unknown
-  missing?: string
+  missing?: string | undefined
 }
 
 export class ApiError extends Error {
@@ -62,6 +62,11 @@ export class ApiError extends Error {
     this.missing = missing
     this.retry_after = retry_after
     this.headers = retry_after === undefined ? { ...headers } : { ...headers, 'Retry-After': String(retry_after) }
+  }
+
+  /** The same error about other fields. */
+  withDetails(details: ErrorDetail[]): ApiError {
+    return new ApiError(this.code, this.message, { ...this, details, cause: this.cause })
   }
 }
 

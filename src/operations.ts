@@ -1,3 +1,4 @@
+import { checkRemote } from './agents/check-remote-agent.ts'
 import { createAgent } from './agents/create-agent.ts'
 import { deleteAgent } from './agents/delete-agent.ts'
 import { getAgent } from './agents/get-agent.ts'
@@ -160,6 +161,7 @@ export const operations: readonly Operation[] = [
   updateAgent,
   deleteAgent,
   testTool,
+  checkRemote,
 
   createDeployment,
   listDeployments,

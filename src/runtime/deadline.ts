@@ -1,6 +1,7 @@
 /** Something that can be cancelled. */
 export class Cancellation {
   readonly #controller = new AbortController()
+  #isGivenUp = false
 
   get signal(): AbortSignal {
     return this.#controller.signal
@@ -12,6 +13,16 @@ export class Cancellation {
 
   cancel(): void {
     this.#controller.abort()
+  }
+
+  /** Stops the work here only: it goes on elsewhere. */
+  giveUp(): void {
+    this.#isGivenUp = true
+    this.cancel()
+  }
+
+  get isGivenUp(): boolean {
+    return this.#isGivenUp
   }
 }
 

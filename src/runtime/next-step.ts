@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Ruling } from './approvals/ask.ts'
 import { addCosts, type Cost, nanoOf } from './models/cost.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
-import type { ApprovalStep, Step, Unfit } from './steps.ts'
+import type { ApprovalStep, Spent, Step, Unfit } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 
 /** A tool call that has no result yet. */
@@ -117,14 +117,19 @@ function spendingLimit(steps: readonly Step[], limits: StepLimits): RunLimit | u
   if (tokens === null && dollars === null) return undefined
   let used = 0
   let cost: Cost = 0
-  for (const step of steps) {
-    if (!('usage' in step) || !step.usage) continue
-    used += step.usage.input_tokens + step.usage.output_tokens
-    cost = addCosts(cost, step.cost_nano ?? null)
+  for (const { usage, cost_nano } of steps.flatMap(spentIn)) {
+    used += usage.input_tokens + usage.output_tokens
+    cost = addCosts(cost, cost_nano)
   }
   if (tokens !== null && used >= tokens) return { name: 'max_tokens_per_run', most: tokens, used }
   const isOver = dollars !== null && (cost === null || cost >= nanoOf(dollars))
   return isOver ? { name: 'max_cost_per_run', most: dollars, cost } : undefined
+}
+
+/** What a step has used, and the runs of other agents that it called. */
+function spentIn(step: Step): Spent[] {
+  const own = 'usage' in step && step.usage ? [{ usage: step.usage, cost_nano: step.cost_nano ?? null }] : []
+  return step.kind === 'tool' && step.below ? [...own, step.below] : own
 }
 
 /** Whether the run may neither make these calls nor ask the model again. */

@@ -2,7 +2,9 @@ import { Equipment, type EquipmentOptions } from './conversation/equipment.ts'
 import { ModelRunner } from './model-agent/model-runner.ts'
 import { RemoteRunner, type RemoteRunnerOptions } from './remote-agent/remote-runner.ts'
 
-export type RunnerOptions = EquipmentOptions & { remote: Omit<RemoteRunnerOptions, 'reach' | 'secrets' | 'now'> }
+export type RunnerOptions = EquipmentOptions & {
+  remote: Omit<RemoteRunnerOptions, 'reach' | 'fetch' | 'secrets' | 'now'>
+}
 
 /**
  * The runners by the kind of agent, each of which is given agents of its own kind only, and what they share. Another kind

@@ -8,6 +8,7 @@ import { OutputInvalid } from './output/check-output.ts'
 import { listModels } from './providers/list-models.ts'
 import { keysOf } from './providers/provider-source.ts'
 import type { AskedStep } from './remote-agent/asked-step.ts'
+import type { CheckedPoint } from './remote-agent/check/check-points.ts'
 import type { StepsReply } from './remote-agent/remote-conversation.ts'
 import { leftBy, pausedStep, Stopped, Waits } from './run-in-progress.ts'
 import type { RunOutcome } from './run-outcome.ts'
@@ -83,6 +84,34 @@ export class Runtime {
       if (!deadline.stopped) throw error
       const message = `No answer within ${defaultTimeoutMs} ms`
       return { tools: [], result: null, error: deadline.stopped === 'timeout' ? message : 'The test was cancelled' }
+    } finally {
+      deadline.release()
+    }
+  }
+
+  /** Tries an agent that runs elsewhere, point by point. What its time was too short for is left out. */
+  async checkRemote(
+    agent: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
+    { cancellation, ...trial }: { message: string; timeout_ms: number; cancellation: Cancellation },
+  ): Promise<{ points: CheckedPoint[]; error: string | null }> {
+    const { providers, secrets } = this.#options
+    const { project_id, agent: spec } = agent
+    const used = secretsOf(spec.remote ? [spec.remote] : [], await secrets(project_id))
+    const redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(used) })
+    const deadline = new Deadline([cancellation, this.#closing], LONGEST_CHECK_MS)
+    const points: CheckedPoint[] = []
+    try {
+      const { signal } = deadline
+      for await (const { detail, ...point } of this.#runners.remote.check(agent, { ...trial, signal })) {
+        points.push({ ...point, detail: detail && storable(redact(detail).slice(0, MAX_DETAIL)) })
+      }
+      return { points, error: null }
+    } catch (error) {
+      if (deadline.stopped === 'timeout')
+        return { points, error: `The check did not end within ${LONGEST_CHECK_MS} ms` }
+      if (deadline.stopped) return { points, error: 'The check was cancelled' }
+      if (error instanceof AgentFailure) return { points, error: redact(error.message) }
+      throw error
     } finally {
       deadline.release()
     }
@@ -169,6 +198,11 @@ export class Runtime {
     return this.#runners.remote.takeSteps(request_id, attempt, steps)
   }
 }
+
+/** A check takes at most as long as a run may. */
+const LONGEST_CHECK_MS = 600_000
+/** Characters of what is told of one point. */
+const MAX_DETAIL = 1_000
 
 const CALLED_TOO_LATE = 'The agent did not answer in the time that the run which called it had left'
 

@@ -178,14 +178,8 @@ export const MemoryPolicy = z.strictObject({
 })
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>
 
-/** Where an agent runs that is not run here, and how it is called. */
-export const RemoteSettings = z.strictObject({
-  url: PlainUrl.describe('Is sent a signed POST for each message'),
+const RemoteCall = {
   headers: Headers.describe('Sent along; `{{secret.NAME}}` is filled in as in tools').default({}),
-  secret: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a secret')
-    .describe('The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks'),
   timeout_ms: z
     .int()
     .min(100)
@@ -193,8 +187,36 @@ export const RemoteSettings = z.strictObject({
     .nullable()
     .describe('How long one call may take; null: as long as the run')
     .default(null),
-})
+}
+
+/** Where an agent runs that is not run here, and how it is called: by our own contract, or by A2A. */
+export const RemoteSettings = z.union(
+  [
+    z.strictObject({
+      url: PlainUrl.describe('Is sent a signed POST for each message'),
+      ...RemoteCall,
+      secret: z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a secret')
+        .describe(
+          'The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks',
+        ),
+    }),
+    z.strictObject({
+      a2a: PlainUrl.describe('The agent card of an A2A agent, which is sent each message'),
+      ...RemoteCall,
+    }),
+  ],
+  { error: ({ input }) => (hasBoth(input) ? 'must have either url or a2a, not both' : undefined) },
+)
 export type RemoteSettings = z.infer<typeof RemoteSettings>
+/** Of an agent that keeps our own contract. */
+export type SignedRemote = Extract<RemoteSettings, { url: string }>
+export type A2aRemote = Extract<RemoteSettings, { a2a: string }>
+
+function hasBoth(remote: unknown): boolean {
+  return typeof remote === 'object' && remote !== null && 'url' in remote && 'a2a' in remote
+}
 
 const Text = z.string().max(20_000)
 

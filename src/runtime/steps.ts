@@ -55,9 +55,10 @@ export type Unfit = {
 
 /**
  * A tool was called. `index` is the position of the call in the answer that asked for it. What it has used is there if it
- * asked a model.
+ * asked a model. `below` is what the run of another agent has used, with those that it called: they have receipts of their
+ * own, and here it counts for the limits of the run only.
  */
-export type ToolCallStep = StepTimes & Partial<Spent> & { kind: 'tool'; index: number; call: ToolStep }
+export type ToolCallStep = StepTimes & Partial<Spent> & { kind: 'tool'; index: number; call: ToolStep; below?: Spent }
 
 /**
  * The run waited until a time, until its project was resumed, or until the budget changed that `waits_for` names. No

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+import { constantTimeEqual } from './digest.ts'
 import type { Keyring } from './keyring.ts'
 
 /** One attempt of one run. */
@@ -5,25 +7,32 @@ export type TokenRun = { project_id: string; agent_id: string; request_id: strin
 
 export const RUN_TOKEN_PREFIX = 'mrun_'
 const PURPOSE = 'run token'
+const KNOWN_TOKENS = 1_000
 
-/** What a remote agent shows when it asks for steps of this attempt. It is worth nothing for anything else. */
+/**
+ * What a remote agent shows when it asks for steps of this attempt. It is worth nothing for anything else. It is signed and
+ * not sealed, because the agent knows what it says, and each step is checked by it.
+ */
 export function runToken({ project_id, agent_id, request_id, attempt }: TokenRun, keyring: Keyring): string {
-  return RUN_TOKEN_PREFIX + keyring.encrypt(JSON.stringify([project_id, agent_id, request_id, attempt]), PURPOSE)
+  const said = Buffer.from(JSON.stringify([project_id, agent_id, request_id, attempt])).toString('base64url')
+  return `${RUN_TOKEN_PREFIX}${said}.${keyring.digest(said, PURPOSE)}`
 }
 
-/** Undefined if it is none of ours. */
-export function readRunToken(token: string, keyring: Keyring): TokenRun | undefined {
-  if (!token.startsWith(RUN_TOKEN_PREFIX)) return undefined
-  try {
-    const sealed = token.slice(RUN_TOKEN_PREFIX.length)
-    const [project_id, agent_id, request_id, attempt] = JSON.parse(keyring.decrypt(sealed, PURPOSE)) as [
-      string,
-      string,
-      string,
-      number,
-    ]
-    return { project_id, agent_id, request_id, attempt }
-  } catch {
-    return undefined
+/** Returns undefined for a token that is none of ours. A remote agent shows the same one with each step. */
+export function runTokenReader(keyring: Keyring): (token: string) => TokenRun | undefined {
+  const known = new LRUCache<string, TokenRun>({ max: KNOWN_TOKENS })
+  return (token) => {
+    const run = known.get(token) ?? readRunToken(token, keyring)
+    if (run) known.set(token, run)
+    return run
   }
+}
+
+function readRunToken(token: string, keyring: Keyring): TokenRun | undefined {
+  if (!token.startsWith(RUN_TOKEN_PREFIX)) return undefined
+  const [said = '', signature = '', ...more] = token.slice(RUN_TOKEN_PREFIX.length).split('.')
+  if (more.length > 0 || !constantTimeEqual(signature, keyring.digest(said, PURPOSE))) return undefined
+  const json = Buffer.from(said, 'base64url').toString()
+  const [project_id, agent_id, request_id, attempt] = JSON.parse(json) as [string, string, string, number]
+  return { project_id, agent_id, request_id, attempt }
 }

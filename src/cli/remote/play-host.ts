@@ -1,30 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type AskedStep, AskedSteps, type DoneStep } from '../../runtime/remote-agent/asked-step.ts'
+import { AskedSteps } from '../../runtime/remote-agent/asked-step.ts'
+import type { PlayedHost, StepsHearer } from '../../runtime/remote-agent/check/call-remote.ts'
 
-/** What the host answers to steps: that they are done, that the run waits, or that the call is over. */
-export type StepsOutcome = DoneStep[] | 'waiting' | 'over'
-
-/** Hears what an agent asks for during one call. */
-export type StepsHearer = {
-  take(steps: AskedStep[]): Promise<StepsOutcome>
-  /** What the agent sent is no question for steps. */
-  object(problem: string): void
-}
-
-/** The side of the service, as a remote agent meets it: a place to ask for steps. */
-export type PlayedHost = {
-  /** Takes steps of one call until it is closed. */
-  open(hearer: StepsHearer): { steps_url: string; steps_token: string; close(): void }
-  close(): void
-}
+/** A host on this machine, which takes steps until it is closed. */
+export type LocalHost = PlayedHost & { close(): void }
 
 type Reply = { status: number; body: object }
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024
 
-export async function playHost(address: string): Promise<PlayedHost> {
+export async function playHost(address: string): Promise<LocalHost> {
   const calls = new Map<string, { token: string; hearer: StepsHearer }>()
   const server = createServer(async (request, response) => {
     const call = calls.get(request.url ?? '')
@@ -38,7 +25,7 @@ export async function playHost(address: string): Promise<PlayedHost> {
   const { port } = server.address() as AddressInfo
   const host = address.includes(':') ? `[${address}]` : address
   return {
-    open(hearer) {
+    open(_run, hearer) {
       const path = `/calls/${randomBytes(9).toString('hex')}/steps`
       const token = randomBytes(24).toString('base64url')
       calls.set(path, { token, hearer })

@@ -17,7 +17,7 @@ import type { ModelInput } from '../run-input.ts'
 import type { PassedOver } from '../steps.ts'
 import { beginChat, failureType } from '../trace-steps.ts'
 
-const MAX_RESPONSE_CHARACTERS = 1024 * 1024
+export const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
 const NOTHING = { turns: 0, memories: 0 }
 

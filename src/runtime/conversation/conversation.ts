@@ -26,8 +26,11 @@ const MAX_HELD_WAIT_MS = 60_000
 /** No period of a budget is longer. One that never begins anew is looked at again then. */
 const MAX_BUDGET_WAIT_MS = 32 * 24 * 3_600_000
 
-/** Gets the next answer. `isAsked` is there if it is known whether JSON was asked for. */
-type Ask = (asking: AskedAnswer) => Promise<AnsweredBy & { isAsked?: boolean }>
+/**
+ * Gets the next answer. `isAsked` is there if it is known whether JSON was asked for. `isRepeatable`: its calls have no
+ * effect outside of the run, and if the process dies before they have results, they are asked for again.
+ */
+type Ask = (asking: AskedAnswer) => Promise<AnsweredBy & { isAsked?: boolean; isRepeatable?: boolean }>
 
 /** Takes one step after the other until what is asked has answered. The response is in `left`. */
 export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
@@ -35,6 +38,8 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const { limits, kind } = run.input.agent
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
+  // Before the first answer nothing has seen the files.
+  if (!left.steps.some((step) => step.kind === 'model')) await run.files.require(run.input.attachments ?? [])
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
@@ -60,9 +65,9 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
           : answered
         const step = modelStep(run, settled, before)
         left.steps.push(step)
-        // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are
-        // called, and one that does not fit before the model is asked again.
-        if (step.answer.calls.length > 0 || step.unfit) await keeper?.keep(left.steps)
+        // The last answer is stored with the receipt, and a repeatable one with the first result. Any other with tool calls
+        // must be stored before the tools are called, and one that does not fit before the model is asked again.
+        if ((step.answer.calls.length > 0 && !asked.isRepeatable) || step.unfit) await keeper?.keep(left.steps)
       } catch (error) {
         waitFor(error, run, before)
       }

@@ -24,8 +24,6 @@ export class LiveRun {
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
     | undefined
-  /** Whether this node has given the run up. The node that takes it next goes on with it. */
-  abandoned = false
   /** The lease of this node on the stored run. Undefined while the run is not stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
   readonly #ending = Promise.withResolvers<void>()
@@ -42,6 +40,11 @@ export class LiveRun {
   begin(began: NonNullable<LiveRun['began']>): void {
     this.began = began
     this.#runs.hasBegun(this)
+  }
+
+  /** Whether this node has given the run up. The node that takes it next goes on with it. */
+  get abandoned(): boolean {
+    return this.cancellation.isGivenUp
   }
 
   /** How much it has told so far. */
@@ -80,8 +83,7 @@ export class LiveRun {
 
   /** Stops the work here. Nobody has cancelled the run, so no end of it is written. */
   abandon(): void {
-    this.abandoned = true
-    this.cancellation.cancel()
+    this.cancellation.giveUp()
   }
 
   end(): void {

@@ -30,6 +30,11 @@ export class BadStatus extends Error {
     this.addText(text)
   }
 
+  /** Whether the same request may be answered a moment later. */
+  get isPassing(): boolean {
+    return this.status === 408 || this.status === 429 || this.status >= 500
+  }
+
   addText(text: string): void {
     if (this.text.length < MAX_READ) this.text = (this.text + text).slice(0, MAX_READ)
   }
@@ -120,13 +125,12 @@ function statusFailure(
   detail: Record<string, unknown>,
   spoken: boolean,
 ): ModelFailure {
-  const { status, headers } = refusal
+  const { status, headers, isPassing } = refusal
   const refused = status === 400 || status === 422 ? refusedField(refusal) : undefined
   const advice =
     (refused && `it refuses ${refused} as it was sent`) ??
     (asked && status === 404 ? `it does not have ${asked}` : ADVICE[status]) ??
     (status >= 500 ? 'it has a problem' : 'the request was refused')
-  const isPassing = status === 408 || status === 429 || status >= 500
   const retry = isPassing && !spoken ? { after_ms: retryAfter(headers, now) } : undefined
   const failure = new ModelFailure(`Model provider ${provider} answered ${status}: ${advice}`, detail, retry)
   failure.refused = refused

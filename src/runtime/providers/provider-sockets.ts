@@ -71,6 +71,9 @@ export function guardedSockets(baseUrl: string, reach: Reach, owner: string): Pr
 /** Undici takes any iterable; its types name streams only. */
 type Body = NonNullable<Dispatcher.DispatchOptions['body']>
 
+/** A server may send faster than its words are read. After this many of its bytes, other work has its turn. */
+const BYTES_A_TURN = 128 * 1024
+
 function dispatch(
   dispatcher: Dispatcher,
   baseUrl: string,
@@ -81,6 +84,7 @@ function dispatch(
   const search = [url.search.slice(1), query].filter(Boolean).join('&')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let controller: Dispatcher.DispatchController | undefined
+  let taken = 0
   const abort = () => {
     // While there is no connection yet, the request is ended as soon as it begins.
     controller?.abort(signal.reason)
@@ -107,8 +111,13 @@ function dispatch(
       onResponseStart(_controller, status, replyHeaders) {
         receiver.start(status, replyHeaders)
       },
-      onResponseData(_controller, chunk) {
+      onResponseData(reply, chunk) {
         receiver.data(chunk)
+        taken += chunk.length
+        if (taken < BYTES_A_TURN) return
+        taken = 0
+        reply.pause()
+        setImmediate(() => reply.resume())
       },
       onResponseEnd() {
         release()

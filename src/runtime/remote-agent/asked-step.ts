@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { parseTime } from '../../lib/time.ts'
-import type { ToolCall } from '../models/model.ts'
+import type { Round, ToolCall } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
 
 /** What the host does for a remote agent begins so. No tool of an agent can have such a name. */
 export const HOST_STEP = 'step.'
-const KEEP = `${HOST_STEP}keep`
+export const KEEP = `${HOST_STEP}keep`
 export const ASK_PERSON = `${HOST_STEP}ask_person`
 
 const MAX_STEPS_AT_ONCE = 16
@@ -102,4 +102,14 @@ export function doneStep({ id, name, arguments: given }: ToolCall, result: ToolR
   if (name === KEEP) return { id, result: (JSON.parse(given) as { value?: unknown }).value ?? null }
   const isText = !name.startsWith(HOST_STEP) || name === ASK_PERSON
   return { id, result: isText ? result.result : JSON.parse(result.result) }
+}
+
+/** Everything that was done so far. */
+export function doneIn(rounds: readonly Round[]): DoneStep[] {
+  return rounds.flatMap(({ calls, results }) =>
+    calls.flatMap((call, index) => {
+      const result = results[index]
+      return result ? [doneStep(call, result)] : []
+    }),
+  )
 }

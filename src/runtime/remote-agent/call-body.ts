@@ -2,7 +2,7 @@ import type { Attachment } from '../attachments/attachment.ts'
 import type { Round } from '../models/model.ts'
 import type { RunInProgress } from '../run-in-progress.ts'
 import { wantedOutput } from '../run-input.ts'
-import { doneStep } from './asked-step.ts'
+import { doneIn } from './asked-step.ts'
 import type { RemoteCallBody } from './contract.ts'
 import { isHostStep } from './host-steps.ts'
 
@@ -35,12 +35,7 @@ export async function callBody(run: RunInProgress, rounds: readonly Round[], doo
     output: output ? { schema: output.schema } : null,
     unfit: unfitOf(rounds.at(-1)),
     tools: toolbox.definitions.filter(({ name }) => !isHostStep(name) && !toolbox.handed.has(name)),
-    steps: rounds.flatMap(({ calls, results }) =>
-      calls.flatMap((call, index) => {
-        const result = results[index]
-        return result ? [doneStep(call, result)] : []
-      }),
-    ),
+    steps: doneIn(rounds),
     said: left.response,
     deadline: new Date(now() + deadline.remaining()).toISOString(),
     steps_url: door.url,
@@ -56,18 +51,22 @@ function unfitOf(last: Round | undefined): { answer: string; problem: string } |
 
 type FilledAttachment = RemoteCallBody['attachments'][number]
 
-async function filled(attachments: readonly Attachment[], { files }: RunInProgress): Promise<FilledAttachment[]> {
+/** The files of a message with their bytes, as far as these are not too many. One that is gone since the run began is named only. */
+export async function filled(
+  attachments: readonly Attachment[],
+  { files }: Pick<RunInProgress, 'files'>,
+): Promise<FilledAttachment[]> {
   let room = MOST_FILE_BYTES
   const shown: FilledAttachment[] = []
   for (const attachment of attachments) {
     const { file_id, name, media_type, size } = attachment
     const named = { file_id, name, media_type, size }
-    if (size > room) {
+    const file = size > room ? undefined : await files.find(file_id)
+    if (!file) {
       shown.push({ ...named, data: null })
       continue
     }
     room -= size
-    const file = await files.open(file_id)
     const pieces: Uint8Array[] = []
     if (size > 0) for await (const piece of file.read({ start: 0, end: size - 1 })) pieces.push(piece)
     shown.push({ ...named, data: Buffer.concat(pieces).toString('base64') })

@@ -21,7 +21,12 @@ export const RemoteCallBody = z
         name: z.string(),
         media_type: z.string(),
         size: z.int().min(0),
-        data: z.string().nullable().describe('base64, or null where the files of a call are too large together'),
+        data: z
+          .string()
+          .nullable()
+          .describe(
+            'base64, or null where the files of a call are too large together or the file is gone since the run began',
+          ),
       }),
     ),
     instructions: z.string().nullable(),

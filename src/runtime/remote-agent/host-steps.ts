@@ -3,7 +3,7 @@ import { askModel } from '../conversation/ask-model.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { NO_USAGE } from '../models/usage.ts'
 import { AgentFailure, type ToolAnswer, type ToolResult } from '../outcome.ts'
-import { type RunInProgress, Waits } from '../run-in-progress.ts'
+import { addSpent, type RunInProgress, Waits } from '../run-in-progress.ts'
 import { sentenceOf } from '../schemas/schema-errors.ts'
 import { askPerson } from '../tools/ask-person.ts'
 import { type CallResult, type RunTool, ToolError } from '../tools/tool.ts'
@@ -102,9 +102,15 @@ async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResul
     if (inner.output) return { ...(await fitting(inner.output)), ...spent() }
     return { result: JSON.stringify(left.response), ...spent() }
   } catch (error) {
-    if (error instanceof SpendingRefused) throw withoutRoom(error, run)
-    if (error instanceof AgentFailure) return { error: error.message, ...spent() }
-    throw error
+    const isRefused = error instanceof SpendingRefused
+    if (error instanceof AgentFailure && !isRefused) {
+      // The agent is told that it failed. What the provider says of it is for those who read the log.
+      run.log('warn', error.message, error.detail)
+      return { error: error.message, ...spent() }
+    }
+    // No step is left that could tell what the call has used: the run ends, or waits.
+    addSpent(run.left, spent().spent)
+    throw isRefused ? withoutRoom(error, run) : error
   }
 }
 

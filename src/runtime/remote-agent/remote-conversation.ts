@@ -3,9 +3,10 @@ import { draftingIn, sayIn } from '../conversation/ask-model.ts'
 import { addCosts } from '../models/cost.ts'
 import { ModelFailure, type Round, type ToolCall } from '../models/model.ts'
 import { addTokens } from '../models/usage.ts'
+import { AgentFailure } from '../outcome.ts'
 import { withRetries } from '../providers/retry.ts'
 import { type RunInProgress, Stopped } from '../run-in-progress.ts'
-import { type AskedStep, callOf, type DoneStep, doneStep } from './asked-step.ts'
+import { type AskedStep, callOf, type DoneStep, doneStep, KEEP } from './asked-step.ts'
 import type { Heard } from './remote-exchange.ts'
 
 /** What a remote agent hears when it has asked for steps. */
@@ -28,6 +29,14 @@ type Open = {
   stop: AbortController
 }
 
+/** What an attempt takes of a program that does not stop talking: all of it is stored with the receipt. */
+const MOST_LOGS = 1_000
+const MOST_SPENDINGS = 1_000
+/** More than any model takes in a run's time. What a project has spent stays a number that can be added to. */
+const MOST_SPENT_TOKENS = 1_000_000_000
+/** The arguments and results of all steps together: each call tells the agent all of them. */
+const MOST_IN_STEPS = 16 * 1024 * 1024
+
 type Waiting = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: PromiseWithResolvers<StepsReply> }
 
 /**
@@ -46,6 +55,10 @@ export class RemoteConversation {
   #turn: Promise<unknown> = Promise.resolve()
   #wake: (() => void) | undefined
   #isOver = false
+  #logs = 0
+  #spendings = 0
+  #spentTokens = 0
+  #inSteps = 0
 
   constructor(run: RunInProgress, call: CallAgent) {
     this.#run = run
@@ -79,11 +92,16 @@ export class RemoteConversation {
   }
 
   /** The agent's next answer. */
-  ask = async ({ rounds }: AskedAnswer): Promise<AnsweredBy & { isAsked: boolean }> => {
+  ask = async ({ rounds }: AskedAnswer): Promise<AnsweredBy & { isAsked: boolean; isRepeatable: boolean }> => {
     this.#learn(rounds)
-    const { deadline, log, retryDelayMs } = this.#run
-    const calls = await withRetries(() => this.#next(rounds), { deadline, log, delayMs: retryDelayMs })
-    return { answer: { calls, finish: 'stop' }, model: REMOTE, passed_over: [], isAsked: calls.length === 0 }
+    const { deadline, log, retryDelayMs: delayMs, left } = this.#run
+    const said = left.response.length
+    const calls = await withRetries(() => this.#next(rounds), { deadline, log, delayMs }).catch((error) => {
+      throw this.#laterInstead(error, said)
+    })
+    const isRepeatable = calls.every(({ name }) => name === KEEP)
+    const answer = { calls, finish: 'stop' as const }
+    return { answer, model: REMOTE, passed_over: [], isAsked: calls.length === 0, isRepeatable }
   }
 
   /** The run ends here, or goes on elsewhere. */
@@ -101,8 +119,12 @@ export class RemoteConversation {
         const result = results[index]
         if (result && !this.#done.has(call.id)) {
           this.#done.set(call.id, { name: call.name, done: doneStep(call, result) })
+          this.#inSteps += call.arguments.length + ('error' in result ? result.error : result.result).length
         }
       }
+    }
+    if (this.#inSteps > MOST_IN_STEPS) {
+      throw new AgentFailure(`The steps of the run have more than ${MOST_IN_STEPS / 1024 ** 2} MiB together`)
     }
     if (!this.#waiting) return
     const { reply, steps } = this.#waiting
@@ -120,13 +142,15 @@ export class RemoteConversation {
       for (;;) {
         if (this.#run.deadline.stopped) throw new Stopped()
         for (let heard = open.queue.shift(); heard; heard = open.queue.shift()) {
-          if (await take(heard)) {
+          if (heard.kind === 'usage') await this.#spend(heard)
+          else take(heard)
+          if (heard.kind === 'done') {
             this.#open = undefined
             return []
           }
         }
         if (this.#waiting) return this.#waiting.calls
-        if (open.ended) throw open.error
+        if (open.ended) throw open.error ?? new Stopped()
         await new Promise<void>((wake) => (this.#wake = wake))
       }
     } catch (error) {
@@ -142,6 +166,18 @@ export class RemoteConversation {
     }
   }
 
+  /**
+   * An agent that breaks off what followers have read cannot say it again in this attempt. A run that may wait goes on in
+   * the next one, and its followers are told that it begins anew.
+   */
+  #laterInstead(error: unknown, said: number): unknown {
+    const { keeper, left, retryDelayMs: after_ms } = this.#run
+    const isHalfSaid = error instanceof ModelFailure && left.response.length > said
+    if (!isHalfSaid || !keeper?.mayWait) return error
+    left.response = left.response.slice(0, said)
+    return new ModelFailure(error.message, error.detail, { after_ms })
+  }
+
   #start(rounds: readonly Round[]): Open {
     const { signal } = this.#run.deadline
     const open: Open = { queue: [], ended: false, stop: new AbortController() }
@@ -150,29 +186,50 @@ export class RemoteConversation {
       this.#wake?.()
     }
     const end = (error?: unknown) => {
+      signal.removeEventListener('abort', stop)
       open.ended = true
       open.error = error
       this.#wake?.()
     }
-    const stopped = AbortSignal.any([signal, open.stop.signal])
-    stopped.addEventListener('abort', () => this.#wake?.(), { once: true })
-    this.#call(rounds, stopped, hear).then(() => end(new Stopped()), end)
+    // AbortSignal.any would do the same, and takes three times as long.
+    const stop = () => open.stop.abort(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    open.stop.signal.addEventListener('abort', () => this.#wake?.(), { once: true })
+    this.#call(rounds, open.stop.signal, hear).then(() => end(), end)
     return open
   }
 
-  /** Takes what was heard; resolves with true if it was the end of the answer. */
-  #taker(): (heard: Heard) => Promise<boolean> {
+  /** Takes what was heard, except for what was spent. */
+  #taker(): (heard: Heard) => void {
     const run = this.#run
-    const { output, log } = run
+    const { output } = run
     const say = output ? draftingIn(run, output, true) : (text: string) => sayIn(run, text)
-    return async (heard) => {
+    return (heard) => {
       if (heard.kind === 'text') say(heard.text)
-      if (heard.kind === 'log') log(heard.level, heard.message)
-      if (heard.kind === 'usage') await spend(run, heard)
-      if (heard.kind !== 'done') return false
-      if (output && heard.output) output.draft = JSON.stringify(heard.output.value)
-      return true
+      if (heard.kind === 'log') this.#note(heard)
+      if (heard.kind === 'done' && output && heard.output) output.draft = JSON.stringify(heard.output.value)
     }
+  }
+
+  #note({ level, message }: Extract<Heard, { kind: 'log' }>): void {
+    const { log } = this.#run
+    this.#logs += 1
+    if (this.#logs <= MOST_LOGS) log(level, message)
+    if (this.#logs === MOST_LOGS + 1)
+      log('warn', `The agent has logged more than ${MOST_LOGS} times: the rest is left out`)
+  }
+
+  async #spend(spent: Extract<Heard, { kind: 'usage' }>): Promise<void> {
+    this.#spendings += 1
+    if (this.#spendings > MOST_SPENDINGS) {
+      throw new AgentFailure(`The remote agent told more than ${MOST_SPENDINGS} times what it has spent`)
+    }
+    this.#spentTokens += spent.input_tokens + spent.output_tokens
+    if (this.#spentTokens > MOST_SPENT_TOKENS) {
+      throw new AgentFailure(`The remote agent told that it has spent more than ${MOST_SPENT_TOKENS} tokens`)
+    }
+    await spend(this.#run, spent)
   }
 }
 

@@ -18,6 +18,9 @@ export type Heard =
 
 const LEVELS = new Set(['debug', 'info', 'warn', 'error'])
 
+/** Events of one call. Each takes its time, however small it is. */
+export const MOST_EVENTS = 100_000
+
 /** A secret with which calls are signed. */
 export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/=]{24,}$/
 
@@ -44,7 +47,7 @@ export async function exchange(
   const reader = new ReplyReader(
     ({ event, data }) => tellEvent(event, data, tell),
     (json) => tellWhole(json, tell),
-    { fatal: true },
+    { fatal: true, mostEvents: MOST_EVENTS },
   )
   const { pathname, search } = new URL(url)
   try {
@@ -113,15 +116,14 @@ function saidFailure({ message }: Event<'error'>): AgentFailure {
 const LATER = { after_ms: undefined }
 
 /** What the agent's server says of its own problems goes to the log, never to the client. */
-function failureOf(error: unknown, now: () => number, hasSpoken: boolean): unknown {
+export function failureOf(error: unknown, now: () => number, hasSpoken: boolean): unknown {
   if (error instanceof AgentFailure) return error
   const { code, message } = Object(error) as { code?: unknown; message?: unknown }
   if (code === 'blocked_address' || code === 'invalid_url') {
     return new AgentFailure(`The remote agent may not be called (${code}): ${message}`)
   }
   if (error instanceof BadStatus) {
-    const { status, headers, reason } = error
-    const isPassing = status === 408 || status === 429 || status >= 500
+    const { status, headers, reason, isPassing } = error
     const retry = isPassing ? { after_ms: retryAfter(headers, now) } : undefined
     const isRedirect = status >= 300 && status < 400
     const why = isRedirect ? ': redirects are not followed' : ''

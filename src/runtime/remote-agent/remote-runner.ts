@@ -1,25 +1,32 @@
+import { hash } from 'node:crypto'
 import { converse } from '../conversation/conversation.ts'
 import type { Equipment } from '../conversation/equipment.ts'
-import type { Round } from '../models/model.ts'
 import { AgentFailure } from '../outcome.ts'
 import { guardedSockets, type Reach } from '../providers/provider-sockets.ts'
 import { type RunInProgress, Stopped, Waits } from '../run-in-progress.ts'
 import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
-import type { RemoteSettings } from '../spec.ts'
+import type { A2aRemote, SignedRemote } from '../spec.ts'
 import { fillHeaders, SecretRefused, type SecretSource } from '../tools/fill-secrets.ts'
+import type { Fetch } from '../tools/tool.ts'
 import type { AskedStep } from './asked-step.ts'
 import { callBody, type StepsDoor } from './call-body.ts'
 import { callHeaders, type SignCall } from './call-headers.ts'
+import type { RemoteTrial, StepsOutcome } from './check/call-remote.ts'
+import { type CheckedPoint, checkPoints } from './check/check-points.ts'
 import { hostSteps, type RunMemory } from './host-steps.ts'
-import { RemoteConversation, type StepsReply } from './remote-conversation.ts'
-import { exchange, type Heard, SIGNING_SECRET } from './remote-exchange.ts'
+import { type CallAgent, RemoteConversation, type StepsReply } from './remote-conversation.ts'
+import { exchange, SIGNING_SECRET } from './remote-exchange.ts'
 
 export type RemoteRunnerOptions = {
+  /** The guarded clients: one for replies of many small pieces, and one that is `fetch`. */
   reach: Reach
+  fetch: Fetch
   secrets: SecretSource
   now: () => number
   memory: RunMemory
   sign: SignCall
+  /** A secret with which calls could be signed, and that no agent has. */
+  newSecret(): string
   /** Where the agent asks for steps of this attempt. */
   stepsDoor(run: Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>): StepsDoor
 }
@@ -28,8 +35,8 @@ export type RemoteRunnerOptions = {
 export class RemoteRunner implements Runner {
   readonly #options: RemoteRunnerOptions
   readonly #equipment: Equipment
-  /** The runs under way here, by request id. */
-  readonly #conversations = new Map<string, { attempt: number; conversation: RemoteConversation }>()
+  /** Who takes the steps of the runs under way here, by request id. */
+  readonly #takers = new Map<string, StepsTaker>()
 
   constructor(equipment: Equipment, options: RemoteRunnerOptions) {
     this.#equipment = equipment
@@ -49,10 +56,13 @@ export class RemoteRunner implements Runner {
       hostSteps({ memory, owner, run: () => run }),
       settings,
     )
-    const conversation = new RemoteConversation(run, (rounds, signal, hear) =>
-      this.#call(request, settings, run, rounds, signal, hear),
+    const take = (steps: readonly AskedStep[]) => conversation.take(steps)
+    const way =
+      'a2a' in settings ? await this.#openA2a(settings, request, run, take) : this.#openSigned(settings, request, run)
+    const conversation: RemoteConversation = new RemoteConversation(run, (rounds, signal, hear) =>
+      within(settings.timeout_ms, signal, (until) => way.call(rounds, until, hear)),
     )
-    this.#conversations.set(request_id, { attempt, conversation })
+    const close = this.#listen(request_id, { attempt, take })
     let left: 'over' | 'waiting' = 'over'
     try {
       if (host.deadline.stopped) throw new Stopped()
@@ -60,49 +70,105 @@ export class RemoteRunner implements Runner {
       return { status: 'completed' }
     } catch (error) {
       if (error instanceof Waits || host.deadline.stopped === 'paused') left = 'waiting'
+      else if (isEnd(error, request, host)) void way.cancelTask?.()
       throw error
     } finally {
       conversation.leave(left)
-      if (this.#conversations.get(request_id)?.conversation === conversation) this.#conversations.delete(request_id)
+      close()
       await run.toolbox.close()
     }
   }
 
   /** The agent asks for steps. Undefined if this attempt of its run is not under way here. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
-    const known = this.#conversations.get(request_id)
-    return known?.attempt === attempt ? known.conversation.take(steps) : undefined
+    const taker = this.#takers.get(request_id)
+    return taker?.attempt === attempt ? taker.take(steps) : undefined
   }
 
-  async #call(
-    request: RunRequest,
-    settings: RemoteSettings,
-    run: RunInProgress,
-    rounds: readonly Round[],
-    signal: AbortSignal,
-    hear: (heard: Heard) => void,
-  ): Promise<void> {
-    const { agent_id, span } = request
-    const { url, timeout_ms } = settings
-    const { stepsDoor, reach, now, sign } = this.#options
-    const body = await callBody(run, rounds, stepsDoor(request))
-    const { own, secret } = await this.#secretsOf(settings, request)
-    const headers = callHeaders({ run: request, body, secret, own, now: now(), traceparent: span?.traceparent }, sign)
-    const timeout = timeout_ms === null ? undefined : AbortSignal.timeout(timeout_ms)
-    const until = timeout ? AbortSignal.any([signal, timeout]) : signal
-    try {
-      const sockets = guardedSockets(new URL(url).origin, reach, agent_id)
-      await exchange({ url, headers, body }, { sockets, signal: until, now }, hear)
-    } catch (error) {
-      if (timeout?.aborted && !signal.aborted) {
-        throw new AgentFailure(`The remote agent did not answer within ${timeout_ms} ms`)
-      }
-      throw error
+  /** Tries the agent point by point, outside of any run. `trial.signal` gives that up. */
+  async *check(
+    { project_id, agent_id, agent }: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
+    { message, timeout_ms: most_ms, signal }: { message: string; timeout_ms: number; signal: AbortSignal },
+  ): AsyncGenerator<CheckedPoint> {
+    const { fetch, reach, secrets, sign, newSecret, stepsDoor } = this.#options
+    const settings = agent.remote
+    if (!settings) throw new AgentFailure('The agent has no address')
+    const timeout_ms = Math.min(settings.timeout_ms ?? most_ms, most_ms)
+    if ('a2a' in settings) {
+      const { checkA2a } = await import('./check/check-a2a.ts')
+      const way = { fetch, owner: agent_id, secrets: await secrets(project_id), traceparent: undefined }
+      return yield* checkA2a(settings, way, { signal, timeout_ms })
+    }
+    const { own: headers, secret } = await this.#secretsOf(settings, { project_id })
+    const { instructions, model, temperature, output } = agent
+    const trial: RemoteTrial = {
+      url: settings.url,
+      secret,
+      wrongSecret: newSecret(),
+      headers,
+      told: { instructions, model, temperature, output: output && { schema: output.schema } },
+      message,
+      timeout_ms,
+      host: {
+        open: ({ request_id, attempt }, hearer) => {
+          const { url: steps_url, token: steps_token } = stepsDoor({ project_id, agent_id, request_id, attempt })
+          const take = async (steps: readonly AskedStep[]) => replyOf(await hearer.take([...steps]))
+          return { steps_url, steps_token, close: this.#listen(request_id, { attempt, take }) }
+        },
+      },
+      openSockets: (origin) => guardedSockets(origin, reach, agent_id),
+      sign,
+      signal,
+    }
+    yield* checkPoints(trial)
+  }
+
+  /** Steps of the run are taken until this is closed. */
+  #listen(request_id: string, taker: StepsTaker): () => void {
+    this.#takers.set(request_id, taker)
+    return () => {
+      if (this.#takers.get(request_id) === taker) this.#takers.delete(request_id)
     }
   }
 
+  /** Calls a server that keeps our own contract. */
+  #openSigned(settings: SignedRemote, request: RunRequest, run: RunInProgress): WayToAgent {
+    const { agent_id, span } = request
+    const { url } = settings
+    const { stepsDoor, reach, now, sign } = this.#options
+    return {
+      call: async (rounds, signal, hear) => {
+        const body = await callBody(run, rounds, stepsDoor(request))
+        const { own, secret } = await this.#secretsOf(settings, request)
+        const signing = { run: request, body, secret, own, now: now(), traceparent: span?.traceparent }
+        const sockets = guardedSockets(new URL(url).origin, reach, agent_id)
+        await exchange({ url, headers: callHeaders(signing, sign), body }, { sockets, signal, now }, hear)
+      },
+    }
+  }
+
+  /** The A2A client is loaded for the first agent that needs it: most services have none. */
+  async #openA2a(
+    remote: A2aRemote,
+    { project_id, agent_id, context, tree, span }: RunRequest,
+    run: RunInProgress,
+    take: RemoteConversation['take'],
+  ): Promise<WayToAgent> {
+    const { A2aExchange } = await import('./a2a/a2a-exchange.ts')
+    const { fetch, secrets } = this.#options
+    const known = await secrets(project_id)
+    const memory_of = tree ? tree.memory_of : agent_id
+    return new A2aExchange({
+      remote,
+      run,
+      way: { fetch, owner: agent_id, secrets: known, log: run.log, traceparent: span?.traceparent },
+      contextId: memory_of === null ? '' : contextOf(memory_of, context),
+      take,
+    })
+  }
+
   /** The headers that the agent names, and the secret that signs the call. */
-  async #secretsOf({ url, headers, secret: name }: RemoteSettings, { project_id }: RunRequest) {
+  async #secretsOf({ url, headers, secret: name }: SignedRemote, { project_id }: Pick<RunRequest, 'project_id'>) {
     const named = { ...headers, [SIGNING]: `{{secret.${name}}}` }
     try {
       const known = await this.#options.secrets(project_id)
@@ -115,6 +181,44 @@ export class RemoteRunner implements Runner {
       throw error instanceof SecretRefused ? new AgentFailure(error.message) : error
     }
   }
+}
+
+type StepsTaker = { attempt: number; take(steps: readonly AskedStep[]): Promise<StepsReply> }
+
+function replyOf(outcome: StepsOutcome): StepsReply {
+  return typeof outcome === 'string' ? { status: outcome } : { status: 'done', steps: outcome }
+}
+
+/** How an agent is called, and told that the run is over. */
+type WayToAgent = { call: CallAgent; cancelTask?(): Promise<void> }
+
+/** One call takes at most `timeout_ms`. */
+async function within(
+  timeout_ms: number | null,
+  signal: AbortSignal,
+  call: (until: AbortSignal) => Promise<void>,
+): Promise<void> {
+  if (timeout_ms === null) return call(signal)
+  const timeout = AbortSignal.timeout(timeout_ms)
+  try {
+    await call(AbortSignal.any([signal, timeout]))
+  } catch (error) {
+    if (!timeout.aborted || signal.aborted) throw error
+    throw new AgentFailure(`The remote agent did not answer within ${timeout_ms} ms`)
+  }
+}
+
+/** Whether the run is over with this error. One that only left this process goes on elsewhere. */
+function isEnd(error: unknown, { cancellation, keeper }: RunRequest, { deadline }: RunHost): boolean {
+  if (deadline.stopped === 'timeout') return true
+  if (deadline.stopped !== 'cancelled') return error instanceof AgentFailure
+  return !cancellation.isGivenUp && (cancellation.cancelled || !keeper)
+}
+
+/** A session belongs to an agent and a user, and other services may have sessions of the same name. */
+function contextOf(agent_id: string, { user_id, session_id }: RunRequest['context']): string {
+  if (session_id === undefined) return ''
+  return hash('sha256', JSON.stringify([agent_id, user_id ?? null, session_id])).slice(0, 32)
 }
 
 /** A place among the headers for the secret that is used and not sent: it may be used for its hosts only. */

@@ -13,10 +13,16 @@ export async function argumentProblem(
   schema: object,
   { schemaCheck, agent_id }: { schemaCheck: Pick<SchemaCheck, 'check'>; agent_id: string },
 ): Promise<string | undefined> {
+  if (takesAnyObject(schema)) return undefined
   const problem = schemaProblem(schema)
   if (problem) return `the input_schema of this tool ${problem}`
   const answer = await schemaCheck.check(schema, args, { owner: agent_id })
   const [first] = answer.outcome === 'errors' ? answer.errors : []
   if (first) return sentenceOf(first, 'arguments')
   return answer.outcome === 'undecided' && answer.why === 'time' ? TOO_COSTLY : undefined
+}
+
+/** Arguments are an object always, so there is nothing to check, and no thread to ask. */
+function takesAnyObject(schema: object): boolean {
+  return Object.entries(schema).every(([name, value]) => name === 'type' && value === 'object')
 }

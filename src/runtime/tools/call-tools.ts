@@ -84,12 +84,20 @@ async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refus
   const { call, index, decided } = pending
   const { id, name, arguments: asked } = shownCall(call)
   const called_at = now()
-  const { spent, began_at: started_at = called_at, ...result }: CallResult = refusal ?? (await resultOf(run, pending))
+  const called: CallResult = refusal ?? (await resultOf(run, pending))
+  const { spent, below, began_at: started_at = called_at, ...result } = called
   const duration_ms = now() - started_at
   if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
   else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
   const done = { id, name, arguments: decided?.arguments ?? asked, duration_ms, ...result }
-  const step: ToolCallStep = { kind: 'tool', index, call: done, ...spent, ...taken(run, started_at) }
+  const step: ToolCallStep = {
+    kind: 'tool',
+    index,
+    call: done,
+    ...spent,
+    ...(below && { below }),
+    ...taken(run, started_at),
+  }
   left.steps.push(step)
   if (spent) addSpent(left, spent)
   await keeper?.keep(left.steps)

@@ -26,6 +26,10 @@ export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL,
   return filled
 }
 
+export function hasSecret(text: string): boolean {
+  return text.search(PLACEHOLDER) >= 0
+}
+
 /** The secrets that an agent names. No other secret can be sent by it or come back. */
 export function secretsOf(named: readonly (Tool | RemoteSettings)[], secrets: Secrets): Secrets {
   const texts = named.flatMap((one) => ('headers' in one ? Object.values(one.headers) : []))
@@ -48,30 +52,59 @@ function isHost(host: string, url: URL): boolean {
 
 export type Redact = (text: string) => string
 
-/** Replaces every secret by its name, even if a server sends it back encoded. */
+/** What is left of a secret where a text was cut is hidden if it is at least half of it, and this long. */
+const SHORTEST_HEAD = 8
+
+/** Replaces every secret by its name, even if a server sends it back encoded, and even if the text was cut within it. */
 export function redactor(secrets: Readonly<Record<string, string>>): Redact {
-  const names = new Map<string, string>()
-  for (const [name, value] of Object.entries(secrets)) {
-    for (const form of forms(value)) names.set(form, name)
+  const hidden = Object.entries(secrets).flatMap(([name, value]) =>
+    [...forms(value)].map((form) => ({ name, form, head: headOf(form) })),
+  )
+  if (hidden.length === 0) return (text) => text
+  const pattern = new RegExp(hidden.map(({ head }) => RegExp.escape(head)).join('|'), 'g')
+  return (text) => {
+    let clean = ''
+    let end = 0
+    pattern.lastIndex = 0
+    for (let found = pattern.exec(text); found; found = pattern.exec(text)) {
+      const { index } = found
+      const here = hidden.filter(({ head }) => text.startsWith(head, index))
+      // A secret that contains another one is replaced as a whole.
+      const [longest] = here
+        .map(({ name, form }) => ({ name, length: sameLength(text, index, form) }))
+        .toSorted((one, other) => other.length - one.length)
+      if (!longest) continue
+      clean += `${text.slice(end, index)}[secret ${longest.name}]`
+      end = index + longest.length
+      pattern.lastIndex = end
+    }
+    return clean + text.slice(end)
   }
-  if (names.size === 0) return (text) => text
-  // Longest first, so that a secret that contains another one is replaced as a whole.
-  const alternatives = [...names.keys()].toSorted((a, b) => b.length - a.length).map(RegExp.escape)
-  const pattern = new RegExp(alternatives.join('|'), 'g')
-  return (text) => text.replace(pattern, (form) => `[secret ${names.get(form)}]`)
 }
 
-function forms(value: string): string[] {
-  if (value === '') return []
+function headOf(form: string): string {
+  return form.slice(0, Math.max(SHORTEST_HEAD, Math.ceil(form.length / 2)))
+}
+
+/** How much of the form stands in the text at this place. */
+function sameLength(text: string, index: number, form: string): number {
+  let length = 0
+  while (length < form.length && text[index + length] === form[length]) length++
+  return length
+}
+
+/** Most values look the same in several of these forms. */
+function forms(value: string): Set<string> {
+  if (value === '') return new Set()
   const base64 = Buffer.from(value).toString('base64')
-  return [
+  return new Set([
     value,
     encodeURIComponent(value.toWellFormed()),
     JSON.stringify(value).slice(1, -1),
     base64,
     base64.replace(/=+$/, ''),
     Buffer.from(value).toString('base64url'),
-  ]
+  ])
 }
 
 /** The values by their names, to hide them. */

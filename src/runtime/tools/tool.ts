@@ -49,8 +49,8 @@ export type RunTool = {
   call(args: Record<string, unknown>, headers: CallHeaders): Promise<CallResult>
 }
 
-/** `spent` is there if models were asked for it, `began_at` if it was begun by an earlier attempt. */
-export type CallResult = ToolResult & { spent?: Spent; began_at?: number }
+/** `spent` is there if models were asked for it, `below` if another agent was, `began_at` if an earlier attempt began it. */
+export type CallResult = ToolResult & { spent?: Spent; below?: Spent; began_at?: number }
 
 /** A tool call that failed; the message is for the model, the receipt and the log. */
 export class ToolError extends Error {}

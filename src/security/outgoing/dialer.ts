@@ -62,7 +62,8 @@ export class Dialer {
     }
     const failed = (error: Error) => {
       stopWaiting()
-      callback(explain(error, phase, host), null)
+      const name = isIP(host) === 6 ? `[${host}]` : host
+      callback(explain(error, phase, `${name}:${target.port}`), null)
     }
     const stopWaiting = () => {
       clearTimeout(timer)

@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
 import type { Agent, AgentOverview, AgentSummary, CreateAgent, InvocableAgent } from '../../../../sdk/client.ts'
-import { number, takesService, yesOption } from '../../command.ts'
+import { number, seconds, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { usage } from '../../failure.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import { sparkline } from '../../terminal/sparkline.ts'
 import type { World } from '../../world.ts'
+import { failIfAny, tell } from './told-points.ts'
 
 const COLUMNS: Column<AgentSummary>[] = [
   { title: 'ID', of: (agent) => agent.id },
@@ -110,6 +111,21 @@ export function agents(command: Command, world: World): void {
         options,
         'Updated',
       )
+    })
+
+  takesService(command.command('check'))
+    .description('Try point by point whether a remote agent keeps the contract, as the service calls it')
+    .argument('<agent>', 'id or name')
+    .option('-m, --message <text>', 'what it is told (Hello)')
+    .option('--timeout <duration>', 'how long a call may take (30s)', seconds)
+    .action(async (agent: string, options: Common & { message?: string; timeout?: number }) => {
+      const { message, timeout } = options
+      const body = { message, timeout_ms: timeout && timeout * 1000 }
+      const checked = await withClient(world, options, (client) => client.agents.checkRemote(agent, body, options))
+      if (options.json) printJson(world, checked)
+      if (!options.json) for (const point of checked.points) tell(world, point)
+      if (checked.error !== null) throw new Failure(EXIT.failed, checked.error)
+      failIfAny(checked.points)
     })
 
   takesService(command.command('delete'))

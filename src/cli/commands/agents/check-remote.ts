@@ -1,13 +1,18 @@
+import { randomBytes } from 'node:crypto'
 import { type Command, InvalidArgumentError } from 'commander'
+import { openSockets } from '../../../runtime/providers/provider-sockets.ts'
+import type { RemoteTrial } from '../../../runtime/remote-agent/check/call-remote.ts'
+import { type CheckedPoint, checkPoints } from '../../../runtime/remote-agent/check/check-points.ts'
 import { SIGNING_SECRET } from '../../../runtime/remote-agent/remote-exchange.ts'
+import { newWebhookSecret, signDelivery } from '../../../webhooks/signature.ts'
 import { seconds } from '../../command.ts'
 import { proxiesOf } from '../../connect/proxied-fetch.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import { type CheckedPoint, checkPoints } from '../../remote/check-points.ts'
 import { playHost } from '../../remote/play-host.ts'
-import { paint, printJson, printPainted, shown } from '../../terminal/output.ts'
+import { printJson } from '../../terminal/output.ts'
 import { readSecret } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
+import { failIfAny, tell } from './told-points.ts'
 
 type CheckOptions = {
   secretEnv?: string
@@ -19,8 +24,8 @@ type CheckOptions = {
 }
 
 const USUAL_SECRET = 'AGENT_SECRET'
-
-const SHOWN = { ok: ['green', 'ok'], failed: ['red', 'failed'], not_tried: ['yellow', 'not tried'] } as const
+/** Where agents of A2A have their cards. */
+const CARD = /\/\.well-known\/agent(-card)?\.json$/
 
 export function remote(command: Command, world: World): void {
   command
@@ -38,11 +43,21 @@ export function remote(command: Command, world: World): void {
     .option('--json', 'print JSON')
     .action(async (given: string, options: CheckOptions) => {
       const url = addressOf(given)
+      if (CARD.test(new URL(url).pathname)) throw cardGiven()
       const secret = await signingSecret(world, options)
       const host = await openedHost(options.host)
       const { message, timeout, step = new Map<string, string>() } = options
-      const { signal } = world
-      const trial = { url, secret, message, timeout_ms: timeout * 1000, host, proxy: proxiesOf(world), signal }
+      const trial: RemoteTrial = {
+        url,
+        secret,
+        wrongSecret: newWebhookSecret(randomBytes),
+        message,
+        timeout_ms: timeout * 1000,
+        host,
+        openSockets: (origin) => openSockets(origin, proxiesOf(world)),
+        sign: (signed, by) => signDelivery(signed, [by]),
+        signal: world.signal,
+      }
       const points: CheckedPoint[] = []
       try {
         for await (const point of checkPoints(trial, step)) {
@@ -53,21 +68,22 @@ export function remote(command: Command, world: World): void {
         host.close()
       }
       if (options.json) printJson(world, points)
-      const failed = points.filter(({ status }) => status === 'failed')
-      if (failed.length > 0) throw new Failure(EXIT.failed, `${failed.length} of ${points.length} points failed`)
+      failIfAny(points)
     })
-}
-
-function tell(world: World, { point, status, detail }: CheckedPoint): void {
-  const [color, word] = SHOWN[status]
-  const text = detail === null ? point : `${point}: ${detail}`
-  printPainted(world, `${paint(world, 'stdout', color, word.padEnd(9))} ${shown(world, 'stdout', text)}`)
 }
 
 function addressOf(given: string): string {
   const url = URL.parse(given)
   if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${given}" is no address: write a whole http(s) URL`)
   return url.href
+}
+
+function cardGiven(): Failure {
+  return new Failure(
+    EXIT.failed,
+    'This is the card of an A2A agent, which does not keep the contract that is tried here',
+    '  Make it an agent of the service with remote.a2a, then: moorage agents check <agent>',
+  )
 }
 
 async function signingSecret(world: World, { secretEnv }: CheckOptions): Promise<string> {

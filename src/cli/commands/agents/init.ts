@@ -50,7 +50,7 @@ async function initRemote(world: World, name: string, options: InitOptions): Pro
     world,
     '  This secret signs its calls and is shown once. Keep it as AGENT_SECRET, then, with moorage-sdk installed:',
   )
-  note(world, `    node ${server}`)
+  note(world, `    node ${server}   # before Node 24.12: npx tsx ${server}`)
   note(world, `    echo "$AGENT_SECRET" | moorage secrets set ${secret_name} --hosts 127.0.0.1`)
   note(world, `    moorage deploy v1${file === AGENT_FILE ? '' : ` --file ${file}`}`)
   if (options.json) printJson(world, { name, file, server, secret_name, secret })

@@ -32,13 +32,22 @@ export class ReplyReader {
   #kind: 'unknown' | 'events' | 'json' = 'unknown'
   #body = ''
   #bytes = 0
+  #events = 0
 
   /** `fatal`: bytes that are no UTF-8 are refused. */
-  constructor(takeEvent: TakeEvent, takeWhole: (body: string) => void, { fatal = false } = {}) {
+  constructor(
+    takeEvent: TakeEvent,
+    takeWhole: (body: string) => void,
+    { fatal = false, mostEvents = Number.POSITIVE_INFINITY } = {},
+  ) {
     this.#decoder = new TextDecoder('utf-8', { fatal })
     this.#takeWhole = takeWhole
     this.#parser = parsers().createParser({
-      onEvent: takeEvent,
+      onEvent: (event) => {
+        this.#events += 1
+        if (this.#events > mostEvents) throw new NotAnAnswer(`the reply has more than ${mostEvents} events`)
+        takeEvent(event)
+      },
       maxBufferSize: MAX_TEXT,
       onError(error) {
         if (error.type === 'max-buffer-size-exceeded') throw new NotAnAnswer('an event is too long')
@@ -46,7 +55,7 @@ export class ReplyReader {
     })
   }
 
-  read(chunk: Buffer): void {
+  read(chunk: Uint8Array): void {
     this.#bytes += chunk.length
     if (this.#bytes > MAX_REPLY_BYTES) throw new NotAnAnswer('the reply is too long')
     this.#take(this.#decoder.decode(chunk, { stream: true }))
@@ -76,7 +85,8 @@ export class ReplyReader {
 export type ReplyFields = Record<string, unknown>
 
 export function parseObject(json: string): ReplyFields {
-  if (json.length > SHORT_TEXT && hasTooManyMarks(json)) throw new NotAnAnswer('the reply holds too many values')
+  if (json.length > SHORT_TEXT && hasMoreMarks(json, MAX_MARKS))
+    throw new NotAnAnswer('the reply holds too many values')
   let value: unknown
   try {
     value = JSON.parse(json)
@@ -91,13 +101,14 @@ const COMMA = 0x2c
 const BRACKET = 0x5b
 const BRACE = 0x7b
 
-function hasTooManyMarks(json: string): boolean {
+export function isMark(code: number): boolean {
+  return code === COMMA || code === BRACKET || code === BRACE
+}
+
+export function hasMoreMarks(json: string, most: number): boolean {
   let marks = 0
-  for (let i = 0; i < json.length && marks <= MAX_MARKS; i++) {
-    const code = json.charCodeAt(i)
-    if (code === COMMA || code === BRACKET || code === BRACE) marks++
-  }
-  return marks > MAX_MARKS
+  for (let i = 0; i < json.length && marks <= most; i++) if (isMark(json.charCodeAt(i))) marks++
+  return marks > most
 }
 
 export function isFields(value: unknown): value is ReplyFields {

@@ -1,27 +1,49 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { idSource } from '../../lib/id.ts'
-import { AgentFailure } from '../../runtime/outcome.ts'
-import { openSockets, type ProxySettings } from '../../runtime/providers/provider-sockets.ts'
-import type { AskedStep, DoneStep } from '../../runtime/remote-agent/asked-step.ts'
-import { callHeaders } from '../../runtime/remote-agent/call-headers.ts'
-import type { RemoteCallBody } from '../../runtime/remote-agent/contract.ts'
-import { exchange } from '../../runtime/remote-agent/remote-exchange.ts'
-import { signDelivery } from '../../webhooks/signature.ts'
-import type { PlayedHost, StepsHearer, StepsOutcome } from './play-host.ts'
+import { idSource } from '../../../lib/id.ts'
+import { AgentFailure } from '../../outcome.ts'
+import type { ProviderSockets } from '../../providers/provider-sockets.ts'
+import type { AskedStep, DoneStep } from '../asked-step.ts'
+import { callHeaders, type SignCall } from '../call-headers.ts'
+import type { RemoteCallBody } from '../contract.ts'
+import { exchange } from '../remote-exchange.ts'
 
+/** What the host answers to steps: that they are done, that the run waits, or that the call is over. */
+export type StepsOutcome = DoneStep[] | 'waiting' | 'over'
+
+/** Hears what an agent asks for during one call. */
+export type StepsHearer = {
+  take(steps: AskedStep[]): Promise<StepsOutcome>
+  /** What the agent sent is no question for steps. */
+  object(problem: string): void
+}
+
+type TrialRun = { request_id: string; attempt: number }
+
+/** The side of the service, as a remote agent meets it: a place to ask for steps. */
+export type PlayedHost = {
+  /** Takes steps of one call until it is closed. */
+  open(run: TrialRun, hearer: StepsHearer): { steps_url: string; steps_token: string; close(): void }
+}
+
+/** An agent that is tried. `told` is what its definition says. */
 export type RemoteTrial = {
   url: string
   secret: string
+  /** Signs a call that the agent should refuse. */
+  wrongSecret: string
+  headers?: Record<string, string>
+  told?: Partial<Pick<RemoteCallBody, 'instructions' | 'model' | 'temperature' | 'output'>>
   message: string
   timeout_ms: number
   host: PlayedHost
-  proxy: ProxySettings
+  openSockets(origin: string): ProviderSockets
+  sign: SignCall
   signal: AbortSignal
 }
 
 /** What one call says, where it differs from the first call of a new run. */
 export type CallPlan = {
-  run?: { request_id: string; attempt: number }
+  run?: TrialRun
   steps?: DoneStep[]
   said?: string
   secret?: string
@@ -51,22 +73,22 @@ export type AskedTogether = { steps: AskedStep[]; done: DoneStep[]; said: string
 const PAUSES = 5
 const PAUSE_MS = 10
 
-/** Calls the agent as the service does. Rejects only if the person has pressed Ctrl-C. */
+/** Calls the agent as the service does. Rejects only if the trial was given up. */
 export async function callRemote(
   trial: RemoteTrial,
   plan: CallPlan,
   doStep: (step: AskedStep) => DoneStep,
 ): Promise<TriedRemote> {
-  const { url, timeout_ms, host, proxy, signal } = trial
+  const { url, timeout_ms, host, signal } = trial
   const { run = newRun(), take = (steps) => steps.map(doStep) } = plan
   const { request_id } = run
   const tried: TriedRemote = { request_id, problem: undefined, isLate: false, status: undefined, said: '', asked: [] }
   const closing = new AbortController()
   const hangUp = () => plan.closeAfterMs !== undefined && closing.abort()
-  const door = host.open(hearing(tried, take, hangUp))
+  const door = host.open(run, hearing(tried, take, hangUp))
   const timeout = AbortSignal.timeout(timeout_ms)
   const timer = setTimeout(hangUp, plan.closeAfterMs ?? 0)
-  const sockets = openSockets(new URL(url).origin, proxy)
+  const sockets = trial.openSockets(new URL(url).origin)
   try {
     await exchange(
       signedCall(trial, plan, { ...run, ...door }),
@@ -120,12 +142,12 @@ async function othersArrive(): Promise<void> {
   for (let pause = 0; pause < PAUSES; pause += 1) await delay(PAUSE_MS)
 }
 
-function newRun() {
+function newRun(): TrialRun {
   return { request_id: idSource()('req', Date.now()), attempt: 1 }
 }
 
-/** What the agent's server says of its own problems is told too: this is its developer's terminal. */
-function wordsOf(error: unknown): string {
+/** What the agent's server says of its own problems is told too: its developers ask. */
+export function wordsOf(error: unknown): string {
   if (!(error instanceof AgentFailure)) return String(error)
   const { remote_message } = error.detail
   return typeof remote_message === 'string' && remote_message !== ''
@@ -133,10 +155,10 @@ function wordsOf(error: unknown): string {
     : error.message
 }
 
-type Placed = { request_id: string; attempt: number; steps_url: string; steps_token: string }
+type Placed = TrialRun & { steps_url: string; steps_token: string }
 
 function signedCall(
-  { url, message, secret, timeout_ms }: RemoteTrial,
+  { url, message, secret, headers: own = {}, told, timeout_ms, sign }: RemoteTrial,
   plan: CallPlan,
   { request_id, attempt, steps_url, steps_token }: Placed,
 ) {
@@ -155,6 +177,7 @@ function signedCall(
     temperature: null,
     output: null,
     unfit: null,
+    ...told,
     tools: [],
     steps,
     said,
@@ -163,7 +186,6 @@ function signedCall(
     steps_token,
   }
   const body = JSON.stringify(call)
-  const signing = { run: call, body, secret: plan.secret ?? secret, now: Date.now() - age_ms }
-  const headers = callHeaders(signing, (signed, by) => signDelivery(signed, [by]))
-  return { url, headers, body }
+  const signing = { run: call, body, secret: plan.secret ?? secret, own, now: Date.now() - age_ms }
+  return { url, headers: callHeaders(signing, sign), body }
 }

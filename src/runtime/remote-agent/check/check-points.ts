@@ -1,11 +1,17 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type AskedStep, callOf, type DoneStep } from '../../runtime/remote-agent/asked-step.ts'
-import { newWebhookSecret } from '../../webhooks/signature.ts'
+import { z } from 'zod'
+import { type AskedStep, callOf, type DoneStep } from '../asked-step.ts'
 import { type AskedTogether, type CallPlan, callRemote, type RemoteTrial, type TriedRemote } from './call-remote.ts'
 
 /** One point of the contract, and whether the agent keeps it. */
-export type CheckedPoint = { point: string; status: 'ok' | 'failed' | 'not_tried'; detail: string | null }
+export const CheckedPoint = z
+  .object({
+    point: z.string().describe('What the agent should do'),
+    status: z.enum(['ok', 'failed', 'not_tried']),
+    detail: z.string().nullable().describe('Why it failed or was not tried, or what was found'),
+  })
+  .meta({ id: 'CheckedPoint' })
+export type CheckedPoint = z.infer<typeof CheckedPoint>
 
 const POINTS = {
   answers: 'a signed call is answered',
@@ -26,13 +32,18 @@ const HEARS_AFTER_MS = 200
 /** Tries an implementation of the contract, point by point. `answers` says what comes of the steps that it names. */
 export async function* checkPoints(
   trial: RemoteTrial,
-  answers: ReadonlyMap<string, string>,
+  answers: ReadonlyMap<string, string> = new Map(),
 ): AsyncGenerator<CheckedPoint> {
   const call = (plan: CallPlan = {}) => callRemote(trial, plan, (step) => doneBy(answers, step))
   const first = await call()
   yield judged('answers', first.problem, `${counted(first.asked.flatMap(({ steps }) => steps).length)} asked for`)
-  yield judged('signature', whyNotRefused(await call({ secret: newWebhookSecret(randomBytes), take: () => 'over' })))
-  yield judged('time', whyNotRefused(await call({ age_ms: OLD_MS, take: () => 'over' })))
+  if (isRefused(first)) {
+    // An agent that refuses every call proves nothing by refusing these.
+    for (const name of ['signature', 'time'] as const) yield notTried(name, 'the signed call was refused too')
+  } else {
+    yield judged('signature', whyNotRefused(await call({ secret: trial.wrongSecret, take: () => 'over' })))
+    yield judged('time', whyNotRefused(await call({ age_ms: OLD_MS, take: () => 'over' })))
+  }
   if (first.problem !== undefined) {
     for (const name of ['again', 'order', 'waiting', 'closed'] as const) yield notTried(name, 'the first call failed')
     return
@@ -53,8 +64,13 @@ export async function* checkPoints(
 
 type Call = (plan: CallPlan) => Promise<TriedRemote>
 
-function whyNotRefused({ status, problem }: TriedRemote): string | undefined {
-  if (status === 401 || status === 403) return undefined
+function isRefused({ status }: TriedRemote): boolean {
+  return status === 401 || status === 403
+}
+
+function whyNotRefused(tried: TriedRemote): string | undefined {
+  if (isRefused(tried)) return undefined
+  const { status, problem } = tried
   return status === undefined && problem !== undefined ? problem : `it was answered with ${status ?? 200}, not with 401`
 }
 

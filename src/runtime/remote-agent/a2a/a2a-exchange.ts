@@ -1,0 +1,188 @@
+import { hash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Part, StreamResponse } from '@a2a-js/sdk'
+import { A2AError } from '@a2a-js/sdk/errors'
+import { ModelFailure, type Round } from '../../models/model.ts'
+import { AgentFailure } from '../../outcome.ts'
+import { NotAnAnswer } from '../../providers/protocols/read-events.ts'
+import type { RunInProgress } from '../../run-in-progress.ts'
+import type { A2aRemote } from '../../spec.ts'
+import { type AskedStep, type DoneStep, doneIn } from '../asked-step.ts'
+import type { CallAgent, StepsReply } from '../remote-conversation.ts'
+import type { Heard } from '../remote-exchange.ts'
+import { type MessagePlace, messageNumber, messageOf, messageParts, textPart } from './a2a-message.ts'
+import { openPeer, type Peer, type PeerWay } from './a2a-peer.ts'
+import { failureIn, fromPeer, isPassing, peerError } from './peer-failure.ts'
+import { type Standing, TaskAnswer, TaskEnded } from './task-answer.ts'
+
+type A2aCall = {
+  remote: A2aRemote
+  run: RunInProgress
+  way: PeerWay
+  /** The conversation of the run's session at the agent. Empty: it begins one. */
+  contextId: string
+  /** Stores what must not be done twice. */
+  take(steps: AskedStep[]): Promise<StepsReply>
+}
+
+/** What is stored of a task as soon as it is known. */
+type KeptTask = { task_id: string; context_id: string }
+
+/** How often in a row an agent that works on a task may not be reached. */
+const MAX_LOST = 5
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 5_000
+const CANCEL_WITHIN_MS = 5_000
+const MAX_QUESTION_CHARACTERS = 10_000
+/** A question without words. */
+const WANTS_WORDS = 'The agent needs an answer before it goes on'
+
+/**
+ * The run has left this call: it waits for a person, or is over. What it has begun is taken up by the next call.
+ */
+class Left extends Error {}
+
+/** A run of an agent that is reached by A2A: its message becomes a task there, which is followed until it has ended. */
+export class A2aExchange {
+  readonly #call: A2aCall
+  /** The task that the agent works on. */
+  #open: { peer: Peer; task: KeptTask } | undefined
+
+  constructor(call: A2aCall) {
+    this.#call = call
+  }
+
+  /** Resolves when the answer is whole, or when the run has left. */
+  call: CallAgent = async (rounds, signal, hear) => {
+    let hasSpoken = false
+    try {
+      await this.#converse(rounds, signal, (heard) => {
+        hasSpoken ||= heard.kind === 'text'
+        hear(heard)
+      })
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (error instanceof Left) return
+      if (error instanceof TaskEnded) this.#open = undefined
+      throw failureIn(error, this.#call.run.now, hasSpoken)
+    }
+  }
+
+  /** Tells the agent that the run is over. How it takes that changes nothing here. */
+  async cancelTask(): Promise<void> {
+    if (!this.#open) return
+    const { peer, task } = this.#open
+    const signal = AbortSignal.timeout(CANCEL_WITHIN_MS)
+    await peer.client.cancelTask({ tenant: '', id: task.task_id, metadata: undefined }, { signal }).catch(() => {})
+  }
+
+  async #converse(rounds: readonly Round[], signal: AbortSignal, hear: (heard: Heard) => void): Promise<void> {
+    const { remote, run, way } = this.#call
+    const wantsValue = run.output !== undefined
+    const number = messageNumber(rounds)
+    const kept = tasksIn(rounds)
+    let task = kept.get(nameOf(number))
+    const peer = await openPeer(remote, way, signal)
+    if (task) this.#open = { peer, task }
+    const answer = new TaskAnswer(hear, { said: wantsValue ? '' : run.left.response, wantsValue })
+    const send = (parts: Part[], place: MessagePlace) =>
+      peer.client.sendMessageStream(messageOf(parts, place, wantsValue), {
+        signal,
+        serviceParameters: { 'Idempotency-Key': place.messageId },
+      })
+    const begin = async () => {
+      const contextId = kept.get(nameOf(number - 1))?.context_id ?? this.#call.contextId
+      return send(await messageParts(run, rounds), { messageId: `${run.request_id}-${number}`, contextId, taskId: '' })
+    }
+    let events = task ? tellAgain(peer, task, signal) : await begin()
+    const answered = new Set<string>()
+    /** The question whose answer was sent, while the reply to it is read. */
+    let sentFor: string | undefined
+    for (let pauses = 0, lost = 0; ; ) {
+      let standing: Standing = { kind: 'working' }
+      try {
+        for await (const event of fromPeer(events)) {
+          task ??= await this.#keep(number, peer, event)
+          standing = answer.take(event)
+          // The agent may tell once more what it asked before it takes the answer.
+          if (standing.kind === 'asks' && answered.has(standing.key)) standing = { kind: 'working' }
+          if (standing.kind !== 'asks') lost = 0
+          if (standing.kind !== 'working') break
+        }
+      } catch (error) {
+        lost += 1
+        if (!task || lost > MAX_LOST || !isPassing(error) || signal.aborted) throw error
+        // The answer may be lost. If the task still asks, it is sent again under the same id.
+        if (sentFor !== undefined) answered.delete(sentFor)
+      }
+      if (standing.kind === 'answered') {
+        this.#open = undefined
+        return answer.end()
+      }
+      // A reply without a task is a whole answer, so this one told nothing at all.
+      if (!task) throw new ModelFailure('The remote agent broke off its answer', {}, { after_ms: undefined })
+      if (standing.kind === 'asks') {
+        const { id, words } = await this.#askPerson(standing)
+        sentFor = standing.key
+        answered.add(sentFor)
+        const { task_id: taskId, context_id: contextId } = task
+        events = send([textPart(words)], { messageId: `${run.request_id}-${id}`, contextId, taskId })
+      } else {
+        await sleep(Math.min(FIRST_PAUSE_MS * 2 ** pauses, LONGEST_PAUSE_MS), undefined, { signal })
+        pauses += 1
+        sentFor = undefined
+        events = tellAgain(peer, task, signal)
+      }
+    }
+  }
+
+  /** After this the task is taken up, and its message is not sent again. */
+  async #keep(number: number, peer: Peer, { payload }: StreamResponse): Promise<KeptTask | undefined> {
+    if (!payload || payload.$case === 'message') return undefined
+    const { value } = payload
+    const task_id = 'taskId' in value ? value.taskId : value.id
+    if (task_id === '') throw new NotAnAnswer('a task without an id')
+    const task = { task_id, context_id: value.contextId }
+    this.#open = { peer, task }
+    await this.#take({ type: 'keep', id: nameOf(number), value: task })
+    return task
+  }
+
+  /** The question is the task's own, so a run that comes back to it finds the answer. */
+  async #askPerson({ question, key }: Extract<Standing, { kind: 'asks' }>): Promise<{ id: string; words: string }> {
+    const id = `question-${hash('sha256', key).slice(0, 16)}`
+    const asked = (question || WANTS_WORDS).slice(0, MAX_QUESTION_CHARACTERS)
+    const done = await this.#take({ type: 'ask_person', id, question: asked })
+    if ('error' in done) throw new AgentFailure(`The remote agent asked a question: ${done.error}`)
+    return { id, words: String(done.result) }
+  }
+
+  async #take(step: AskedStep): Promise<DoneStep> {
+    const reply = await this.#call.take([step])
+    const done = reply.status === 'done' ? reply.steps[0] : undefined
+    if (!done) throw new Left()
+    return done
+  }
+}
+
+/** How the task stands, and then what comes of it where the agent tells that. */
+async function* tellAgain({ client, streams }: Peer, { task_id: id }: KeptTask, signal: AbortSignal) {
+  const task = await client.getTask({ tenant: '', id, historyLength: 0 }, { signal })
+  const told: StreamResponse = { payload: { $case: 'task', value: task } }
+  yield told
+  if (!streams) return
+  try {
+    yield* client.resubscribeTask({ tenant: '', id }, { signal })
+  } catch (error) {
+    // It may have ended in between, and is asked for again.
+    if (!(peerError(error) instanceof A2AError)) throw error
+  }
+}
+
+function nameOf(number: number): string {
+  return `task-${number}`
+}
+
+function tasksIn(rounds: readonly Round[]): Map<string, KeptTask> {
+  return new Map(doneIn(rounds).flatMap((done) => ('result' in done ? [[done.id, done.result as KeptTask]] : [])))
+}

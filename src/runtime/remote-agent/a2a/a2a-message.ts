@@ -1,0 +1,42 @@
+import { type Part, Role, type SendMessageRequest } from '@a2a-js/sdk'
+import type { Round } from '../../models/model.ts'
+import { outputInstruction } from '../../output/ask-in-words.ts'
+import type { RunInProgress } from '../../run-in-progress.ts'
+import { filled } from '../call-body.ts'
+
+/** Where a message belongs. Without a task it begins one; without a context it begins a conversation. */
+export type MessagePlace = { messageId: string; contextId: string; taskId: string }
+
+/** The messages of one run have numbers: the first one, and one for each answer before that did not fit. */
+export function messageNumber(rounds: readonly Round[]): number {
+  return 1 + rounds.filter(({ told }) => told !== undefined).length
+}
+
+/** What the agent is told: the message with its files, or what was wrong with its answer. */
+export async function messageParts(run: RunInProgress, rounds: readonly Round[]): Promise<Part[]> {
+  const unfit = rounds.findLast(({ told }) => told !== undefined)?.told
+  if (unfit !== undefined) return [textPart(unfit)]
+  const { message, attachments = [] } = run.input
+  const wanted = run.output && [textPart(outputInstruction(run.output.wanted))]
+  return [textPart(message), ...(await filled(attachments, run)).map(filePart), ...(wanted ?? [])]
+}
+
+export function messageOf(parts: Part[], place: MessagePlace, wantsValue: boolean): SendMessageRequest {
+  const acceptedOutputModes = wantsValue ? ['application/json', 'text/plain'] : []
+  return {
+    tenant: '',
+    metadata: undefined,
+    message: { ...place, role: Role.ROLE_USER, parts, metadata: undefined, extensions: [], referenceTaskIds: [] },
+    configuration: { acceptedOutputModes, taskPushNotificationConfig: undefined, returnImmediately: false },
+  }
+}
+
+export function textPart(text: string): Part {
+  return { content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: 'text/plain' }
+}
+
+function filePart({ name, media_type, size, data }: Awaited<ReturnType<typeof filled>>[number]): Part {
+  if (data === null) return textPart(`[file ${name}: ${media_type}, ${size} bytes, not sent: it is too large or gone]`)
+  const value = Buffer.from(data, 'base64')
+  return { content: { $case: 'raw', value }, metadata: undefined, filename: name, mediaType: media_type }
+}

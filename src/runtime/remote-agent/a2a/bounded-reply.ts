@@ -1,0 +1,83 @@
+import { setImmediate as nextPass } from 'node:timers/promises'
+import { hasMoreMarks, isMark, NotAnAnswer, ReplyReader } from '../../providers/protocols/read-events.ts'
+import { MOST_EVENTS } from '../remote-exchange.ts'
+
+/** A reply in one piece. */
+const MAX_TEXT_BYTES = 2 * 1024 * 1024
+/** Of one event, or of a reply in one piece. The A2A client needs some microseconds for each. */
+const MAX_MARKS = 20_000
+
+/** Bytes that are read before others have their turn. A piece or an event costs as much as some hundred bytes. */
+const BYTES_AT_ONCE = 10_000
+const COST_OF_PIECE = 500
+
+/** Limits a reply in JSON, or in events of JSON: its body fails where it becomes too large. */
+export function boundedReply(response: Response, isStream: boolean): Response {
+  if (!response.body) return response
+  const { status, statusText, headers } = response
+  const body = response.body.pipeThrough(isStream ? wholeEvents() : countedBytes())
+  return new Response(body, { status, statusText, headers })
+}
+
+type Bounds = TransformStream<Uint8Array, Uint8Array>
+
+/**
+ * The A2A client searches all that it has of an event again with each piece that arrives, so it is given events that are
+ * whole, each on one line.
+ */
+function wholeEvents(): Bounds {
+  let events: string[] = []
+  const add = (data: string) => {
+    if (hasMoreMarks(data, MAX_MARKS)) throw new NotAnAnswer('the reply holds too many values')
+    events.push(data)
+  }
+  const reader = new ReplyReader(({ data }) => add(data), add, { fatal: true, mostEvents: MOST_EVENTS })
+  const takeTurns = turns()
+  const hand = async (controller: TransformStreamDefaultController<Uint8Array>) => {
+    const whole = events
+    events = []
+    for (const data of whole) {
+      // Between the values of a JSON text a space is as good as the end of a line.
+      controller.enqueue(Buffer.from(`data: ${data.replaceAll('\n', ' ')}\n\n`))
+      await takeTurns(data.length)
+    }
+  }
+  return new TransformStream({
+    async transform(piece, controller) {
+      reader.read(piece)
+      await takeTurns(piece.length)
+      await hand(controller)
+    },
+    async flush(controller) {
+      reader.end()
+      await hand(controller)
+    },
+  })
+}
+
+function countedBytes(): Bounds {
+  let bytes = 0
+  let marks = 0
+  const takeTurns = turns()
+  return new TransformStream({
+    async transform(piece, controller) {
+      bytes += piece.length
+      if (bytes > MAX_TEXT_BYTES) throw new NotAnAnswer('the reply is too long')
+      for (const byte of piece) if (isMark(byte)) marks += 1
+      if (marks > MAX_MARKS) throw new NotAnAnswer('the reply holds too many values')
+      controller.enqueue(piece)
+      await takeTurns(piece.length)
+    },
+  })
+}
+
+/** Waits where others must have their turn: a reply that arrives at once would hold them up as a whole. */
+function turns(): (bytes: number) => Promise<void> {
+  let cost = 0
+  return async (bytes) => {
+    cost += bytes + COST_OF_PIECE
+    if (cost < BYTES_AT_ONCE) return
+    cost = 0
+    await nextPass()
+  }
+}

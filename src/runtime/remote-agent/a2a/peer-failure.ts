@@ -1,0 +1,52 @@
+import { A2AError } from '@a2a-js/sdk/errors'
+import { AgentFailure } from '../../outcome.ts'
+import { NotAnAnswer } from '../../providers/protocols/read-events.ts'
+import { BadStatus } from '../../providers/provider-failure.ts'
+import { failureOf } from '../remote-exchange.ts'
+
+/** What the A2A client tells. What it throws is thrown as an error that is known here. */
+export async function* fromPeer<Event>(events: AsyncIterable<Event>): AsyncGenerator<Event> {
+  try {
+    yield* events
+  } catch (error) {
+    throw peerError(error)
+  }
+}
+
+/** An error of the A2A client that has no kind of its own is about what the agent has sent. */
+export function peerError(error: unknown): unknown {
+  // It puts an error that came in a stream into one of its own.
+  const { cause, message } = Object(error) as { cause?: unknown; message?: unknown }
+  if (cause instanceof A2AError) return cause
+  return isOfAgent(error) ? error : new NotAnAnswer(String(message))
+}
+
+const KINDS = [A2AError, AgentFailure, BadStatus, NotAnAnswer]
+
+/** Whether it is about the agent or the way there, and not a mistake of ours. */
+function isOfAgent(error: unknown): boolean {
+  return KINDS.some((kind) => error instanceof kind) || isOfNetwork(error)
+}
+
+/** Whether the agent may be reached again a moment later. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof BadStatus ? error.isPassing : isOfNetwork(error)
+}
+
+/** Codes of the guarded client are in small letters. Node's own, such as ERR_INVALID_ARG_TYPE, are mistakes of ours. */
+function isOfNetwork(error: unknown): boolean {
+  const { code } = Object(error) as { code?: unknown }
+  return typeof code === 'string' && /^[a-z_]+$/.test(code)
+}
+
+/**
+ * What the agent's server says of its own problems goes to the log, never to the client. What is no error of the agent
+ * stays as it is.
+ */
+export function failureIn(error: unknown, now: () => number, hasSpoken: boolean): unknown {
+  if (error instanceof A2AError) {
+    const what = `The remote agent answered with the error ${error.reason}`
+    return new AgentFailure(what.slice(0, 200), { remote_message: error.message })
+  }
+  return isOfAgent(error) ? failureOf(error, now, hasSpoken) : error
+}
