@@ -3,6 +3,8 @@ import { parseSize } from '../lib/size.ts'
 import { SecretText, WebAddress } from '../security/security-settings.ts'
 import { Size } from './values.ts'
 
+const MOST_FILES = 1_000_000_000
+
 /** How much may be uploaded. */
 export const FileSettings = z.strictObject({
   maxBytes: Size.refine((bytes) => bytes >= 1024 && bytes <= parseSize('5GiB'), 'must be between 1KiB and 5GiB')
@@ -25,4 +27,6 @@ export const FileSettings = z.strictObject({
   maxBytesPerUser: Size.refine((bytes) => bytes > 0, 'must be more than 0')
     .optional()
     .describe('Bytes that the files of one user may have in a project; without it as many as the project may have'),
+  maxPerUser: z.int().min(1).max(MOST_FILES).default(100_000).describe('Files that one user may have in a project'),
+  maxPerProject: z.int().min(1).max(MOST_FILES).default(1_000_000).describe('Files that a project may have'),
 })

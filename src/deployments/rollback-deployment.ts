@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { changesBetween } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
+import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
@@ -37,9 +38,11 @@ export const rollbackDeployment = operation({
     if (target.version === active.version) {
       throw conflict(`${named.environment} serves version "${active.version}" already`)
     }
+    const to = await deployments.getVersion(db, agent.id, target.version)
+    // The agents that it calls may lead back to it since.
+    await checkAgentTools(to.definition.tools, agent, db)
     if (body.dry_run) {
       const from = await deployments.getVersion(db, agent.id, active.version)
-      const to = await deployments.getVersion(db, agent.id, target.version)
       return {
         dry_run: true as const,
         from: { deployment_id: active.id, version: active.version },

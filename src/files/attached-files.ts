@@ -26,7 +26,8 @@ export function openFiles({ storage, bytes, ...using }: ShelfParts): FileShelf {
         const taken = await bytes.take(project_id, upTo(config.files.maxBytes, pieces))
         try {
           const media_type = await mediaTypeOf(taken.head, said)
-          const made = { ...maker, taken, media_type, name, unclaimed: 1 as const, expires_in_seconds: undefined }
+          const of = { ...maker, schedule_id: null, unclaimed: 1 as const, expires_in_seconds: undefined }
+          const made = { ...of, taken, media_type, name }
           const { id: file_id, size } = await storage.transaction((db) => keepFile(db, made, using))
           return { file_id, name, media_type, size }
         } finally {

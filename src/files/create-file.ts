@@ -47,6 +47,7 @@ export const createFile = operation({
         user_id: requireUser(actor, user_id) ?? null,
         created_by: actor.id,
         request_id: null,
+        schedule_id: null,
         unclaimed: 0,
         expires_in_seconds,
       },

@@ -10,12 +10,16 @@ import type { Database } from '../storage/database.ts'
 import { FileName, type StoredFile } from './file.ts'
 import * as files from './store.ts'
 
-export type NewFile = Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'request_id' | 'unclaimed'> & {
-  taken: TakenBytes
-  /** As the client gave it. */
-  name: string | undefined
-  expires_in_seconds: number | undefined
-}
+/** What brought a file. Both are null for one that a client uploaded. */
+export type FileOrigin = Pick<StoredFile, 'request_id' | 'schedule_id'>
+
+export type NewFile = FileOrigin &
+  Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'unclaimed'> & {
+    taken: TakenBytes
+    /** As the client gave it. */
+    name: string | undefined
+    expires_in_seconds: number | undefined
+  }
 
 type Using = { config: Config; newId: NewId; now(): number }
 
@@ -31,7 +35,7 @@ export async function keepFile(
   const { id, project_id, size, sha256 } = taken
   requireName(name)
   await blobs.holdProject(db, project_id)
-  await requireRoomFor(db, { project_id, user_id: file.user_id, size }, config.files.maxBytesPerUser)
+  await requireRoomFor(db, { project_id, user_id: file.user_id, size }, config.files)
   const blob_id = await blobs.keep(db, { id, project_id, sha256 })
   if (blob_id === undefined) throw unavailable('The upload took too long and was removed, send it again')
   const created_at = now()
@@ -50,19 +54,24 @@ function requireName(name: string): void {
 type Owner = { project_id: string; user_id: string | null; size: number }
 
 /** The limits count the size of each file, also where two files share their bytes. */
-async function requireRoomFor(
-  db: Database,
-  { project_id, user_id, size }: Owner,
-  perUser: number | undefined,
-): Promise<void> {
+async function requireRoomFor(db: Database, { project_id, user_id, size }: Owner, limits: Config['files']) {
   const project = await projects.get(db, project_id)
   requireRoom(project)
+  const all = await files.count(db, { project_id })
+  const { maxPerProject, maxPerUser, maxBytesPerUser } = limits
+  requireFew(all.files, maxPerProject, 'A project', 'files.maxPerProject')
   const most = project.limits.file_bytes
-  if (most !== null && (await files.sumBytes(db, { project_id })) + size > most) {
+  if (most !== null && all.bytes + size > most) {
     throw conflict(`The files of the project may have ${most} bytes (limits.file_bytes): delete some first`)
   }
-  if (user_id === null || perUser === undefined) return
-  if ((await files.sumBytes(db, { project_id, user_id })) + size > perUser) {
-    throw conflict(`The files of one user may have ${perUser} bytes (files.maxBytesPerUser): delete some first`)
+  if (user_id === null) return
+  const own = await files.count(db, { project_id, user_id })
+  requireFew(own.files, maxPerUser, 'One user', 'files.maxPerUser')
+  if (maxBytesPerUser !== undefined && own.bytes + size > maxBytesPerUser) {
+    throw conflict(`The files of one user may have ${maxBytesPerUser} bytes (files.maxBytesPerUser): delete some first`)
   }
+}
+
+function requireFew(there: number, most: number, whose: string, setting: string): void {
+  if (there >= most) throw conflict(`${whose} may have ${most} files (${setting}): delete some first`)
 }

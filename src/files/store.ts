@@ -2,12 +2,14 @@ import { type Expression, type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import * as blobs from '../storage/bytes/blobs.ts'
-import type { Database } from '../storage/database.ts'
+import { type Database, engineOf } from '../storage/database.ts'
 import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { projectLimit } from '../storage/queries/project-limit.ts'
 import type { StoredFile } from './file.ts'
 
 const DAY_MS = 86_400_000
+
+const IS_UNNAMED = sql`not exists (select 1 from schedule_files where schedule_files.file_id = files.id)`
 
 export type FileFilter = {
   user_id?: string | undefined
@@ -83,15 +85,14 @@ export async function listIdsOfUser(
   return (await select.where('user_id', '=', user_id).execute()).map(({ id }) => id)
 }
 
-/** How many bytes the files of a project have, or those of one of its users. */
-export async function sumBytes(db: Database, { project_id, user_id }: { project_id: string; user_id?: string }) {
-  const { bytes } = await db
-    .selectFrom('files')
-    .select(({ fn }) => fn.sum<number | null>('size').as('bytes'))
-    .where('project_id', '=', project_id)
-    .$if(user_id !== undefined, (all) => all.where('user_id', '=', user_id ?? ''))
-    .executeTakeFirstOrThrow()
-  return Number(bytes ?? 0)
+/** How many files a project has, or one of its users, and how many bytes they have together. */
+export async function count(
+  db: Database,
+  { project_id, user_id = '' }: { project_id: string; user_id?: string },
+): Promise<{ files: number; bytes: number }> {
+  const counts = db.selectFrom('file_counts').select(['files', 'bytes'])
+  const found = await counts.where('project_id', '=', project_id).where('user_id', '=', user_id).executeTakeFirst()
+  return found ?? { files: 0, bytes: 0 }
 }
 
 export async function insert(db: Database, file: StoredFile): Promise<void> {
@@ -101,9 +102,19 @@ export async function insert(db: Database, file: StoredFile): Promise<void> {
 /** Removes files, and drops the bytes that no other file has. It needs a transaction. Returns how many files. */
 export async function remove(db: Database, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0
+  if (engineOf(db) === 'postgres') await holdProjectsOf(db, ids)
   const removed = await db.deleteFrom('files').where('id', 'in', ids).returning('blob_id').execute()
   await blobs.dropUnused(db, [...new Set(removed.map(({ blob_id }) => blob_id))])
   return removed.length
+}
+
+/**
+ * Removing files holds their projects before it changes their counts and blobs, as adding one does, and several projects in
+ * one order: so no two transactions deadlock.
+ */
+async function holdProjectsOf(db: Database, ids: readonly string[]): Promise<void> {
+  const found = db.selectFrom('files').select('project_id').distinct().where('id', 'in', ids)
+  for (const { project_id } of await found.orderBy('project_id').execute()) await blobs.holdProject(db, project_id)
 }
 
 /** Removes files that came with these invocations, or that their tools made. */
@@ -116,10 +127,20 @@ export async function removeOfRequests(db: Database, request_ids: readonly strin
   )
 }
 
-/** Removes files made before this time whose invocation is gone, or was never admitted. */
+/** Removes files made before this time whose invocation is gone, or was never admitted, and that no schedule names. */
 export function removeOfMissingRequests(db: Database, before: number, limit: number): Promise<number> {
+  const isOld = sql`request_id is not null and id < ${firstIdAt('file', before)}`
   const isGone = sql`not exists (select 1 from invocations where invocations.id = files.request_id)`
-  return removeSome(db, sql`request_id is not null and id < ${firstIdAt('file', before)} and ${isGone}`, limit)
+  return removeSome(db, sql`${isOld} and ${isGone} and ${IS_UNNAMED}`, limit)
+}
+
+/**
+ * Removes files that schedules brought and that no schedule names any more. What the schedules in `needed` brought stays.
+ * A file is stored together with the schedule that names it.
+ */
+export function removeOfSchedules(db: Database, needed: Expression<unknown>, limit: number): Promise<number> {
+  const isOver = sql`schedule_id is not null and schedule_id not in ${needed}`
+  return removeSome(db, sql`${isOver} and ${IS_UNNAMED}`, limit)
 }
 
 /**

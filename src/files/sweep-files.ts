@@ -1,13 +1,20 @@
 import type { Parts } from '../operation/parts.ts'
 import { dropStale } from '../storage/bytes/blobs.ts'
+import type { Database } from '../storage/database.ts'
 import type { Sweepable } from '../storage/jobs/sweep.ts'
 import * as files from './store.ts'
 
 /** Longer than an upload may take, from its first byte to its row. */
 const CUT_OFF_AFTER_MS = 7_200_000
 
-/** What is removed of files: first those whose time is over, then bytes that no file has. */
-export function sweptFiles({ storage, bytes, config }: Pick<Parts, 'storage' | 'bytes' | 'config'>): Sweepable[] {
+/**
+ * What is removed of files: first those whose time is over, then bytes that no file has. `removeOfSchedules` knows which
+ * files of schedules are needed.
+ */
+export function sweptFiles(
+  { storage, bytes, config }: Pick<Parts, 'storage' | 'bytes' | 'config'>,
+  removeOfSchedules: (db: Database, limit: number) => Promise<number>,
+): Sweepable[] {
   const inTransaction = (remove: Sweepable['remove']): Sweepable['remove'] => {
     return (_db, before, limit) => storage.transaction((db) => remove(db, before, limit))
   }
@@ -27,6 +34,11 @@ export function sweptFiles({ storage, bytes, config }: Pick<Parts, 'storage' | '
       name: 'files of removed invocations',
       keep_ms: CUT_OFF_AFTER_MS,
       remove: inTransaction(files.removeOfMissingRequests),
+    },
+    {
+      name: 'files of schedules',
+      keep_ms: 0,
+      remove: inTransaction((db, _before, limit) => removeOfSchedules(db, limit)),
     },
     {
       name: 'files of tools that no receipt names',

@@ -12,7 +12,7 @@ import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
-import type { Attachment, ShownAttachment } from '../runtime/attachments/attachment.ts'
+import { notShown } from '../runtime/attachments/attachment.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Position } from '../runtime/following/transcript.ts'
 import { StepNotKept } from '../runtime/steps.ts'
@@ -231,10 +231,6 @@ function answerOf(done: Done['invocation'], agent: Agent, waits: Waits | undefin
 }
 
 type NewRunNeeds = KeepNeeds & Needs<'door' | 'given' | 'repeatable'>
-
-function notShown(attachment: Attachment): ShownAttachment {
-  return { ...attachment, shown_as: null, note: null }
-}
 
 /** The invocation that was asked for. */
 async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewRunNeeds): Promise<Invocation> {

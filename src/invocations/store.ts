@@ -143,13 +143,20 @@ export function removeOfProjects(db: Database, now: number, limit: number): Prom
   return removeAged(db, 'invocations', { now, limit, isOlder })
 }
 
-/** Removes invocations of deleted agents. */
-export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
+/** Removes invocations of deleted agents. What they have called that goes on is cancelled. */
+export async function removeOfMissingAgents(db: Database, limit: number, now: number): Promise<number> {
   const agents = await missingAgents(db, 'invocations')
   if (agents.length === 0) return 0
-  const left = await db.selectFrom('invocations').select('id').where('agent_seq', 'in', agents).limit(limit).execute()
+  const left = await db
+    .selectFrom('invocations')
+    .select(['id', 'status'])
+    .where('agent_seq', 'in', agents)
+    .limit(limit)
+    .execute()
   const ids = left.map(({ id }) => id)
   if (ids.length === 0) return 0
+  const unfinished: readonly string[] = UNFINISHED_STATUSES
+  for (const { id, status } of left) if (unfinished.includes(status)) await cancelBelow(db, id, now)
   await removeKept(db, ids)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)

@@ -1,12 +1,16 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
+import { keepEach } from '../invocations/attachments/keep-attachments.ts'
+import { receiveAttachments } from '../invocations/attachments/receive-attachments.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { CreateScheduleBody, presentWithRuns, requireKey, type Schedule, ScheduleWithRuns } from './schedule.ts'
 import * as schedules from './store.ts'
 import { requireNext } from './times.ts'
+
+type CreateScheduleNeeds = Needs<'actor' | 'config' | 'db' | 'newId' | 'now' | 'uploads'>
 
 export const createSchedule = operation({
   id: 'createSchedule',
@@ -23,11 +27,13 @@ export const createSchedule = operation({
   errors: ['conflict'],
   params: AgentParams,
   body: CreateScheduleBody,
+  receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
   data: ScheduleWithRuns,
 
-  async run({ params, body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
+  async run({ params, body }, { db, ...context }: CreateScheduleNeeds) {
+    const { actor, config, newId, now } = context
     requireKey(actor)
-    requireUser(actor, body.context.user_id)
+    const user_id = requireUser(actor, body.context.user_id) ?? null
     const agent = await agents.lock(db, params.agent_id)
     const { maxPerAgent } = config.schedules
     if ((await schedules.count(db, agent.id)) >= maxPerAgent) {
@@ -39,10 +45,12 @@ export const createSchedule = operation({
     const { cron = null, every = null, at = null, timezone = cron === null ? null : 'UTC', ...asked } = body
     const timing = { cron, timezone, every, at, anchor_at: time }
     const next_at = await requireNext(timing, time)
+    const id = newId('sch', time)
     const schedule: Schedule = {
       ...asked,
       ...timing,
-      id: newId('sch', time),
+      id,
+      attachments: await keepEach(db, asked.attachments, { user_id, request_id: null, schedule_id: id }, context),
       agent_id: agent.id,
       disabled_reason: asked.enabled ? null : 'requested',
       next_at: asked.enabled ? next_at : null,

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { forbidden } from '../errors.ts'
+import { AskedAttachments, NamedFile } from '../invocations/attachments/attachment-shape.ts'
 import { InvocationContext, OnBudget } from '../invocations/invocation.ts'
 import { DURATION_PATTERN } from '../lib/duration.ts'
 import type { Actor } from '../operation/actor.ts'
+import type { Attachment } from '../runtime/attachments/attachment.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
 import { bareShape, Label, Text, Time, TimeInput } from '../shapes.ts'
 import { listNext, type Timing } from './times.ts'
@@ -17,6 +19,9 @@ const MissedReason = z.enum(['late', 'agent_paused'])
 const ASKED = {
   name: Label(200).nullable().default(null),
   message: Text(100_000).describe('What the agent is asked at each tick'),
+  attachments: AskedAttachments.default([]).describe(
+    'Files that the model is shown with the message at each tick. `url` is fetched once, now; `data` is base64; both become files of the schedule',
+  ),
   context: InvocationContext.default({}),
   environment: Environment.default(DEFAULT_ENVIRONMENT),
   overlap: Overlap.default('skip').describe('What happens at a tick while the run of an earlier one goes on'),
@@ -67,6 +72,7 @@ export const ScheduleReply = z
     every: z.string().nullable(),
     at: Time.nullable(),
     message: z.string(),
+    attachments: z.array(NamedFile).readonly(),
     context: z.record(z.string(), z.unknown()),
     environment: z.string(),
     overlap: Overlap,
@@ -99,6 +105,7 @@ export type Schedule = Timing & {
   agent_id: string
   name: string | null
   message: string
+  attachments: readonly Attachment[]
   context: z.output<typeof InvocationContext>
   environment: string
   overlap: z.output<typeof Overlap>

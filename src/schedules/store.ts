@@ -1,5 +1,7 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { notFound } from '../errors.ts'
+import * as files from '../files/store.ts'
+import { UNFINISHED_STATUSES } from '../invocations/invocation.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
@@ -63,11 +65,14 @@ export async function listNearest(db: Database, limit: number): Promise<(Schedul
 
 export async function insert(db: Database, schedule: Schedule): Promise<void> {
   await db.insertInto('schedules').values(toRow(schedule)).execute()
+  await nameFiles(db, schedule)
   await announce(db, 'schedules', schedule.id)
 }
 
 export async function update(db: Database, schedule: Schedule): Promise<void> {
   await db.updateTable('schedules').set(toRow(schedule)).where('id', '=', schedule.id).execute()
+  await db.deleteFrom('schedule_files').where('schedule_id', '=', schedule.id).execute()
+  await nameFiles(db, schedule)
   await announce(db, 'schedules', schedule.id)
 }
 
@@ -115,9 +120,28 @@ export async function removeOfUser(db: Database, { agent_id, user_id }: Whose): 
   return Number(numDeletedRows)
 }
 
-function toRow({ context, enabled, parked, authors, ...schedule }: Schedule): ScheduleRow {
+async function nameFiles(db: Database, { id: schedule_id, attachments }: Schedule): Promise<void> {
+  const named = new Set(attachments.map(({ file_id }) => file_id))
+  const rows = [...named].map((file_id) => ({ file_id, schedule_id }))
+  if (rows.length > 0) await db.insertInto('schedule_files').values(rows).execute()
+}
+
+/** Removes files that schedules brought and name no more. What their unfinished runs were begun with stays. */
+export function removeFiles(db: Database, limit: number): Promise<number> {
+  const unfinished = db
+    .selectFrom('invocations')
+    .select('schedule_id')
+    .where('schedule_id', 'is not', null)
+    .where('status', 'in', UNFINISHED_STATUSES)
+    // The words of the index of those that have not completed: few rows, however long the history.
+    .where('status', '<>', sql.lit('completed'))
+  return files.removeOfSchedules(db, unfinished, limit)
+}
+
+function toRow({ attachments, context, enabled, parked, authors, ...schedule }: Schedule): ScheduleRow {
   return {
     ...schedule,
+    attachments: JSON.stringify(attachments),
     context: JSON.stringify(context),
     user_id: context.user_id ?? null,
     enabled: enabled ? 1 : 0,
@@ -130,6 +154,7 @@ function fromRow({ user_id: _user, ...row }: ScheduleRow): Schedule {
   const json = jsonOf('schedule', row)
   return {
     ...row,
+    attachments: json('attachments'),
     context: json('context'),
     authors: json('authors'),
     overlap: row.overlap as Schedule['overlap'],

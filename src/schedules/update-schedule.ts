@@ -1,8 +1,11 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import { keepEach } from '../invocations/attachments/keep-attachments.ts'
+import { receiveAttachments } from '../invocations/attachments/receive-attachments.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
+import { requireFilesOfUser } from './require-files-of-user.ts'
 import {
   presentWithRuns,
   requireKey,
@@ -13,6 +16,8 @@ import {
 } from './schedule.ts'
 import * as schedules from './store.ts'
 import { requireNext, type Timing } from './times.ts'
+
+type UpdateScheduleNeeds = Needs<'actor' | 'config' | 'db' | 'newId' | 'now' | 'uploads'>
 
 const MOST_AUTHORS = 100
 
@@ -29,19 +34,25 @@ export const updateSchedule = operation({
   idempotent: true,
   params: ScheduleParams,
   body: UpdateScheduleBody,
+  receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
   data: ScheduleWithRuns,
 
-  async run({ params, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params, body }, { db, ...context }: UpdateScheduleNeeds) {
+    const { actor, now } = context
     requireKey(actor)
     const agent = await agents.get(db, params.agent_id)
     await schedules.lock(db, params.schedule_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
-    const { cron, every, at, timezone, ...asked } = body
+    const { cron, every, at, timezone, attachments, ...asked } = body
+    const user_id = (asked.context ?? schedule.context).user_id ?? null
     const changed = timingOf({ cron, every, at, timezone }, schedule, now())
     const enabled = body.enabled ?? schedule.enabled
     const updated: Schedule = {
       ...schedule,
       ...withoutUndefined(asked),
+      attachments: attachments
+        ? await keepEach(db, attachments, { user_id, request_id: null, schedule_id: schedule.id }, context)
+        : schedule.attachments,
       ...changed,
       disabled_reason: enabled ? null : (schedule.disabled_reason ?? 'requested'),
       updated_by: actor.id,
@@ -49,6 +60,8 @@ export const updateSchedule = operation({
       // It always grows, so that a tick that was prepared before the change is not taken after it.
       updated_at: Math.max(now(), schedule.updated_at + 1),
     }
+    if (!attachments && user_id !== (schedule.context.user_id ?? null))
+      await requireFilesOfUser(db, agent, updated, now())
     if (changed || enabled !== schedule.enabled) {
       // A schedule that has no tick any more cannot be enabled, and its times are checked even if it is not.
       const next_at = changed || enabled ? await requireNext(updated, now()) : null

@@ -71,6 +71,8 @@ export type CallRequest = {
   query: Record<string, unknown>
   /** What the caller gives for a run besides the body. */
   given?: AskedGiven | undefined
+  /** What the client calls a field of the body or of what is given. Errors name its own fields. */
+  rename?(field: string): string
   /** What the client sent. A repeated request with the same key must send the same. */
   sent: unknown
   mode: Mode

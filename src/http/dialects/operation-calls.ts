@@ -2,9 +2,10 @@ import { z } from 'zod'
 import type { ApiError } from '../../errors.ts'
 import type { Mode } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
+import type { Content } from '../../storage/bytes/content.ts'
 import { readIdempotencyKey } from '../input/idempotency-key.ts'
 import { validate } from '../input/validate.ts'
-import type { CallRunner, Received } from './dialect.ts'
+import type { CallRunner, Received, Rendered } from './dialect.ts'
 import { enveloped } from './moorage.ts'
 
 type CallInput = {
@@ -18,6 +19,8 @@ type CallInput = {
 
 /** The answer as our own dialect has it. `status` is 202 if the work goes on. */
 type Answered<T> = { status: number; data: T; pagination: { total: number; has_more: boolean } }
+
+type Channel = Parameters<CallRunner['run']>[1]
 
 /** Calls operations by their ids, for the requests that a protocol carries in one of ours. */
 export class OperationCalls {
@@ -39,7 +42,19 @@ export class OperationCalls {
   }
 
   /** Rejects with an ApiError; the audit log has heard of a refusal. */
-  async run<T>(id: string, input: CallInput, channel?: Parameters<CallRunner['run']>[1]): Promise<Answered<T>> {
+  async run<T>(id: string, input: CallInput, channel?: Channel): Promise<Answered<T>> {
+    const { status, body } = await this.#answer(id, input, channel)
+    return { status, ...JSON.parse(body) }
+  }
+
+  /** The same, of an operation that answers with bytes. */
+  async content(id: string, input: CallInput): Promise<Content> {
+    const { content } = await this.#answer(id, input)
+    if (!content) throw new Error(`the operation ${id} answers with no bytes`)
+    return content
+  }
+
+  async #answer(id: string, input: CallInput, channel?: Channel): Promise<Rendered> {
     const operation = this.#operations.find((candidate) => candidate.id === id)
     if (!operation) throw new Error(`there is no operation ${id}`)
     const { params = {}, query = {}, body, sent = body, mode = 'reply' } = input
@@ -55,8 +70,7 @@ export class OperationCalls {
         idempotencyKey: operation.idempotent ? readIdempotencyKey(this.received.message) : undefined,
         writer: enveloped,
       }
-      const { status, body: reply } = await this.runner.run(call, channel)
-      return { status, ...JSON.parse(reply) }
+      return await this.runner.run(call, channel)
     } catch (error) {
       const failure = this.runner.fail(error, operation)
       this.#onFailure(failure)

@@ -42,9 +42,17 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
   }
   // zod's own message of a union says nothing useful. The option that matched furthest has the better message.
   if (issue.code === 'invalid_union') {
-    const [nearest = []] = issue.errors.toSorted((a, b) => depth(b) - depth(a))
-    const inside = nearest.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
-    const isMeant = !inside.some((inner) => inner.code === 'unrecognized_keys' || isMissing(inner, value))
+    const options = issue.errors.map((errors) =>
+      errors.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })),
+    )
+    const [inside = []] = options.toSorted(
+      (a, b) => depth(b, value) - depth(a, value) || mismatches(a, value) - mismatches(b, value),
+    )
+    const isWrongType = (inner: z.core.$ZodIssue) =>
+      inner.code === 'invalid_type' && inner.path.length > issue.path.length
+    const isMeant = !inside.some(
+      (inner) => inner.code === 'unrecognized_keys' || isWrongType(inner) || isMissing(inner, value),
+    )
     if (inside.length > 0 && (isMeant || issue.message === ZODS_UNION)) {
       return inside.flatMap((inner) => toDetails(inner, value))
     }
@@ -52,8 +60,19 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
   return [{ field: fieldOf(issue.path), error: isMissing(issue, value) ? 'is required' : issue.message }]
 }
 
-function depth(issues: z.core.$ZodIssue[]): number {
-  return Math.max(0, ...issues.map((issue) => issue.path.length))
+/** How far the value was read. Fields that are missing or unknown say nothing about that. */
+function depth(issues: z.core.$ZodIssue[], value: unknown): number {
+  const wrong = issues.filter((issue) => issue.code !== 'unrecognized_keys' && !isMissing(issue, value))
+  return Math.max(0, ...wrong.map((issue) => issue.path.length))
+}
+
+/**
+ * How many fields of the value and of an option do not match: those that the option does not know, and those that it
+ * requires and the value lacks. 0 if it knows all: then the value may just not be complete yet.
+ */
+function mismatches(issues: z.core.$ZodIssue[], value: unknown): number {
+  const unknown = issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0)
+  return unknown === 0 ? 0 : unknown + issues.filter((issue) => isMissing(issue, value)).length
 }
 
 function isMissing(issue: z.core.$ZodIssue, value: unknown): boolean {

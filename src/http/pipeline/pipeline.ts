@@ -1,7 +1,7 @@
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import { ipList } from '../../security/ip-list.ts'
-import { readRunToken } from '../../security/run-token.ts'
+import { runTokenReader } from '../../security/run-token.ts'
 import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
 import type { CallRequest, NamedCall, Rendered } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
@@ -73,7 +73,7 @@ export function pipeline(edge: Edge): Pipeline {
         findAgent,
         findProject,
         mayBeOfAgent,
-        readRunToken: (token) => readRunToken(token, parts.keyring),
+        readRunToken: runTokenReader(parts.keyring),
         failures,
         console: edge.console,
         tier: config.limits.defaultTier,

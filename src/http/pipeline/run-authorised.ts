@@ -1,4 +1,4 @@
-import { notFound } from '../../errors.ts'
+import { ApiError, notFound } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Uploads } from '../../operation/context.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
@@ -20,6 +20,21 @@ import { type Input, runAlone, runOperation, runWithin } from './run-operation.t
 
 /** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
 export async function runAuthorised(
+  edge: Edge,
+  authorised: Authorised,
+  wanted: CallRequest,
+  channel: ReplyChannel,
+): Promise<Rendered> {
+  try {
+    return await runChecked(edge, authorised, wanted, channel)
+  } catch (error) {
+    const { rename } = wanted
+    if (!rename || !(error instanceof ApiError) || !error.details) throw error
+    throw error.withDetails(error.details.map((detail) => ({ ...detail, field: rename(detail.field) })))
+  }
+}
+
+async function runChecked(
   edge: Edge,
   authorised: Authorised,
   wanted: CallRequest,

@@ -9,12 +9,12 @@ import * as invocations from '../store.ts'
 import type { Approval } from './approval.ts'
 
 const NEEDS_PERMISSION = 'To decide takes a key with the permission approve: one of the role approver or admin'
-const NEEDS_OTHER_KEY =
-  'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
-const NEEDS_OTHER_PERSON =
-  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of another person, or set approvals.self of the agent'
-const NEEDS_FEWER_MAKERS =
-  'More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, or set approvals.self of the agent'
+/** A person who is alone has no other key that counts. */
+const OR_SELF =
+  'or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
+const NEEDS_OTHER_KEY = `The key that started a run may not decide for it: use another key that it has not made, ${OR_SELF}`
+const NEEDS_OTHER_PERSON = `Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of another person, ${OR_SELF}`
+const NEEDS_FEWER_MAKERS = `More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, ${OR_SELF}`
 
 /** How many makers of a key are looked for. */
 const MOST_MAKERS = 50

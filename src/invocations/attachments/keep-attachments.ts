@@ -1,15 +1,15 @@
 import { ApiError, invalid, notFound } from '../../errors.ts'
 import type { StoredFile } from '../../files/file.ts'
 import { getInReach } from '../../files/file-in-reach.ts'
-import { keepFile } from '../../files/keep-file.ts'
+import { type FileOrigin, keepFile } from '../../files/keep-file.ts'
 import type { Needs } from '../../operation/context.ts'
 import type { AskedAttachment, Attachment } from '../../runtime/attachments/attachment.ts'
 import type { AskedGiven, Given } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 
-export type KeepNeeds = Needs<
-  'actor' | 'config' | 'db' | 'mode' | 'newId' | 'now' | 'request_id' | 'storage' | 'uploads'
->
+type KeepEachNeeds = Needs<'actor' | 'config' | 'newId' | 'now' | 'uploads'>
+
+export type KeepNeeds = KeepEachNeeds & Needs<'db' | 'mode' | 'request_id' | 'storage'>
 
 type Attached = { attachments: readonly AskedAttachment[] | undefined; given: AskedGiven | undefined }
 
@@ -27,7 +27,8 @@ export async function keepAttachments(
   const isTold = given?.history?.some((turn) => turn.attachments?.length)
   if (attachments.length === 0 && !isTold) return { attachments: null, given: given as Given | undefined }
   const keepAll = async (db: Database): Promise<Kept> => {
-    const keepList = (list: readonly AskedAttachment[]) => keepEach(db, list, user_id, context)
+    const origin = { request_id: context.request_id, schedule_id: null }
+    const keepList = (list: readonly AskedAttachment[]) => keepEach(db, list, { ...origin, user_id }, context)
     const kept = attachments.length > 0 ? await keepList(attachments) : null
     if (!given?.history) return { attachments: kept, given: given as Given | undefined }
     const history = []
@@ -40,16 +41,19 @@ export async function keepAttachments(
   return context.mode === 'background' ? keepAll(context.db) : context.storage.transaction(keepAll)
 }
 
-async function keepEach(
+type Whose = FileOrigin & { user_id: string | null }
+
+/** The same for one list, in the transaction of the request. */
+export async function keepEach(
   db: Database,
   asked: readonly AskedAttachment[],
-  user_id: string | null,
-  context: KeepNeeds,
+  whose: Whose,
+  context: KeepEachNeeds,
 ): Promise<Attachment[]> {
   const kept: Attachment[] = []
   for (const [i, one] of asked.entries()) {
     const file =
-      'file_id' in one ? await findFor(db, one.file_id, user_id, context) : await keep(db, one, i, user_id, context)
+      'file_id' in one ? await findFor(db, one.file_id, whose, context) : await keep(db, one, i, whose, context)
     const { id: file_id, name, media_type, size } = file
     kept.push({ file_id, name, media_type, size })
   }
@@ -57,7 +61,7 @@ async function keepEach(
 }
 
 /** A key that speaks for many users must not show one of them the file of another. */
-async function findFor(db: Database, file_id: string, user_id: string | null, { actor, now }: KeepNeeds) {
+async function findFor(db: Database, file_id: string, { user_id }: Whose, { actor, now }: KeepEachNeeds) {
   const file = await getInReach(db, actor, 'read', file_id, now())
   if (file.user_id !== null && file.user_id !== user_id) throw notFound('File', file_id)
   return file
@@ -67,13 +71,13 @@ async function keep(
   db: Database,
   asked: object,
   position: number,
-  user_id: string | null,
-  { actor, request_id, uploads, ...using }: KeepNeeds,
+  whose: Whose,
+  { actor, uploads, ...using }: KeepEachNeeds,
 ): Promise<StoredFile> {
   const upload = uploads?.taken.get(asked)
   if (upload instanceof ApiError) throw upload
   if (!upload) throw invalid({ field: `attachments.${position}`, error: 'can only be a file_id here' })
   const { taken, media_type, name } = upload
-  const of = { taken, media_type, name, user_id, created_by: actor.id, request_id, unclaimed: 0 as const }
+  const of = { ...whose, taken, media_type, name, created_by: actor.id, unclaimed: 0 as const }
   return keepFile(db, { ...of, expires_in_seconds: undefined }, using)
 }

@@ -16,7 +16,7 @@ import { type Invocation, isFinal, newInvocation } from '../invocation.ts'
 import { CHILDREN } from '../queue/queue-store.ts'
 import { insertion } from '../rows/invocation-rows.ts'
 import type { Started } from '../steps/stored-run.ts'
-import { findByCall, listBelow } from './child-store.ts'
+import { findByCall, listBelow, spentWithBelow } from './child-store.ts'
 
 const MAX_DEPTH = 4
 
@@ -87,7 +87,8 @@ export class ChildRuns {
     const agent = await agents.findKnownBySeq(ended.agent_seq, this.#parts)
     const name = agent?.name ?? tool.agent
     const child = { request_id: ended.id, agent_id: agent?.id ?? '', agent: name }
-    const begun = { child, began_at: ended.created_at }
+    const below = await spentWithBelow(this.#parts.storage.db, ended)
+    const begun = { child, below, began_at: ended.created_at }
     const { status, response, error } = ended
     if (status === 'cancelled') return { error: `The run of agent ${name} was cancelled`, ...begun }
     if (status !== 'completed') return { error: `Agent ${name} has failed: ${error?.message ?? ''}`, ...begun }

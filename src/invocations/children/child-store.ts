@@ -1,4 +1,6 @@
 import { sql } from 'kysely'
+import { addCosts, type Cost } from '../../runtime/models/cost.ts'
+import type { Spent } from '../../runtime/steps.ts'
 import { announce, type Database } from '../../storage/database.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from '../invocation.ts'
@@ -19,18 +21,35 @@ export async function findByCall(
   return row && fromRow(row)
 }
 
-type Below = { id: string; agent_seq: number; status: Invocation['status']; deadline_at: number | null }
+type Below = Pick<
+  Invocation,
+  'id' | 'agent_seq' | 'status' | 'deadline_at' | 'input_tokens' | 'output_tokens' | 'cost_nano'
+>
 
 /** The runs that a run has called, those that they have called, and so on. */
 export async function listBelow(db: Database, id: string): Promise<Below[]> {
   const { rows } = await sql<Below>`
-    with recursive below(id, agent_seq, status, deadline_at) as (
-      select id, agent_seq, status, deadline_at from invocations where parent_request_id = ${id}
+    with recursive below(id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano) as (
+      select id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano
+      from invocations where parent_request_id = ${id}
       union all
-      select i.id, i.agent_seq, i.status, i.deadline_at from invocations i join below on i.parent_request_id = below.id
+      select i.id, i.agent_seq, i.status, i.deadline_at, i.input_tokens, i.output_tokens, i.cost_nano
+      from invocations i join below on i.parent_request_id = below.id
     )
-    select id, agent_seq, status, deadline_at from below`.execute(db)
+    select * from below`.execute(db)
   return rows
+}
+
+/** What a run has used, with all that it has called. */
+export async function spentWithBelow(db: Database, run: Invocation): Promise<Spent> {
+  const usage = { input_tokens: 0, output_tokens: 0 }
+  let cost: Cost = 0
+  for (const { input_tokens, output_tokens, cost_nano } of [run, ...(await listBelow(db, run.id))]) {
+    usage.input_tokens += input_tokens
+    usage.output_tokens += output_tokens
+    cost = addCosts(cost, cost_nano)
+  }
+  return { usage, cost_nano: cost }
 }
 
 /**

@@ -2,8 +2,12 @@ import type { Agent } from '../../agents/agent.ts'
 import { servedNow } from '../../deployments/serving.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Door } from '../../operation/door.ts'
+import { type Attachment, notShown } from '../../runtime/attachments/attachment.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
+
+/** What a schedule asks. Its files are stored already. */
+type ScheduledAsk = Omit<Asked, 'attachments'> & { attachments: readonly Attachment[] }
 
 /** Who begins the run of a schedule, through which door, and for which of its ticks. */
 type ScheduledBy = {
@@ -17,13 +21,15 @@ type ScheduledBy = {
 
 /** A run of a schedule, for the queue. It is an ordinary run in the background. */
 export async function scheduledRun(
-  asked: Asked,
+  asked: ScheduledAsk,
   agent: Agent,
   { request_id, actor, authors, door, schedule_id, scheduled_at }: ScheduledBy,
   { db, now }: { db: Database; now: () => number },
 ): Promise<Invocation> {
   const served = await servedNow(db, agent, asked.environment)
   const way = { door, mode: 'background', now, repeatable: undefined } as const
-  const begun = newInvocation(asked, agent, served, { actor, request_id, ...way })
-  return { ...begun, schedule_id, scheduled_at, authors: JSON.stringify(authors) }
+  const { attachments, ...words } = asked
+  const begun = newInvocation(words, agent, served, { actor, request_id, ...way })
+  const shown = attachments.length > 0 ? attachments.map(notShown) : null
+  return { ...begun, attachments: shown, schedule_id, scheduled_at, authors: JSON.stringify(authors) }
 }

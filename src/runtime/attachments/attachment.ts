@@ -7,10 +7,18 @@ export type AskedAttachment =
   | { url: string }
   | { data: string; media_type?: string | undefined; name?: string | undefined }
 
+/** The types of images that models take. */
+export const IMAGES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+
 export type ShownAs = 'image' | 'text' | 'omitted'
 
 /** What the model was shown of an attachment. The note says what it was not shown, and why. */
 export type ShownAttachment = Attachment & { shown_as: ShownAs | null; note: string | null }
+
+/** One that no model was asked about yet. */
+export function notShown(attachment: Attachment): ShownAttachment {
+  return { ...attachment, shown_as: null, note: null }
+}
 
 /** How a file is shown to one model. `pages` is there for a document whose pages are shown as images. */
 export type ShownFile =

@@ -4,13 +4,19 @@ import type { Refusals } from '../models/refusing-models.ts'
 import { AgentFailure } from '../outcome.ts'
 import { shownTurns } from '../prompt/build-prompt.ts'
 import type { ModelInput } from '../run-input.ts'
-import type { Attachment, FileOwner, FileShelf, OpenFile, ShownAttachment, ShownFile } from './attachment.ts'
+import {
+  type Attachment,
+  type FileOwner,
+  type FileShelf,
+  IMAGES,
+  type OpenFile,
+  type ShownAttachment,
+  type ShownFile,
+} from './attachment.ts'
 import { type FileText, textOfFile } from './file-text.ts'
 import type { PdfTexts } from './pdf-text.ts'
 import { withShownFiles } from './shown-input.ts'
 
-/** The types of images that providers take. */
-const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const MOST_IMAGES = 20
 const MOST_SCANNED_PAGES = 100
 /** All texts of files in one prompt. */
@@ -24,6 +30,8 @@ type NamedModel = Model & { name: string }
 export class RunFiles {
   readonly #options: Options
   readonly #texts = new Map<string, Promise<FileText>>()
+  /** Files that were required and not used since: the first use does not look them up again. */
+  readonly #required = new Map<string, OpenFile>()
   /** Why images are not shown to a model in this run. */
   readonly #unseen = new Map<string, string>()
 
@@ -31,11 +39,23 @@ export class RunFiles {
     this.#options = options
   }
 
-  /** A file to be sent, while the request is written. */
+  /** All files of a message must be there when its run begins. One that goes later is named, and shown no more. */
+  async require(attachments: readonly Attachment[]): Promise<void> {
+    for (const { file_id } of attachments) this.#required.set(file_id, await this.open(file_id))
+  }
+
+  /** A file that must be there. */
   async open(file_id: string): Promise<OpenFile> {
-    const file = await this.#find(file_id)
+    const file = await this.find(file_id)
     if (!file) throw new AgentFailure(`The file ${file_id} is gone: it was deleted or has expired`)
     return file
+  }
+
+  async find(file_id: string): Promise<OpenFile | undefined> {
+    const { shelf, whose } = this.#options
+    const required = this.#required.get(file_id)
+    this.#required.delete(file_id)
+    return required ?? shelf.find(whose, file_id)
   }
 
   /** The model has refused images, and is not shown them any more: this kind of image, or any if that is `lasting`. */
@@ -61,7 +81,7 @@ export class RunFiles {
     if (IMAGES.has(media_type)) {
       const note = this.#blindness(model) ?? tooLarge(size, model)
       if (note !== undefined) return { as: 'omitted', note }
-      return (await this.#find(file_id)) ? { as: 'image' } : { as: 'omitted', note: 'the file is gone' }
+      return (await this.find(file_id)) ? { as: 'image' } : { as: 'omitted', note: 'the file is gone' }
     }
     const read = this.#texts.get(file_id) ?? this.#read(file_id)
     this.#texts.set(file_id, read)
@@ -86,13 +106,8 @@ export class RunFiles {
   }
 
   async #read(file_id: string): Promise<FileText> {
-    const file = await this.#find(file_id)
+    const file = await this.find(file_id)
     return file ? textOfFile(file, this.#options.pdfs) : { as: 'omitted', note: 'the file is gone' }
-  }
-
-  #find(file_id: string): Promise<OpenFile | undefined> {
-    const { shelf, whose } = this.#options
-    return shelf.find(whose, file_id)
   }
 }
 

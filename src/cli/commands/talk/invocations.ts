@@ -52,10 +52,21 @@ function whatOf(step: Step): string {
   return step.error === undefined ? name : `${name}: ${step.error}`
 }
 
-function messageText({ role, name, content, characters, calls = [] }: Prompt['messages'][number]): string {
+function messageText({ role, name, content, characters, ...more }: Prompt['messages'][number]): string {
+  const { calls = [], attachments = [], files = [] } = more
   const cut = characters > content.length ? ` [… ${characters} characters]` : ''
   const called = calls.map((call) => `→ ${call.name} ${JSON.stringify(call.arguments)}`)
-  return [`[${name ? `${role} ${name}` : role}]`, ...(content === '' ? [] : [content + cut]), ...called].join('\n')
+  const shown = [...attachments, ...files].map(fileText)
+  const said = content === '' ? [] : [content + cut]
+  return [`[${name ? `${role} ${name}` : role}]`, ...said, ...called, ...shown].join('\n')
+}
+
+type PromptFile = NonNullable<Prompt['messages'][number]['files']>[number]
+
+function fileText(file: PromptFile & { shown_as?: string | null; note?: string | null }): string {
+  const { file_id, name, media_type, size, shown_as, note } = file
+  const how = shown_as ? ` · shown as ${shown_as === 'omitted' ? 'its name' : shown_as}` : ''
+  return `+ ${name} (${media_type}, ${size} bytes, ${file_id})${how}${note ? `: ${note}` : ''}`
 }
 
 const EFFECT_COLUMNS: Column<{ kind: string; id: string; what: string }>[] = [
@@ -133,7 +144,7 @@ export function invocations(command: Command, world: World): void {
     })
 
   takesService(command.command('prompt'))
-    .description('Show what the model was shown: instructions, history, memories, the message')
+    .description('Show what the model was shown: instructions, history, memories, the message, files')
     .argument('<agent>', 'id or name')
     .argument('<request_id>')
     .option(

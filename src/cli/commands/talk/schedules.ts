@@ -8,6 +8,7 @@ import { readMessage, timeAhead } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
+import { attachables, attachOption } from './files.ts'
 import { bodyOf, onBudgetOption, type TalkOptions, takesTalk } from './invoke.ts'
 
 const COLUMNS: Column<Schedule>[] = [
@@ -42,6 +43,7 @@ type FieldOptions = TalkOptions & {
   overlap?: Schedule['overlap']
   catchUp?: Schedule['catch_up']
   onBudget?: Schedule['on_budget']
+  attach?: string[]
 }
 
 export function schedules(command: Command, world: World): void {
@@ -55,7 +57,7 @@ export function schedules(command: Command, world: World): void {
       if (when.length !== 1)
         throw usage('Say when, in one way: --cron "0 9 * * MON-FRI", --every 1h or --at 2027-01-01T09:00:00Z')
       const message = await readMessage(world, words)
-      const body = { ...fieldsOf(options), message, enabled: !options.disabled }
+      const body = { ...(await fieldsOf(world, options)), message, enabled: !options.disabled }
       const schedule = await withClient(world, options, (client) => client.schedules.create(agent, body, options))
       if (options.json) return printJson(world, schedule)
       print(world, schedule.id)
@@ -126,7 +128,7 @@ function addChanges(command: Command, world: World): void {
     .option('-m, --message <text>', 'what to ask from now on')
     .action(async (agent: string, id: string, options: FieldOptions & { message?: string }) => {
       const { message } = options
-      const body = { ...fieldsOf(options), ...(message !== undefined && { message }) }
+      const body = { ...(await fieldsOf(world, options)), ...(message !== undefined && { message }) }
       if (Object.keys(body).length === 0) throw usage('Say what to change, such as --every 2h')
       await change(agent, id, body, options)
     })
@@ -152,16 +154,19 @@ function takesFields(command: Command): Command {
     .option('--overlap <what>', 'while an earlier run goes on: skip or queue (skip)')
     .option('--catch-up <what>', 'one run for the ticks that were missed: none or one (none)')
     .addOption(onBudgetOption('when a budget has no room'))
+    .addOption(attachOption())
     .option('--name <text>', 'what it is for')
 }
 
 /** The fields that the options name. */
-function fieldsOf(options: FieldOptions): Body {
+async function fieldsOf(world: World, options: FieldOptions): Promise<Body> {
   const { name, cron, timezone, every, at, overlap, environment, user, session, context } = options
   const { catchUp: catch_up, onBudget: on_budget } = options
   const isAbout = [user, session, context].some((given) => given !== undefined)
   const talk = isAbout ? bodyOf(options) : { environment }
-  const given = Object.entries({ name, cron, timezone, every, at, overlap, catch_up, on_budget, ...talk })
+  const attachments = options.attach && (await attachables(world, options.attach))
+  const fields = { name, cron, timezone, every, at, overlap, catch_up, on_budget, attachments, ...talk }
+  const given = Object.entries(fields)
   return Object.fromEntries(given.filter(([, value]) => value !== undefined))
 }
 

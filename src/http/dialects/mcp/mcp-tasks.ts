@@ -78,7 +78,7 @@ export class McpTasks {
         { params, mode: 'stream' },
         { emit() {}, onHangUp: (listener) => signal.addEventListener('abort', listener) },
       )
-      return { ...answerOf(data, this.#calls), _meta: related }
+      return { ...(await answerOf(data, this.#calls)), _meta: related }
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 'not_found') throw error
       const failed = failedResult(error, this.#calls.received.request_id)

@@ -10,8 +10,9 @@ import { ApiError, notFound } from '../../../errors.ts'
 import { covers } from '../../../security/permissions.ts'
 import { validate } from '../../input/validate.ts'
 import type { NamedAgent } from '../dialect.ts'
-import { contentAddress, type MadeFile } from '../made-files.ts'
+import type { MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
+import { contentOfFiles } from './answer-files.ts'
 import { progressReporter } from './report-progress.ts'
 
 /** What the protocol says of one call of a tool. */
@@ -114,13 +115,9 @@ export function invocationOf({ runner: { agent } }: OperationCalls, name: string
 
 type Answer = Record<string, unknown> & { files?: MadeFile[] }
 
-/**
- * What the agent has answered. An object is the structured content by itself, as the output schema of the tool says. Files
- * that its tools made are links, which the client reads with its own key.
- */
-export function answerOf(data: Answer, { runner }: OperationCalls): CallToolResult {
-  const links = (data.files ?? []).map((file) => linkOf(file, runner))
-  const content = [textOf(String(data['response'])), ...links]
+/** What the agent has answered. An object is the structured content by itself, as the output schema of the tool says. */
+export async function answerOf(data: Answer, calls: OperationCalls): Promise<CallToolResult> {
+  const content = [textOf(String(data['response'])), ...(await contentOfFiles(data.files ?? [], calls))]
   const { output, response: _response, ...invocation } = data
   if (!isObject(output)) return { content, structuredContent: data }
   return { content, structuredContent: output, _meta: { 'moorage/invocation': invocation } }
@@ -162,11 +159,6 @@ const MEMORY_TOOL: Tool = {
 
 function schemaOf(shape: z.ZodType): Tool['inputSchema'] {
   return z.toJSONSchema(shape, { io: 'input' }) as Tool['inputSchema']
-}
-
-function linkOf({ file_id, name, media_type, size }: MadeFile, runner: OperationCalls['runner']) {
-  const uri = contentAddress(file_id, runner)
-  return { type: 'resource_link' as const, uri, name, mimeType: media_type, size }
 }
 
 function textOf(text: string) {

@@ -81,9 +81,14 @@ const UNSUPPORTED = {
 /** A chat completion as a call of our own. */
 export function readChat(sent: unknown) {
   const chat = validateChat(sent)
-  const { message, attachments, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)
+  const { message, attachments, rename, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)
   const given = givenOf({ ...told, ...toolsOf(chat), sampling: samplingIn(chat) })
-  return { chat, given, ...callOf(chat, { message, ...(attachments && { attachments }), ...outputOf(formatOf(chat)) }) }
+  return {
+    chat,
+    given,
+    rename,
+    ...callOf(chat, { message, ...(attachments && { attachments }), ...outputOf(formatOf(chat)) }),
+  }
 }
 
 function validateChat(sent: unknown): ChatBody {

@@ -1,23 +1,26 @@
 import { type ErrorDetail, invalid } from '../../../errors.ts'
 import type { AskedAttachment } from '../../../runtime/attachments/attachment.ts'
 import type { AskedGiven, GivenCall, GivenRound, GivenTurn } from '../../../runtime/given.ts'
+import type { CallRequest } from '../dialect.ts'
 import { ONLY_FILES } from '../made-files.ts'
+import type { PlacedAttachment } from './parameters.ts'
 
 const MAX_MESSAGE = 100_000
 
 /** What one side said or did, in the order of the conversation. */
 export type Item =
   | { kind: 'system'; text: string }
-  | { kind: 'user'; text: string; attachments?: AskedAttachment[] }
+  | { kind: 'user'; text: string; attachments?: PlacedAttachment[] }
   | { kind: 'assistant'; text: string; calls: GivenCall[]; of?: string }
   | { kind: 'result'; call: GivenCall; text: string }
 
 type Told = Pick<AskedGiven, 'history' | 'rounds' | 'instructions' | 'goes_on'> & {
   message: string
   attachments?: readonly AskedAttachment[]
+  rename: NonNullable<CallRequest['rename']>
 }
 
-type AskedTurn = GivenTurn<AskedAttachment>
+type PlacedTurn = GivenTurn<PlacedAttachment>
 
 /** Stands for the message of the response that is continued, which is put in its place. */
 const SAME_MESSAGE = '(the message of the previous response)'
@@ -28,7 +31,7 @@ const SAME_MESSAGE = '(the message of the previous response)'
  */
 export function readConversation(items: readonly Item[], field: string, hasPrevious: boolean): Told {
   const instructions = items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])).join('\n\n')
-  const turns: AskedTurn[] = []
+  const turns: PlacedTurn[] = []
   let open: OpenTurn | undefined
   const requireResults = () => {
     const call = open?.unanswered()
@@ -55,7 +58,7 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
     }
   }
   requireResults()
-  const told = { ...(instructions !== '' && { instructions }) }
+  const told = { ...(instructions !== '' && { instructions }), rename: renaming(turns, field) }
   const last = turns.at(-1)
   const rounds = open && { rounds: open.rounds }
   if (last?.role !== 'user') {
@@ -67,7 +70,26 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
   if (last.content === '' && !attachments) throw invalid(problem(field, 'ends with an empty message'))
   if (last.content.length > MAX_MESSAGE) throw invalid(problem(field, `ends with more than ${MAX_MESSAGE} characters`))
   const message = last.content || ONLY_FILES
-  return { ...told, ...rounds, ...historyOf(turns.slice(0, -1)), message, ...(attachments && { attachments }) }
+  return { ...told, ...rounds, ...historyOf(turns.slice(0, -1)), message, ...askedIn(attachments) }
+}
+
+function askedIn(attachments: readonly PlacedAttachment[] | undefined): { attachments?: AskedAttachment[] } {
+  return attachments ? { attachments: attachments.map(({ asked }) => asked) } : {}
+}
+
+/** The list of attachments or one of it, of the message or of an earlier turn; what follows is a part of that one. */
+const ATTACHED = /^((?:history\.\d+\.)?attachments(?:\.\d+)?)(?:\.|$)/
+
+/** Says where in the list the client has sent an attachment. The last turn may be the message of the run. */
+function renaming(turns: readonly PlacedTurn[], list: string): Told['rename'] {
+  const places = new Map([['attachments', list]])
+  const put = ({ attachments = [] }: PlacedTurn, before: string) => {
+    for (const [i, one] of attachments.entries()) places.set(`${before}attachments.${i}`, one.field)
+  }
+  for (const [i, turn] of turns.entries()) put(turn, `history.${i}.`)
+  const last = turns.at(-1)
+  if (last) put(last, '')
+  return (field) => places.get(ATTACHED.exec(field)?.[1] ?? '') ?? field
 }
 
 /** A round as it grows. */
@@ -88,7 +110,7 @@ class OpenTurn {
     return this.#rounds.map(({ round }) => round)
   }
 
-  closed(content: string, of?: string): GivenTurn {
+  closed(content: string, of?: string): PlacedTurn {
     const turn = { role: 'assistant' as const, content, ...(of !== undefined && { of }) }
     return this.#rounds.length === 0 ? turn : { ...turn, rounds: this.rounds }
   }
@@ -143,7 +165,8 @@ class OpenTurn {
   }
 }
 
-function historyOf(history: AskedTurn[]): Pick<AskedGiven, 'history'> {
+function historyOf(turns: readonly PlacedTurn[]): Pick<AskedGiven, 'history'> {
+  const history = turns.map(({ attachments, ...turn }) => ({ ...turn, ...askedIn(attachments) }))
   return history.length === 0 ? {} : { history }
 }
 

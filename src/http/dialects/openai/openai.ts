@@ -100,12 +100,12 @@ function named(
 
 function chatCall(invokeAgent: Operation, getInvocation: Operation, received: Received): NamedCall {
   const sent = readBody(invokeAgent, received.bytes)
-  const { chat, agent, given, body } = readChat(sent)
+  const { chat, agent, ...read } = readChat(sent)
   const mode = chat.stream ? 'stream' : 'reply'
   const includeUsage = chat.stream_options?.include_usage === true
   const { request_id } = received
   const writer = new ChatWriter({ model: chat.model, includeUsage, request_id, now: Date.now() })
-  const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, body, given, writer }
+  const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, ...read, writer }
   if (call.idempotencyKey === undefined) return call
   return { ...call, present: (reply) => presentCall(getInvocation, call, reply) }
 }
@@ -120,12 +120,12 @@ function presentCall(getInvocation: Operation, call: NamedCall, { body }: Render
 
 function responsesCall(invokeAgent: Operation, streamInvocation: Operation, received: Received): NamedCall {
   const sent = readBody(invokeAgent, received.bytes)
-  const { asked, agent, given, body } = readResponses(sent)
+  const { asked, agent, ...read } = readResponses(sent)
   const background = asked.background === true
   const mode = background ? 'background' : asked.stream ? 'stream' : 'reply'
   const { request_id } = received
-  const writer = new ResponsesWriter({ request_id, background, given: given ?? null, created_at: Date.now() })
-  const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, body, given, writer }
+  const writer = new ResponsesWriter({ request_id, background, given: read.given ?? null, created_at: Date.now() })
+  const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, ...read, writer }
   if (!background || !asked.stream) return call
   return { ...call, next: (reply) => followCall(streamInvocation, received, reply, -1) }
 }

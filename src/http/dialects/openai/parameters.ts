@@ -150,22 +150,41 @@ function isAttached(part: { type?: unknown } | null): part is AttachedPart {
   return ATTACHED_PARTS.has(part?.type)
 }
 
+/** A file of a message, and where in the request of the client it stands. */
+export type PlacedAttachment = { asked: AskedAttachment; field: string }
+
 /** The images and files of a message. */
-export function attachedIn(content: unknown, field: string): { attachments?: AskedAttachment[] } {
+export function attachedIn(content: unknown, field: string): { attachments?: PlacedAttachment[] } {
   if (!Array.isArray(content)) return {}
   const attachments = content.flatMap((part, i) => (isAttached(part) ? [attachmentOf(part, `${field}.${i}`)] : []))
   return attachments.length > 0 ? { attachments } : {}
 }
 
-function attachmentOf(part: AttachedPart, field: string): AskedAttachment {
-  const { file_id, file_data, file_url, filename: name, image_url } = part.type === 'file' ? (part.file ?? {}) : part
-  const image = Object(image_url) === image_url ? (image_url as { url?: unknown }).url : image_url
-  if (typeof file_id === 'string') return { file_id }
-  const source = [image, file_data, file_url].find((one) => typeof one === 'string')
-  if (source === undefined) throw invalid({ field, error: 'has no file_id, no data and no address' })
+function attachmentOf(part: AttachedPart, at: string): PlacedAttachment {
+  const isFile = part.type === 'file'
+  const own = isFile ? (part.file ?? {}) : part
+  const { file_id, filename: name, image_url } = own
+  const within = isFile ? `${at}.file` : at
+  if (typeof file_id === 'string') return { asked: { file_id }, field: `${within}.file_id` }
+  const isObject = Object(image_url) === image_url
+  const sources = {
+    [isObject ? 'image_url.url' : 'image_url']: isObject ? (image_url as { url?: unknown }).url : image_url,
+    file_data: own['file_data'],
+    file_url: own['file_url'],
+  }
+  const [found, source] = Object.entries(sources).find(([, one]) => typeof one === 'string') ?? []
+  if (found === undefined) throw invalid({ field: at, error: 'has no file_id, no data and no address' })
+  const field = `${within}.${found}`
+  return { asked: askedOf(source as string, { isData: found === 'file_data', name, field }), field }
+}
+
+function askedOf(
+  source: string,
+  { isData, name, field }: { isData: boolean; name: unknown; field: string },
+): AskedAttachment {
   const named = typeof name === 'string' ? { name } : {}
   if (source.startsWith('data:')) return { ...dataIn(source, field), ...named }
-  return source === file_data ? { data: source, ...named } : { url: source }
+  return isData ? { data: source, ...named } : { url: source }
 }
 
 /** `data:image/png;base64,…` */

@@ -73,10 +73,10 @@ export function readResponses(sent: unknown) {
   const previous = previousOf(asked)
   const items: Item[] = typeof asked.input === 'string' ? [{ kind: 'user', text: asked.input }] : itemsOf(asked.input)
   if (asked.instructions) items.unshift({ kind: 'system', text: asked.instructions })
-  const { message, attachments, ...told } = readConversation(items, 'input', previous !== undefined)
+  const { message, attachments, rename, ...told } = readConversation(items, 'input', previous !== undefined)
   const given = givenOf({ ...told, previous, ...toolsOf(asked), sampling: samplingIn(asked), noted: notedOf(asked) })
   const body = { message, ...(attachments && { attachments }), ...outputOf(asked.text?.format) }
-  return { asked, given, ...callOf(asked, body, conversationIdOf(asked)) }
+  return { asked, given, rename, ...callOf(asked, body, conversationIdOf(asked)) }
 }
 
 function conversationIdOf({ conversation }: ResponsesBody): string | undefined {

@@ -1,0 +1,19 @@
+import type { Agent } from '../agents/agent.ts'
+import { invalid } from '../errors.ts'
+import * as files from '../files/store.ts'
+import type { Database } from '../storage/database.ts'
+import type { Schedule } from './schedule.ts'
+
+/** A schedule that asks for another user from now on must not show the agent files of the one before. */
+export async function requireFilesOfUser(
+  db: Database,
+  { project_id }: Agent,
+  { attachments, context }: Schedule,
+  now: number,
+): Promise<void> {
+  for (const { file_id } of attachments) {
+    const owner = (await files.find(db, { project_id, id: file_id }, now))?.user_id ?? null
+    if (owner === null || owner === context.user_id) continue
+    throw invalid({ field: 'attachments', error: `the file ${file_id} is of another user: name attachments anew` })
+  }
+}
