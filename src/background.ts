@@ -23,6 +23,7 @@ import type { Parts } from './operation/parts.ts'
 import * as invitations from './people/invitations/invitation-store.ts'
 import { endForsakenRoles, endStaleRoles } from './people/roles.ts'
 import * as people from './people/store.ts'
+import * as schedules from './schedules/store.ts'
 import { Ticker } from './schedules/ticker.ts'
 import { measureProjects } from './service/measure-projects.ts'
 import { announce, type Database } from './storage/database.ts'
@@ -193,8 +194,9 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
   ].map(({ name, remove }) => ({
     name,
     keep_ms: 0,
-    remove: inTransaction(parts, (db, _before, limit) => remove(db, limit)),
+    remove: inTransaction(parts, (db, now, limit) => remove(db, limit, now)),
   }))
+  const ofFiles = sweptFiles(parts, schedules.removeFiles)
 
   return {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
@@ -203,11 +205,11 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     'project sizes': measureProjects(parts),
     summaries: keepSummaries(parts),
     /** Queued with every deletion of an agent or a webhook. */
-    purge: sweep(parts, [...ofDeletedAgents, ...sweptFiles(parts)]),
+    purge: sweep(parts, [...ofDeletedAgents, ...ofFiles]),
     /** Queued when files are removed. */
-    'file bytes': sweep(parts, sweptFiles(parts)),
+    'file bytes': sweep(parts, ofFiles),
     /** It also removes what an invocation wrote after its agent was deleted. */
-    retention: { ...sweep(parts, [...old, ...ofDeletedAgents, ...sweptFiles(parts)]), every_ms: HOUR_MS },
+    retention: { ...sweep(parts, [...old, ...ofDeletedAgents, ...ofFiles]), every_ms: HOUR_MS },
   }
 }
 

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import project from '../package.json' with { type: 'json' }
 import * as agents from './agents/store.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
@@ -46,7 +46,7 @@ import { Telemetry } from './telemetry/telemetry.ts'
 import { openSpending } from './usage/open-spending.ts'
 import { PriceList } from './usage/prices/price-list.ts'
 import { openEvents } from './webhooks/emit-events.ts'
-import { signDelivery } from './webhooks/signature.ts'
+import { newWebhookSecret, signDelivery } from './webhooks/signature.ts'
 
 /** What a test may replace: the clock, the log and the outside world. */
 export type Overrides = {
@@ -134,6 +134,7 @@ export async function buildParts(
     remote: {
       memory: openRunMemory({ storage, now }, () => recall),
       sign: (message, secret) => signDelivery(message, [secret]),
+      newSecret: () => newWebhookSecret(randomBytes),
       stepsDoor: (run) => ({
         url: `${config.server.publicUrl ?? overrides.url ?? ''}/v1/agents/${run.agent_id}/invocations/${run.request_id}/steps`,
         token: runToken(run, ring),

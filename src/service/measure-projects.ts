@@ -46,5 +46,5 @@ async function bytesOfProject(db: Database, project_id: string): Promise<number>
       bytes += Number(rows[0]?.bytes ?? 0)
     }
   }
-  return bytes + (await files.sumBytes(db, { project_id }))
+  return bytes + (await files.count(db, { project_id })).bytes
 }

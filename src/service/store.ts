@@ -33,11 +33,12 @@ export async function listBacklogs(db: Database, now: number): Promise<Backlog[]
   }))
 }
 
+/** Those that the service has disabled. One that its owner has disabled is in order. */
 export async function countDisabledWebhooks(db: Database): Promise<number> {
   const { total } = await db
     .selectFrom('webhooks')
     .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('disabled_reason', 'is not', null)
+    .where('disabled_reason', 'in', ['gone', 'failing'])
     .executeTakeFirstOrThrow()
   return Number(total)
 }

@@ -27,7 +27,6 @@ import type { MigrationWatch } from './schema/migration-watch.ts'
 import { isDamaged } from './sqlite/damage.ts'
 import { privateFolder, privateStore } from './sqlite/private-files.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
-import { sqliteWrites } from './sqlite/sqlite-write-batch.ts'
 import type { Tables } from './tables.ts'
 
 export type Storage = {
@@ -222,9 +221,8 @@ function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSes
 }
 
 function openFile(options: SqliteOptions): Opened {
-  const sqlite = openSqlite(options)
-  const { dialect, compare, emptyLog, readers } = sqlite
-  return { dialect, write: sqliteWrites(sqlite), compare, emptyLog, pool: readers }
+  const { write, readers, ...sqlite } = openSqlite(options)
+  return { ...sqlite, write: (_db, entry) => write(entry), pool: readers }
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */

@@ -6,11 +6,12 @@ import type {
   LogsTable,
   MetricBucketsTable,
   MetricsTable,
+  ScheduleFilesTable,
   SchedulesTable,
   StepsTable,
   VersionsTable,
 } from './tables/agent-tables.ts'
-import type { BlobChunksTable, BlobsTable, FilesTable } from './tables/file-tables.ts'
+import type { BlobChunksTable, BlobsTable, FileCountsTable, FilesTable } from './tables/file-tables.ts'
 import type {
   MemoriesTable,
   MemoryScopesTable,
@@ -62,6 +63,7 @@ export type Tables = {
   invocations: InvocationsTable
   steps: StepsTable
   schedules: SchedulesTable
+  schedule_files: ScheduleFilesTable
   approvals: ApprovalsTable
   jobs: JobsTable
   nodes: NodesTable
@@ -91,4 +93,5 @@ export type Tables = {
   files: FilesTable
   blobs: BlobsTable
   blob_chunks: BlobChunksTable
+  file_counts: FileCountsTable
 }

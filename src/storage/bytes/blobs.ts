@@ -43,7 +43,7 @@ export async function keep(
   return numUpdatedRows > 0n ? id : undefined
 }
 
-/** No other transaction adds a file to the project until this one ends. */
+/** No other transaction adds files to the project or removes any until this one ends. */
 export async function holdProject(db: Database, project_id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${project_id}`}, 0))`.execute(db)

@@ -74,6 +74,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       at ${integer},
       anchor_at ${integer} not null,
       message ${text} not null,
+      attachments ${text} not null,
       context ${text} not null,
       user_id ${text},
       environment ${text} not null,
@@ -99,5 +100,13 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
     )`,
     'create index schedules_by_agent on schedules (agent_id, created_at)',
     'create index schedules_by_next_at on schedules (next_at) where next_at is not null',
+
+    // The sweep of files asks which of them a schedule names. A file may go before its schedule.
+    `create table schedule_files (
+      file_id ${text} not null,
+      schedule_id ${text} not null references schedules (id) on delete cascade,
+      primary key (file_id, schedule_id)
+    )`,
+    'create index schedule_files_by_schedule on schedule_files (schedule_id)',
   ]
 }

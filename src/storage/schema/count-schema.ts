@@ -50,3 +50,55 @@ function postgresTriggers(table: string): string[] {
   ]
   return [...count('insert', '+', 'new'), ...count('delete', '-', 'old')]
 }
+
+/**
+ * How many files a project has, under the user '', and how many each of its users has. The count of the project is always
+ * changed first, so transactions that change the counts of one project wait for each other there and cannot deadlock.
+ */
+export function fileCountSchema({ engine, integer, text, keyed }: ColumnTypes): string[] {
+  return [
+    `create table file_counts (
+      project_id ${text} not null,
+      user_id ${text} not null,
+      files ${integer} not null,
+      bytes ${integer} not null,
+      primary key (project_id, user_id)
+    ) ${keyed}`,
+    ...(engine === 'postgres' ? POSTGRES_FILE_TRIGGERS : SQLITE_FILE_TRIGGERS),
+  ]
+}
+
+const ADDED = `on conflict (project_id, user_id) do update
+  set files = file_counts.files + excluded.files, bytes = file_counts.bytes + excluded.bytes`
+
+const SQLITE_FILE_TRIGGERS = [
+  `create trigger files_counted_insert after insert on files begin
+    insert into file_counts values (new.project_id, '', 1, new.size) ${ADDED};
+    insert into file_counts select new.project_id, new.user_id, 1, new.size where new.user_id is not null ${ADDED};
+  end`,
+  `create trigger files_counted_delete after delete on files begin
+    update file_counts set files = files - 1, bytes = bytes - old.size
+      where project_id = old.project_id and user_id in ('', old.user_id);
+    delete from file_counts where project_id = old.project_id and user_id in ('', old.user_id) and files = 0;
+  end`,
+]
+
+const POSTGRES_FILE_TRIGGERS = [
+  `create function count_file() returns trigger language plpgsql as $$ begin
+    insert into file_counts values (new.project_id, '', 1, new.size) ${ADDED};
+    if new.user_id is not null then
+      insert into file_counts values (new.project_id, new.user_id, 1, new.size) ${ADDED};
+    end if;
+    return null;
+  end $$`,
+  'create trigger files_counted_insert after insert on files for each row execute function count_file()',
+  `create function discount_file() returns trigger language plpgsql as $$ begin
+    update file_counts set files = files - 1, bytes = bytes - old.size
+      where project_id = old.project_id and user_id = '';
+    update file_counts set files = files - 1, bytes = bytes - old.size
+      where project_id = old.project_id and user_id = old.user_id;
+    delete from file_counts where project_id = old.project_id and user_id in ('', old.user_id) and files = 0;
+    return null;
+  end $$`,
+  'create trigger files_counted_delete after delete on files for each row execute function discount_file()',
+]

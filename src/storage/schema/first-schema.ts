@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Engine } from '../database.ts'
 import { agentSchema } from './agent-schema.ts'
-import { countSchema } from './count-schema.ts'
+import { countSchema, fileCountSchema } from './count-schema.ts'
 import { columnTypes } from './engine-columns.ts'
 import { memorySchema } from './memory-schema.ts'
 import type { Migration } from './migration.ts'
@@ -37,6 +37,7 @@ function statementsOf(engine: Engine): string[] {
     webhookSchema,
     securitySchema,
     serviceSchema,
+    fileCountSchema,
   ]
   return subjects.flatMap((schema) => schema(types))
 }

@@ -1,30 +1,40 @@
 import type { QueryResult } from 'kysely'
+import type { JournalEntry } from '../journal/entry.ts'
 import type { OnCommit } from '../journal/rows.ts'
 import { BEGIN } from './executor.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
-import type { SqliteThread } from './sqlite-thread.ts'
+import { LostLeaseError, type SqliteThread } from './sqlite-thread.ts'
+import { entryStatements } from './sqlite-write-batch.ts'
 
 /** How many transactions one commit may carry. More wait for the next commit. */
 const GROUP_SIZE = 512
 
 type TransactionEnd = 'commit' | 'rollback'
 
+type Outcome = QueryResult<never> | Error
+
 /** A transaction whose statements are all known. */
-type KnownMember = { statements: SqliteStatement[]; done: (outcome: QueryResult<never> | Error) => void }
+type KnownMember = { statements: SqliteStatement[]; done: (outcome: Outcome) => void }
+
+/** An entry of the journal. */
+type EntryMember = { entry: JournalEntry; done: (outcome: Outcome) => void }
 
 /** A transaction whose statements come one by one. */
 type OpenMember = { start: (transaction: SqliteTransaction) => void; refuse: (error: unknown) => void }
 
+type Member = KnownMember | EntryMember | OpenMember
+
 /**
  * Transactions that wait while the writer is busy share its next commit, so that one fsync serves them all. Within the
- * group they run one after the other, each in a savepoint: one that fails does not undo the others. There is no timer:
+ * group they run one after the other, each in a savepoint: one that fails does not undo the others. The entries of the
+ * journal are one of these transactions, so that rows which several of them add to are written once. There is no timer:
  * an idle service commits at once, and a slow disk makes larger groups.
  */
 export class GroupCommit {
   readonly #writer: SqliteThread
   readonly #silentMs: number
   readonly #onCommit: OnCommit
-  readonly #waiting: (KnownMember | OpenMember)[] = []
+  readonly #waiting: Member[] = []
   readonly #betweenGroups: (() => Promise<void>)[] = []
   #isPumping = false
 
@@ -42,9 +52,20 @@ export class GroupCommit {
   /** A transaction whose statements are all known. The result is that of the last statement. */
   transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
     return new Promise((resolve, reject) => {
-      const done = (outcome: QueryResult<never> | Error) =>
-        outcome instanceof Error ? reject(outcome) : resolve(outcome)
+      const done = (outcome: Outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome))
       this.#enter({ statements, done })
+    })
+  }
+
+  /** Returns false when a lease of the entry was lost; then nothing of it is written. */
+  write(entry: JournalEntry): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const done = (outcome: Outcome) => {
+        if (outcome instanceof LostLeaseError) resolve(false)
+        else if (outcome instanceof Error) reject(outcome)
+        else resolve(true)
+      }
+      this.#enter({ entry, done })
     })
   }
 
@@ -57,8 +78,8 @@ export class GroupCommit {
     })
   }
 
-  #enter(waiting: KnownMember | OpenMember): void {
-    this.#waiting.push(waiting)
+  #enter(...waiting: Member[]): void {
+    this.#waiting.push(...waiting)
     this.#start()
   }
 
@@ -82,24 +103,24 @@ export class GroupCommit {
   }
 
   /** What is known goes to the writer in one message. Without an open transaction that message is the whole commit. */
-  async #commit(group: (KnownMember | OpenMember)[]): Promise<void> {
-    const known = group.filter((member) => 'statements' in member)
+  async #commit(group: Member[]): Promise<void> {
+    const known = this.#knownOf(group)
     const open = group.filter((member) => 'start' in member)
     const committed = Promise.withResolvers<void>()
     committed.promise.catch(() => {})
     const writer = new GroupWriter(this.#writer)
     try {
-      let outcomes: (QueryResult<never> | Error)[] = []
+      let outcomes: Outcome[] = []
       if (known.length > 0) {
         const transactions = known.map(({ statements }) => statements)
         outcomes = await this.#writer.transact(transactions, open.length > 0)
       } else writer.next(BEGIN)
       if (open.length > 0) {
-        const end = await this.#runOpen(open, writer, committed.promise, group.length)
+        const end = await this.#runOpen(open, writer, committed.promise, known.length === 0)
         await writer.run([plain(end)])
       }
       committed.resolve()
-      for (const [i, { done }] of known.entries()) done(outcomes[i] as QueryResult<never> | Error)
+      for (const [i, { done }] of known.entries()) done(outcomes[i] as Outcome)
     } catch (error) {
       // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
       if (open.length > 0) await this.#writer.run([plain('rollback')]).catch(() => {})
@@ -110,19 +131,32 @@ export class GroupCommit {
     }
   }
 
+  /** The transactions of a group whose statements are known. Its entries are one of them. */
+  #knownOf(group: Member[]): KnownMember[] {
+    const known = group.filter((member) => 'statements' in member)
+    const entries = group.filter((member) => 'entry' in member)
+    if (entries.length === 0) return known
+    const done = (outcome: Outcome) => {
+      // One of them lost its lease or cannot be written, and that undid them all. Each is written by itself then.
+      if (outcome instanceof Error && entries.length > 1) this.#enter(...entries.map(alone))
+      else for (const entry of entries) entry.done(outcome)
+    }
+    return [...known, { statements: entryStatements(entries.map(({ entry }) => entry)), done }]
+  }
+
   /** Returns how the writer's transaction ends. A member that is alone decides that; several have savepoints. */
   async #runOpen(
     open: OpenMember[],
     writer: GroupWriter,
     committed: Promise<void>,
-    members: number,
+    areAlone: boolean,
   ): Promise<TransactionEnd> {
     const run = (member: OpenMember) => {
       const transaction = new SqliteTransaction(writer, committed, this.#silentMs)
       member.start(transaction)
       return transaction.ended
     }
-    if (members === 1) return run(open[0] as OpenMember)
+    if (areAlone && open.length === 1) return run(open[0] as OpenMember)
     for (const member of open) {
       writer.next('savepoint member')
       if ((await run(member)) === 'rollback') writer.next('rollback to member')
@@ -212,6 +246,10 @@ export class SqliteTransaction {
     )
     this.#ending.resolve('rollback')
   }
+}
+
+function alone({ entry, done }: EntryMember): KnownMember {
+  return { statements: entryStatements([entry]), done }
 }
 
 function plain(sql: string): SqliteStatement {

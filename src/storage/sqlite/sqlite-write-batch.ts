@@ -1,24 +1,13 @@
-import type { Database } from '../database.ts'
 import { batchOf } from '../journal/batch.ts'
 import type { JournalEntry } from '../journal/entry.ts'
 import { type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
-import type { Sqlite } from './sqlite.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
-import { LostLeaseError } from './sqlite-thread.ts'
 
-/** Writes each entry as one transaction. Returns false when a lease of it was lost; then nothing is written. */
-export function sqliteWrites({ transact }: Sqlite) {
-  return async (_db: Database, entry: JournalEntry): Promise<boolean> => {
-    const { endings, inserts } = batchOf([entry])
-    const ends = endings.flatMap(({ of, rows }) => endingStatements(of, rows))
-    try {
-      await transact([...ends, ...inserts.map(({ into, rows }) => insertStatement(into, rows))])
-      return true
-    } catch (error) {
-      if (error instanceof LostLeaseError) return false
-      throw error
-    }
-  }
+/** What writes these entries in one transaction. It fails if a lease of one of them was lost. */
+export function entryStatements(entries: readonly JournalEntry[]): SqliteStatement[] {
+  const { endings, inserts } = batchOf(entries)
+  const ends = endings.flatMap(({ of, rows }) => endingStatements(of, rows))
+  return [...ends, ...inserts.map(({ into, rows }) => insertStatement(into, rows))]
 }
 
 /** One prepared insert that runs for every row. */

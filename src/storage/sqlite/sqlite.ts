@@ -10,6 +10,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import type { Compare, Comparing } from '../comparison.ts'
+import type { JournalEntry } from '../journal/entry.ts'
 import type { OnCommit } from '../journal/rows.ts'
 import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
 import { ReaderPool } from './reader-pool.ts'
@@ -32,8 +33,8 @@ export type SqliteOptions = SqliteWatcher & {
 /** SQLite with the same asynchronous interface as PostgreSQL: a thread that writes, and a few that read. */
 export type Sqlite = {
   dialect: Dialect
-  /** Sends a whole transaction in one message to the writer. */
-  transact(statements: SqliteStatement[]): Promise<unknown>
+  /** Writes an entry of the journal. Returns false when a lease of it was lost; then nothing of it is written. */
+  write(entry: JournalEntry): Promise<boolean>
   /** Afterwards no file has what was erased before. Returns false if reads that are under way prevented it. */
   emptyLog(): Promise<boolean>
   /** Compares the vectors that a select finds, in a thread that reads. */
@@ -65,7 +66,7 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, onCommit, 
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
     readers: () => readers.state(),
-    transact: (statements) => group.transact(statements),
+    write: (entry) => group.write(entry),
     async emptyLog() {
       // A read that takes longer is ended.
       const deadline = performance.now() + readTimeout + EMPTY_AGAIN_MS

@@ -105,6 +105,9 @@ export type InvocationsTable = {
   erased_at: Generated<number | null>
 }
 
+/** The files that schedules name, their own and others. It follows from `attachments` of the schedules. */
+export type ScheduleFilesTable = { file_id: string; schedule_id: string }
+
 export type SchedulesTable = {
   id: string
   agent_id: string
@@ -116,6 +119,8 @@ export type SchedulesTable = {
   /** The time from which the intervals of `every` are counted. */
   anchor_at: number
   message: string
+  /** JSON. */
+  attachments: string
   /** JSON. */
   context: string
   user_id: string | null

@@ -9,8 +9,10 @@ export type FilesTable = {
   sha256: string
   user_id: string | null
   created_by: string
-  /** The invocation whose message or tool brought it; it goes with the receipt. Null for one that a client uploaded. */
+  /** The invocation whose message or tool brought it; it goes with the receipt. */
   request_id: string | null
+  /** The schedule that brought it; it goes when no schedule names it any more. */
+  schedule_id: string | null
   /** 1: a tool made it, and no receipt is known to name it. */
   unclaimed: 0 | 1
   created_at: number
@@ -31,3 +33,6 @@ export type BlobsTable = {
 
 /** The bytes of blobs that PostgreSQL itself keeps. */
 export type BlobChunksTable = { blob_id: string; part: number; bytes: Uint8Array }
+
+/** How many files a project has, under the user '', and how many each user has there. Triggers write it, with the rows. */
+export type FileCountsTable = { project_id: string; user_id: string; files: number; bytes: number }
