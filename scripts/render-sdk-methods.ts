@@ -28,7 +28,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Audit(Log)?/, 'audit'],
   [/System/, 'system'],
   [/Telemetry/, 'telemetry'],
-  [/Agents?|Overview|Tool/, 'agents'],
+  [/Agents?|Overview|Tool|Remote/, 'agents'],
 ]
 
 /** What a group's methods leave out of an operation's id, because the group says it. */

@@ -631,8 +631,15 @@ export type Agent = {
     url: string
     /** Sent along; `{{secret.NAME}}` is filled in as in tools */
     headers: Record<string, string>
+    /** How long one call may take; null: as long as the run */
+    timeout_ms: number | null
     /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
     secret: string
+  } | {
+    /** The agent card of an A2A agent, which is sent each message */
+    a2a: string
+    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    headers: Record<string, string>
     /** How long one call may take; null: as long as the run */
     timeout_ms: number | null
   } | null
@@ -852,8 +859,15 @@ export type CreateAgent = {
     url: string
     /** Sent along; `{{secret.NAME}}` is filled in as in tools */
     headers?: Record<string, string> | undefined
+    /** How long one call may take; null: as long as the run */
+    timeout_ms?: number | null | undefined
     /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
     secret: string
+  } | {
+    /** The agent card of an A2A agent, which is sent each message */
+    a2a: string
+    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    headers?: Record<string, string> | undefined
     /** How long one call may take; null: as long as the run */
     timeout_ms?: number | null | undefined
   } | null | undefined
@@ -1130,8 +1144,15 @@ export type UpdateAgent = {
     url: string
     /** Sent along; `{{secret.NAME}}` is filled in as in tools */
     headers?: Record<string, string> | undefined
+    /** How long one call may take; null: as long as the run */
+    timeout_ms?: number | null | undefined
     /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
     secret: string
+  } | {
+    /** The agent card of an A2A agent, which is sent each message */
+    a2a: string
+    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    headers?: Record<string, string> | undefined
     /** How long one call may take; null: as long as the run */
     timeout_ms?: number | null | undefined
   } | null | undefined
@@ -1455,6 +1476,28 @@ export type TestTool = {
   } | undefined
 }
 
+export type RemoteCheck = {
+  points: CheckedPoint[]
+  /** Why there are no more points, if it could not go on */
+  error: string | null
+  duration_ms: number
+}
+
+export type CheckedPoint = {
+  /** What the agent should do */
+  point: string
+  status: 'ok' | 'failed' | 'not_tried'
+  /** Why it failed or was not tried, or what was found */
+  detail: string | null
+}
+
+export type CheckRemote = {
+  /** What the agent is told */
+  message?: string | undefined
+  /** How long each call may take, and never longer than `remote.timeout_ms`. The whole check ends after 10 min */
+  timeout_ms?: number | undefined
+}
+
 export type NewDeployment = {
   id: string
   agent_id: string
@@ -1530,8 +1573,15 @@ export type DeploymentWithDefinition = {
       url: string
       /** Sent along; `{{secret.NAME}}` is filled in as in tools */
       headers: Record<string, string>
+      /** How long one call may take; null: as long as the run */
+      timeout_ms: number | null
       /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
       secret: string
+    } | {
+      /** The agent card of an A2A agent, which is sent each message */
+      a2a: string
+      /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+      headers: Record<string, string>
       /** How long one call may take; null: as long as the run */
       timeout_ms: number | null
     } | null
@@ -1733,6 +1783,13 @@ export type ScheduleWithRuns = {
   every: string | null
   at: string | null
   message: string
+  attachments: ({
+    file_id: string
+    name: string
+    media_type: string
+    /** In bytes */
+    size: number
+  })[]
   context: Record<string, unknown>
   environment: string
   overlap: 'skip' | 'queue'
@@ -1774,6 +1831,17 @@ export type CreateSchedule = {
   name?: string | null | undefined
   /** What the agent is asked at each tick */
   message: string
+  /** Files that the model is shown with the message at each tick. `url` is fetched once, now; `data` is base64; both become files of the schedule */
+  attachments?: ({
+    file_id: string
+  } | {
+    url: string
+  } | {
+    /** Base64 */
+    data: string
+    media_type?: string | undefined
+    name?: string | undefined
+  })[] | undefined
   context?: {
     user_id?: string | undefined
     session_id?: string | undefined
@@ -1798,6 +1866,13 @@ export type Schedule = {
   every: string | null
   at: string | null
   message: string
+  attachments: ({
+    file_id: string
+    name: string
+    media_type: string
+    /** In bytes */
+    size: number
+  })[]
   context: Record<string, unknown>
   environment: string
   overlap: 'skip' | 'queue'
@@ -1837,6 +1912,16 @@ export type UpdateSchedule = {
   name?: string | null | undefined
   /** What the agent is asked at each tick */
   message?: string | undefined
+  attachments?: ({
+    file_id: string
+  } | {
+    url: string
+  } | {
+    /** Base64 */
+    data: string
+    media_type?: string | undefined
+    name?: string | undefined
+  })[] | undefined
   context?: {
     user_id?: string | undefined
     session_id?: string | undefined
@@ -2272,6 +2357,13 @@ export type UserLine = {
   every: string | null
   at: string | null
   message: string
+  attachments: ({
+    file_id: string
+    name: string
+    media_type: string
+    /** In bytes */
+    size: number
+  })[]
   context: Record<string, unknown>
   environment: string
   overlap: 'skip' | 'queue'
@@ -3221,6 +3313,12 @@ export type Operations = {
     body: TestTool
     data: ToolTest
   }
+  /** Check a remote agent */
+  checkRemote: {
+    params: { agent_id: string }
+    body: CheckRemote
+    data: RemoteCheck
+  }
   /** Deploy a version to an environment */
   createDeployment: {
     params: { agent_id: string }
@@ -3832,6 +3930,7 @@ export const routes = {
   updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
   deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
   testTool: { method: 'POST', path: '/v1/agents/{agent_id}/tools/test' },
+  checkRemote: { method: 'POST', path: '/v1/agents/{agent_id}/remote/check' },
   createDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments' },
   listDeployments: { method: 'GET', path: '/v1/agents/{agent_id}/deployments' },
   getDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}' },

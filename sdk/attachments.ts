@@ -33,6 +33,7 @@ export async function attach(
   return attached
 }
 
-function isBytes(one: Attachable): one is Blob | Uint8Array<ArrayBuffer> {
+/** Whether it has to be uploaded. */
+export function isBytes(one: Attachable): one is Blob | Uint8Array<ArrayBuffer> {
   return one instanceof Blob || one instanceof Uint8Array
 }

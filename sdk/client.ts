@@ -1,5 +1,5 @@
 import { type InvocationQueued, type InvocationResult, routes } from './api.ts'
-import { type Attachable, attach } from './attachments.ts'
+import { type Attachable, attach, isBytes } from './attachments.ts'
 import { type Body, caller, fill, type ListQuery } from './call.ts'
 import { MoorageError } from './errors.ts'
 import { fileMethods } from './files.ts'
@@ -38,11 +38,14 @@ export function createClient(options: ClientOptions) {
   const api = methods({ call, list, lines })
   const files = { ...api.files, ...fileMethods(connection) }
 
+  const attached = async (given: readonly Attachable[] | undefined, user_id: string | undefined, o: Options = {}) =>
+    given ? { attachments: await attach(files, given, user_id, o) } : {}
+
   /** What is sent for what was asked: a shape becomes its schema, and bytes become files. */
-  const bodyOf = async ({ output, attachments, ...rest }: Ask<Wanted | undefined>, o: Options = {}) => ({
+  const bodyOf = async ({ output, attachments, ...rest }: Ask<Wanted | undefined>, o?: Options) => ({
     ...rest,
     ...(output !== undefined && { output: outputOf(output) }),
-    ...(attachments && { attachments: await attach(files, attachments, rest.context?.user_id, o) }),
+    ...(await attached(attachments, rest.context?.user_id, o)),
   })
 
   return {
@@ -65,6 +68,9 @@ export function createClient(options: ClientOptions) {
        */
       stream: <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) =>
         streamInvoke<Answer<W>>(connection, agent_id, () => bodyOf(body, o), { ...whileStreaming, ...o }),
+      /** Calls the agent up to eight times, so it is waited for as long as a run, and not tried again by itself. */
+      checkRemote: (agent_id: string, body: Body<'checkRemote'> = {}, o?: Options) =>
+        api.agents.checkRemote(agent_id, body, { timeoutMs: LONGEST_RUN_MS, retries: 0, ...o }),
       /** Starts a run in the background; `invocations.get` tells its state. */
       async start(agent_id: string, asked: Ask<Wanted | undefined>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
@@ -80,6 +86,25 @@ export function createClient(options: ClientOptions) {
         followInvocation<InvocationResult>(connection, agent_id, request_id, { ...whileStreaming, ...o }),
     },
     files,
+    schedules: {
+      ...api.schedules,
+      /** At each tick the agent is asked. Files and bytes in `attachments` are uploaded first. */
+      async create(agent_id: string, { attachments, ...asked }: Filed<Body<'createSchedule'>>, o?: Options) {
+        const own = await attached(attachments, asked.context?.user_id, o)
+        return api.schedules.create(agent_id, { ...asked, ...own }, o)
+      },
+      /** Changes the fields that are named. Files and bytes in `attachments` are uploaded first, for the schedule's user. */
+      async update(agent_id: string, schedule_id: string, changes: Filed<Body<'updateSchedule'>>, o?: Options) {
+        const { attachments, ...asked } = changes
+        const isUserUnknown = attachments?.some(isBytes) && !asked.context
+        // A one-time code is for the change alone.
+        const { context } = isUserUnknown
+          ? await api.schedules.get(agent_id, schedule_id, { ...o, otp: undefined })
+          : asked
+        const own = await attached(attachments, context?.['user_id'] as string | undefined, o)
+        return api.schedules.update(agent_id, schedule_id, { ...asked, ...own }, o)
+      },
+    },
     logs: {
       ...api.logs,
       /** Gives each entry that is stored from now on, once, in that order. Leave the loop, or abort the signal, to end it. */
@@ -103,11 +128,11 @@ export function createClient(options: ClientOptions) {
   }
 }
 
+/** A body whose files may be of your own. */
+type Filed<B> = Omit<B, 'attachments'> & { attachments?: readonly Attachable[] | undefined }
+
 /** What is asked of an agent. */
-type Ask<W extends Wanted | undefined> = Omit<Body<'invokeAgent'>, 'output' | 'attachments'> & {
-  output?: W
-  attachments?: readonly Attachable[] | undefined
-}
+type Ask<W extends Wanted | undefined> = Omit<Filed<Body<'invokeAgent'>>, 'output'> & { output?: W }
 
 /** With the value that was wanted, if one was. */
 type Answer<W> = W extends Wanted ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult

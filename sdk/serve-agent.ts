@@ -124,8 +124,10 @@ class OpenCall {
   readonly #sent: Sent
   readonly #fetch: typeof fetch
   readonly #known: Map<string, Told>
-  /** What was said before the last known step was stored with it, and is not said again. */
+  /** Known steps that the agent has not come to again. */
   #unseen: number
+  /** What is stored of what it said, as far as it has not said it again. */
+  #stored: string
   readonly #stop = new AbortController()
   #asked: Asked[] = []
   #write: ((event: string, data: object) => void) | undefined
@@ -135,6 +137,7 @@ class OpenCall {
     this.#fetch = send
     this.#known = new Map(sent.steps.map((told) => [told.id, told]))
     this.#unseen = this.#known.size
+    this.#stored = sent.said
   }
 
   /** The service has hung up. */
@@ -156,7 +159,6 @@ class OpenCall {
         try {
           const answered = await handler(this.#run())
           const { response = '', ...rest } = typeof answered === 'object' ? answered : { response: answered ?? '' }
-          this.#unseen = 0
           if (response !== '') write('delta', { text: response })
           write('done', rest)
         } catch (error) {
@@ -180,14 +182,14 @@ class OpenCall {
     return {
       ...told,
       signal: this.#stop.signal,
-      say: (words) => {
-        if (this.#unseen === 0 && words !== '') this.#write?.('delta', { text: words })
-      },
+      say: (words) => this.#say(words),
       log: (level, message) => this.#write?.('log', { level, message }),
       usage: (spent) => this.#write?.('usage', spent),
       tool: (id, tool, args = {}) => text({ id, type: 'tool', tool, arguments: args }),
       keep: async <Value>(id: string, make: () => Value | Promise<Value>) => {
         if (this.#known.has(id)) return (await this.#step({ id, type: 'keep' })) as Value
+        // The service has hung up and calls again: what is made now could not be kept.
+        this.#stop.signal.throwIfAborted()
         const value = await make()
         return (await this.#step({ id, type: 'keep', value: value ?? null })) as Value
       },
@@ -209,10 +211,24 @@ class OpenCall {
     }
   }
 
+  /**
+   * What is stored is not said again. Words may reach the service after the step that they came before, so not all that was
+   * said before a known step is stored. An agent that now says something else had its say before that step.
+   */
+  #say(words: string): void {
+    const stored = this.#stored
+    if (stored.startsWith(words)) {
+      this.#stored = stored.slice(words.length)
+      return
+    }
+    if (!words.startsWith(stored) && this.#unseen > 0) return
+    this.#stored = ''
+    this.#write?.('delta', { text: words.startsWith(stored) ? words.slice(stored.length) : words })
+  }
+
   async #step(step: Step): Promise<unknown> {
     this.#stop.signal.throwIfAborted()
     const told = this.#known.get(step.id) ?? (await this.#ask(step))
-    // All that was said so far was stored with the known steps.
     if (this.#unseen > 0) this.#unseen -= 1
     if (told.error !== undefined) throw new StepError(told.error)
     return told.result
