@@ -69,5 +69,6 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
 
 /** The model, or for an agent that runs elsewhere its kind and where that is. */
 function whatAnswers({ kind, model, remote }: Agent): string {
-  return remote ? `${kind} · ${new URL(remote.url).host}` : [model].flat().join(', ')
+  if (!remote) return [model].flat().join(', ')
+  return 'a2a' in remote ? `A2A · ${new URL(remote.a2a).host}` : `${kind} · ${new URL(remote.url).host}`
 }

@@ -114,6 +114,7 @@ function ScheduleFacts({ schedule }: { schedule: Schedule }) {
       of={{
         When: whenText(schedule),
         Environment: schedule.environment,
+        Files: schedule.attachments.map(({ name }) => name).join(', ') || undefined,
         'Last run': last_request_id ? (
           <a href={href(requestPath(last_request_id))}>
             <Ago time={last_tick_at} />

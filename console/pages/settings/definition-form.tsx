@@ -14,6 +14,7 @@ const YES_OR_NO = [
 const KINDS = [
   { value: 'model', label: 'a model' },
   { value: 'remote', label: 'code of yours, elsewhere' },
+  { value: 'a2a', label: 'an A2A agent, elsewhere' },
 ]
 
 const FACTS = [
@@ -39,6 +40,7 @@ export function DefinitionForm({ values, error, onInput }: Props) {
     const { onInput: onChange, ...rest } = field(name)
     return <Select label={label} hint={hint} choices={choices} onChange={onChange} {...rest} />
   }
+  const longestCall = number('remote.timeout_ms', 'Longest call, in milliseconds', 'Empty: as long as the run')
   return (
     <>
       <fieldset disabled={!may('updateAgent')}>
@@ -61,7 +63,13 @@ export function DefinitionForm({ values, error, onInput }: Props) {
               isRequired
               {...field('remote.secret')}
             />
-            {number('remote.timeout_ms', 'Longest call, in milliseconds', 'Empty: as long as the run')}
+            {longestCall}
+          </div>
+        )}
+        {values['kind'] === 'a2a' && (
+          <div class="columns">
+            <Field label="Agent card" hint="The URL of its card" isMono isRequired {...field('remote.a2a')} />
+            {longestCall}
           </div>
         )}
         <Field

@@ -21,10 +21,13 @@ const SUMMARIZE_TURNS = '10'
 
 export function valuesOf(agent: Definition): FormValues {
   const text = (value: unknown) => (value === null || value === undefined ? '' : String(value))
+  const remote: Partial<Record<'url' | 'secret' | 'a2a', string>> = agent.remote ?? {}
   return {
-    kind: agent.kind,
-    'remote.url': text(agent.remote?.url),
-    'remote.secret': text(agent.remote?.secret),
+    // Both ways to an agent elsewhere are of the kind `remote`.
+    kind: remote.a2a === undefined ? agent.kind : 'a2a',
+    'remote.url': text(remote.url),
+    'remote.secret': text(remote.secret),
+    'remote.a2a': text(remote.a2a),
     'remote.timeout_ms': text(agent.remote?.timeout_ms),
     model: [agent.model].flat().join(', '),
     temperature: text(agent.temperature),
@@ -60,10 +63,13 @@ function outputIn(values: FormValues): unknown {
 
 /** Headers are in the YAML. */
 function remoteIn(agent: Definition, values: FormValues): unknown {
+  const address =
+    values['kind'] === 'a2a'
+      ? { a2a: values['remote.a2a'] ?? '' }
+      : { url: values['remote.url'] ?? '', secret: values['remote.secret'] ?? '' }
   return {
-    ...agent.remote,
-    url: values['remote.url'] ?? '',
-    secret: values['remote.secret'] ?? '',
+    ...address,
+    ...(agent.remote && { headers: agent.remote.headers }),
     timeout_ms: values['remote.timeout_ms'] ? Number(values['remote.timeout_ms']) : null,
   }
 }
@@ -81,8 +87,8 @@ export function wantedOf(agent: Definition, values: FormValues): Record<string, 
   const turns = values['memory.summarize'] ?? ''
   const isSame = turns === turnsOf(agent.memory.summarize)
   return {
-    kind: values['kind'],
-    remote: values['kind'] === 'remote' ? remoteIn(agent, values) : null,
+    kind: values['kind'] === 'model' ? 'model' : 'remote',
+    remote: values['kind'] === 'model' ? null : remoteIn(agent, values),
     model: modelsIn(values['model'] ?? ''),
     temperature: number('temperature'),
     output: outputIn(values),

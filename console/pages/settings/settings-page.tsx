@@ -13,6 +13,7 @@ import { AgentFrame } from '../agent/agent-frame.tsx'
 import { DangerZone } from './danger-zone.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 import { DefinitionYaml } from './definition-yaml.tsx'
+import { RemoteCheck } from './remote-check.tsx'
 import { ToolsForm } from './tools/tools-form.tsx'
 import { useDraft } from './use-draft.ts'
 
@@ -95,6 +96,7 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
           </footer>
         )}
       </Form>
+      {view === 'form' && agent.remote && may('checkRemote') && <RemoteCheck key={agent.digest} agent={agent} />}
       {(may('updateAgent') || may('deleteAgent')) && <DangerZone agent={agent} />}
     </>
   )
