@@ -5,6 +5,7 @@ import type { Engine, Store, Subject } from './subject.ts'
 
 const MESSAGE = 'What is the weather like in the harbour today, and will the ferry sail?'
 const STREAM = { Accept: 'text/event-stream' }
+const KEYED = { 'Idempotency-Key': 'bench-@@@@@@@@' }
 /** An answer of this many pieces is the usual one; the longer one shows what a further piece costs. */
 export const PIECES = 60
 export const MANY_PIECES = 240
@@ -38,7 +39,7 @@ export function modelSubjects(key: string): Subject[] {
     row(`proxy, ${MANY_PIECES} pieces`, 'floor', floor(MANY_PIECES)),
     row('model', 'embedded', invoke('answers')),
     row('model, user with 1,000 memories', 'embedded', invoke('remembers', {}, remembered), { fill: thousand }),
-    row('model, Idempotency-Key', 'embedded', invoke('answers', { 'Idempotency-Key': 'bench-@@@@@@@@' })),
+    row('model, Idempotency-Key', 'embedded', invoke('answers', KEYED)),
     row('model, three budgets', 'embedded', invoke('budgeted')),
     row('model, streamed', 'embedded', invoke('answers', STREAM)),
     row('model, OpenAI door, streamed', 'embedded', post('/v1/chat/completions', chat)),
@@ -54,11 +55,15 @@ export function modelSubjects(key: string): Subject[] {
         brief: true,
       },
     ),
-    row('remote agent', 'embedded', invoke('elsewhere')),
-    row('remote agent, streamed', 'embedded', invoke('elsewhere', STREAM)),
-    row('remote agent, ten steps', 'embedded', invoke('steps'), { brief: true }),
+    row('remote agent', 'embedded', invoke('elsewhere'), { store: remoteAgents(key) }),
+    row('remote agent, streamed', 'embedded', invoke('elsewhere', STREAM), { store: remoteAgents(key) }),
+    row('remote agent, ten steps', 'embedded', invoke('steps'), { store: remoteAgents(key), brief: true }),
+    row('remote agent, ten stored steps', 'embedded', invoke('steps', KEYED), {
+      store: remoteAgents(key),
+      brief: true,
+    }),
     row('model', 'PostgreSQL', invoke('answers')),
-    row('model, Idempotency-Key', 'PostgreSQL', invoke('answers', { 'Idempotency-Key': 'bench-@@@@@@@@' })),
+    row('model, Idempotency-Key', 'PostgreSQL', invoke('answers', KEYED)),
     row('model, three budgets', 'PostgreSQL', invoke('budgeted')),
     row('model', 'PostgreSQL + Redis', invoke('answers')),
     row('model, one client', 'embedded', invoke('answers'), { connections: 1 }),
@@ -79,9 +84,27 @@ async function setSecret(url: string, key: string): Promise<void> {
   if (!reply.ok) throw new Error(`secrets: ${reply.status} ${await reply.text()}`)
 }
 
-/** The agents that the subjects invoke. Those that need no memory have none, so that a row shows one thing. */
+/** Agents that need no memory have none, so that a row shows one thing. */
+const forgetful = { memory: { remember: false, history: 0, recall: 0 } }
+
+function remoteAgents(key: string): Store {
+  return {
+    name: 'with remote agents',
+    async fill({ url, modelUrl }) {
+      await setSecret(url, key)
+      for (const [name, path] of [
+        ['elsewhere', `remote/${PIECES}`],
+        ['steps', `remote/${PIECES}/10`],
+      ]) {
+        const remote = { url: `${modelUrl}/${path}`, secret: SECRET }
+        await create(url, key, 'agents', { name, kind: 'remote', remote, ...forgetful })
+      }
+    },
+  }
+}
+
+/** The agents that the subjects invoke. */
 function agentsWithModels(key: string): Store {
-  const forgetful = { memory: { remember: false, history: 0, recall: 0 } }
   const tide = { type: 'http', name: 'tide', description: 'The tide now', input_schema: { type: 'object' } }
   return {
     name: 'with models',
@@ -93,14 +116,6 @@ function agentsWithModels(key: string): Store {
       for (const limit of [{ tokens: 1e15 }, { runs: 1e15 }, { tokens: 9e14 }]) {
         const scope = { type: 'agent', id: 'budgeted' }
         await create(url, key, 'budgets', { name: 'bench', scope, limit, per: 'day' })
-      }
-      await setSecret(url, key)
-      for (const [name, path] of [
-        ['elsewhere', `remote/${PIECES}`],
-        ['steps', `remote/${PIECES}/10`],
-      ]) {
-        const remote = { url: `${modelUrl}/${path}`, secret: SECRET }
-        await create(url, key, 'agents', { name, kind: 'remote', remote, ...forgetful })
       }
       await add('tells', String(MANY_PIECES))
       await add('novel', '2000')
