@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onAnyEngine } from '../support/service/service.ts'
+import { inProject, onAnyEngine } from '../support/service/service.ts'
 import { decide, refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
+
+type Deployed = { created_by_name: string | null }
 
 onAnyEngine(
   'replies name the keys that did something',
@@ -32,6 +34,18 @@ onAnyEngine(
         Array(3).fill('the maker'),
       )
       assert.deepEqual(found, alone)
+    })
+
+    test('keys of all projects are not named to keys of other projects than the default one', async () => {
+      assert.equal((await service().call('POST', '/v1/projects', { body: { name: 'unnamed' } })).status, 201)
+      const project = inProject(service(), 'unnamed')
+      const path = `/v1/agents/${await createAgent(project, 'served')}/deployments`
+      await project.call('POST', path, { body: { environment: 'production', version: 'v1' } })
+      const { secret } = await createKey(project, { role: 'viewer' })
+      const namesFor = async (key: string) =>
+        (await project.call('GET', path, { key })).body.data.map((one: Deployed) => one.created_by_name)
+      assert.deepEqual(await namesFor(secret), [null])
+      assert.deepEqual(await namesFor(service().admin), ['first admin key'])
     })
 
     test('a deployment and a delivery are found by their ids only by those who may see them', async () => {

@@ -4,7 +4,7 @@ import { PersonTab } from '../support/console/person-tab.ts'
 import { newSigningKey, signToken, startIdentityProvider } from '../support/outside/identity-provider.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, onAnyEngine, type Reply, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, onAnyEngine, type Reply, type Service } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 import { refundingAgent } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -16,7 +16,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   test(`one provider does not keep the roles that another one gives, on ${engine}`, async (t) => {
     const [corp, partner] = [await issuerOf(t), await issuerOf(t, { name: 'partner' })]
     corp.accounts.set('1', ada)

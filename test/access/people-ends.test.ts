@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { sendHalf } from '../support/clients/half-sent.ts'
 import { PersonTab } from '../support/console/person-tab.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
-import { ENGINES, inProject, type Reply, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, inProject, type Reply, type Service } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -12,7 +12,7 @@ const DAY = 24 * 60 * MINUTE
 const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
 const ADMINS = [{ group: 'all', project: '*', role: 'admin' }]
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`what people have ends, on ${engine}`, () => {
     test('401 and a word in the log for a session whose stored tokens are damaged', async (t) => {
       const issuer = await issuerOf(t)

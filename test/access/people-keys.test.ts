@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { PersonTab, signInDevice } from '../support/console/person-tab.ts'
 import { type Account, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 
 const MINUTE = 60_000
@@ -20,7 +20,7 @@ const askedAfter = async (service: Service, ms: number) => {
   await service.restart()
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`keys of people whose groups decide, on ${engine}`, () => {
     test('the key of a command line ends within ten minutes after the group is gone, without any session', async (t) => {
       const issuer = await issuerOf(t)

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PersonTab } from '../support/console/person-tab.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
-import { ENGINES } from '../support/service/service.ts'
+import { ANY_ENGINE } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 
 const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
 const ADMINS = [{ group: 'all', project: '*', role: 'admin' }]
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`what becomes of what a person has made, on ${engine}`, () => {
     test('a smaller role narrows keys to what both allow, for good; the reply and the audit log name them', async (t) => {
       const issuer = await issuerOf(t)

@@ -5,11 +5,11 @@ import { sendHalf } from '../support/clients/half-sent.ts'
 import { connectMcp, REVISIONS } from '../support/clients/mcp-client.ts'
 import { ConsoleTab } from '../support/console/console-tab.ts'
 import { until } from '../support/running/until.ts'
-import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 // What a client can learn of other projects without being told anything of them.
-onBothEngines('a client of one project', (service) => {
+onAnyEngine('a client of one project', (service) => {
   let made = 0
   const newProject = async (): Promise<Service> => {
     const name = `leaks-${++made}`
@@ -20,13 +20,13 @@ onBothEngines('a client of one project', (service) => {
   for (const revision of REVISIONS) {
     test(`is told over MCP ${revision} when its agents change, and not when others do`, async (t) => {
       const [own, other] = [await newProject(), await newProject()]
-      const listen = async (project: Service) => {
+      const listen = async (project: Service, name: string, limit: object = {}) => {
         const heard = { changes: 0 }
         const onChanged = () => void heard.changes++
         const listChanged = { tools: { onChanged, autoRefresh: false, debounceMs: 0 } }
-        const { secret: key } = await createKey(project, { role: 'caller' })
+        const agent = await createAgent(project, name)
+        const { secret: key } = await createKey(project, { role: 'caller', ...limit })
         await connectMcp(t, service(), revision, { key, options: { listChanged } })
-        const agent = await createAgent(project, 'told')
         const change = async () => {
           const body = { metadata: { at: Math.random() } }
           assert.equal((await project.call('PATCH', `/v1/agents/${agent}`, { body })).status, 200)
@@ -39,15 +39,16 @@ onBothEngines('a client of one project', (service) => {
           })
         return { heard, agent, hear }
       }
-      const [mine, theirs] = [await listen(own), await listen(other)]
-      await mine.hear(1)
-      await theirs.hear(1)
-      const before = mine.heard.changes
+      const [mine, theirs] = [await listen(own, 'told'), await listen(other, 'told')]
+      const narrow = await listen(other, 'narrow', { agent_id: 'narrow' })
+      for (const listener of [mine, theirs, narrow]) await listener.hear(1)
+      const [before, heardOfOwn] = [mine.heard.changes, narrow.heard.changes]
       await theirs.hear(theirs.heard.changes + 3)
       const soFar = theirs.heard.changes
       await other.call('DELETE', `/v1/agents/${theirs.agent}`)
       await until('the deletion is heard', () => theirs.heard.changes > soFar)
       assert.equal(mine.heard.changes, before)
+      assert.equal(narrow.heard.changes, heardOfOwn, 'a key of one agent is told of that one')
       await mine.hear(before + 1)
     })
   }

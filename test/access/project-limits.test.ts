@@ -4,7 +4,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { betweenNodes, inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { betweenNodes, inProject, onManyNodes, type Service } from '../support/service/service.ts'
 import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
 
 const DAY = 86_400_000
@@ -20,7 +20,7 @@ const invoke = (project: Service, agent: string, headers: Record<string, string>
   project.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
 const BACKGROUND = { Prefer: 'respond-async' }
 
-onBothEngines(
+onManyNodes(
   'limits of a project',
   (service, engine) => {
     test('are changed one by one, and null takes one away', async () => {

@@ -80,12 +80,16 @@ onAnyEngine(
       assert.notEqual(replies[0]?.body.data.id, replies[1]?.body.data.id)
     })
 
-    test('a user who is erased in one stays in the other, with the replies that are kept for retries', async () => {
+    test('a user who is erased in one stays in the other, with budgets and the replies that are kept for retries', async () => {
       const [one, two] = [await newProject(service(), 'user-one'), await newProject(service(), 'user-two')]
       const body = { message: 'my name is Ada', context: { user_id: 'ada' } }
       const request = { body, headers: { 'Idempotency-Key': 'ada-asks' } }
       for (const project of [one, two]) {
         await createAgent(project, 'friend')
+        for (const id of ['ada', null]) {
+          const budget = { name: 'of users', scope: { type: 'user', id }, limit: { runs: 5 }, per: 'ever' }
+          assert.equal((await project.call('POST', '/v1/budgets', { body: budget })).status, 201)
+        }
         const reply = await project.call('POST', '/v1/agents/friend/invoke', request)
         assert.equal(reply.status, 200, reply.text)
       }
@@ -94,6 +98,9 @@ onAnyEngine(
       const again = await two.call('POST', '/v1/agents/friend/invoke', request)
       assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true'], again.text)
       assert.equal((await two.call('GET', '/v1/agents/friend/memory')).body.pagination.total, 2)
+      const spentIn = async (project: Service) =>
+        (await project.call('GET', '/v1/budgets?sort=id')).body.data.map(({ used }: { used: number }) => used)
+      assert.deepEqual([await spentIn(one), await spentIn(two)], [[0], [1, 1]])
     })
 
     test('a key that is made in a project works in that one only, and needs no header', async () => {
@@ -136,6 +143,21 @@ onAnyEngine(
       assert.partialDeepStrictEqual(self.body.data, { reach: 'project', project_id: 'prj_default' })
     })
 
+    test('a key that is refused in several leaves an entry in the audit log of each', async () => {
+      const { id, secret: key } = await createKey(service(), { role: 'viewer', all_projects: true })
+      const refusing = []
+      for (const name of ['no-one', 'no-two', 'no-three']) refusing.push(await newProject(service(), name))
+      for (const project of refusing) {
+        assert.equal((await project.call('POST', '/v1/agents', { key, body: { name: 'none' } })).status, 403)
+      }
+      for (const project of refusing) {
+        await until('the log tells it', async () => {
+          const { body } = await project.call('GET', `/v1/audit-log?outcome=refused&actor=${id}`)
+          return body.data.length === 1
+        })
+      }
+    })
+
     test('a webhook of a whole project hears of its agents only', async (t) => {
       const [one, two] = [await newProject(service(), 'hook-one'), await newProject(service(), 'hook-two')]
       const inbox = await openInbox(t)
@@ -155,6 +177,8 @@ onAnyEngine(
       const [from, to] = [await newProject(service(), 'move-from'), await newProject(service(), 'move-to')]
       const agent = await createAgent(from, 'mover')
       const { secret } = await createKey(from, { role: 'developer', agent_id: agent })
+      const projectOf = async () => (await service().call('GET', '/v1/keys/self', { key: secret })).body.data.project_id
+      assert.equal(await projectOf(), await idOf(service(), 'move-from'))
       await from.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'before', context: { user_id: 'u' } } })
       const hook = { agent_id: agent, url: 'http://127.0.0.1:59999/', events: ['agent.failed'] }
       await from.call('POST', '/v1/webhooks', { body: hook })
@@ -165,6 +189,7 @@ onAnyEngine(
       assert.equal((await to.call('GET', '/v1/webhooks')).body.pagination.total, 1)
       assert.equal((await to.call('GET', '/v1/agents/mover/invocations')).body.pagination.total, 1)
       assert.equal((await to.call('GET', `/v1/agents/${agent}/memory`)).body.pagination.total, 2)
+      assert.equal(await projectOf(), await idOf(service(), 'move-to'))
       assert.equal((await service().call('GET', '/v1/agents/mover', { key: secret })).status, 200)
       await createAgent(from, 'mover')
       const taken = await from.call('POST', '/v1/agents/mover/move', { body: { project: 'move-to' } })

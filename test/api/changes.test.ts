@@ -42,9 +42,14 @@ describe('a cache', () => {
   test('does not remember what changed while it was loaded, but for that subject alone', async () => {
     const remembered = cache<string>()
     const load = counter()
-    const started = [remembered.get('a-1', load, firstWord), remembered.get('b-1', load, firstWord)]
+    const started = [
+      remembered.get('a-1', load, firstWord),
+      remembered.get('b-1', load, firstWord),
+      remembered.get('all', load),
+    ]
     remembered.forget('a')
-    assert.deepEqual(await Promise.all(started), ['a-1 1', 'b-1 1'])
+    assert.deepEqual(await Promise.all(started), ['a-1 1', 'b-1 1', 'all 1'])
+    assert.equal(await remembered.get('all', load), 'all 2')
     assert.equal(await remembered.get('a-1', load, firstWord), 'a-1 2')
     assert.equal(await remembered.get('b-1', load, firstWord), 'b-1 1')
   })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
 
@@ -103,6 +104,27 @@ onAnyEngine('deployments', (service) => {
       const other = await deploy(service(), agent, 'v2')
       assert.equal(again.digest, first.digest)
       assert.notEqual(other.digest, first.digest)
+    })
+
+    test('each agent serves its own version under a label that others have too, also in the background', async () => {
+      const agents = await Promise.all(
+        ['first', 'second'].map((reply) =>
+          newAgent(service(), { model: 'builtin/script', script: { rules: [{ reply }] } }),
+        ),
+      )
+      for (const agent of agents) await deploy(service(), agent, 'v1')
+      const answers: string[] = []
+      for (const agent of agents) {
+        const headers = { Prefer: 'respond-async' }
+        const asked = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+        const path = `/v1/agents/${agent}/invocations/${asked.body.data.request_id}`
+        await until('the run has ended', async () => {
+          const { status, response } = (await service().call('GET', path)).body.data
+          if (status === 'completed') answers.push(response)
+          return status === 'completed'
+        })
+      }
+      assert.deepEqual(answers, ['first', 'second'])
     })
 
     test('of deployments at the same moment one is active', async () => {

@@ -19,12 +19,13 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   createAgent: ['description', 'tools.description'],
   updateAgent: ['description', 'tools.description'],
   testTool: ['tool.description'],
+  checkRemote: ['message'],
   takeSteps: ['steps.question', 'steps.options', 'steps.message', 'steps.tool'],
 }
 /** Not shown to anybody: a secret, a certificate. */
 const UNSEEN = /(^|\.)(secret|clientSecret|caCert)$/
 /** Looked up, and refused when nothing has that name; addresses and headers are parsed. */
-const LOOKED_UP = /(^|\.)(agent_id|key_id|model|url|window|addresses|origins|provider|headers)$/
+const LOOKED_UP = /(^|\.)(agent_id|key_id|model|url|a2a|window|addresses|origins|provider|headers)$/
 
 describe('every text in a body is a label, or may have lines', () => {
   for (const operation of operations.filter(({ body, upload }) => body && !upload)) {

@@ -7,6 +7,7 @@ import { metricWrites } from '../../src/metrics/store.ts'
 import { type Sweepable, sweep } from '../../src/storage/jobs/sweep.ts'
 import type { Write } from '../../src/storage/journal/rows.ts'
 import * as claims from '../../src/storage/leases/claims.ts'
+import * as usage from '../../src/usage/store.ts'
 import { until as untilTrue } from '../support/running/until.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { approver, decide, refundingAgent, startWaiting, untilStatus } from '../support/slices/approvals.ts'
@@ -109,6 +110,23 @@ onAnyEngine(
       )
       assert.equal((await decide(service(), waiting.approval, key, { decision: 'reject' })).status, 200)
       await untilStatus(service(), waiting.path, 'completed')
+    })
+
+    test('what a day has used is told until the whole day is old enough', async () => {
+      const { id } = await newAgent('spender')
+      await service().call('POST', `/v1/agents/${id}/invoke`, { body: { message: 'hi' } })
+      const { now, storage } = parts()
+      const day = Math.floor(now() / (24 * HOUR)) * 24 * HOUR
+      const calls = async (granularity: string) => {
+        const [from, to] = [day, day + 24 * HOUR].map((time) => new Date(time).toISOString())
+        const { body } = await service().call('GET', `/v1/usage?agent_id=${id}&from=${from}&to=${to}&${granularity}`)
+        return body.data.totals.calls
+      }
+      // An hour goes with its end, so of the day that goes on only the whole is left.
+      await usage.remove(storage.db, day + 24 * HOUR - 1, 1_000)
+      assert.equal(await calls('granularity=day'), 1)
+      await usage.remove(storage.db, day + 24 * HOUR, 1_000)
+      assert.deepEqual([await calls('granularity=day'), await calls('granularity=hour')], [0, 0])
     })
   },
   { MOORAGE_RETENTION__LOGS: '3h', MOORAGE_RETENTION__METRICS: '5h', MOORAGE_RETENTION__INVOCATIONS: '4h' },

@@ -10,11 +10,11 @@ import { approver, decide, refundingAgent, startTill, startWaiting, type Till } 
 import { createKey } from '../support/slices/resources.ts'
 
 const OTHER_KEY =
-  'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
+  'The key that started a run may not decide for it: use another key that it has not made, or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
 const OTHER_PERSON =
-  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of another person, or set approvals.self of the agent'
+  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of another person, or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
 const FEWER_MAKERS =
-  'More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, or set approvals.self of the agent'
+  'More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
 const APPROVE = { decision: 'approve' }
 const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { allEvents } from '../support/clients/sse.ts'
+import { allEvents, readEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -86,14 +86,29 @@ onAnyEngine(
         assert.equal(approvals[0].call_id, 'call_1')
 
         const path = `/v1/agents/${agent}/invocations/${request_id}`
-        const follow = (id?: string) =>
-          fetch(`${service().url}${path}/stream`, { headers: { ...headers, ...(id && { 'Last-Event-ID': id }) } })
+        /** Resolves when the client has heard that the run waits: what is decided before that need not be waited for. */
+        const follow = async (id?: string) => {
+          const followed = await fetch(`${service().url}${path}/stream`, {
+            headers: { ...headers, ...(id && { 'Last-Event-ID': id }) },
+          })
+          const waits = Promise.withResolvers<void>()
+          const readNames = async () => {
+            const names: string[] = []
+            for await (const { event } of readEvents(followed)) {
+              names.push(event)
+              if (event === 'waiting') waits.resolve()
+            }
+            return names
+          }
+          const names = readNames()
+          await Promise.race([waits.promise, names])
+          return { names }
+        }
         const [again, anew] = await Promise.all([follow(last?.id), follow()])
         await decide(service(), `${path}/approvals/call_1`, key, APPROVE)
-        const names = async (followed: Response) => (await allEvents(followed)).map(({ event }) => event)
         const rest = ['waiting', 'tool_result', 'delta', 'delta', 'delta', 'done']
-        assert.deepEqual(await names(again), rest)
-        assert.deepEqual(await names(anew), ['start', 'tool_call', ...rest])
+        assert.deepEqual(await again.names, rest)
+        assert.deepEqual(await anew.names, ['start', 'tool_call', ...rest])
       })
 
       test('with an Idempotency-Key the same request gets the same 202', async () => {

@@ -4,7 +4,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { checkResponse, openaiClient } from '../support/clients/openai.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
-import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Reply, type Service, startService } from '../support/service/service.ts'
 import { uploaded } from '../support/slices/files.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -19,7 +19,8 @@ for (const engine of ANY_ENGINE) {
     let site: LocalServer
     before(async () => {
       providers = await startVisionProviders()
-      site = await startLocalServer((_request, response) => {
+      site = await startLocalServer((request, response) => {
+        if (request.url === '/gone') return void response.writeHead(404).end()
         response.writeHead(200, { 'content-type': 'image/png' })
         response.end(Buffer.from(PNG, 'base64'))
       })
@@ -136,5 +137,52 @@ for (const engine of ANY_ENGINE) {
         assert.equal(reply.status, 400, reply.text)
       }
     })
+
+    test('an error names the field that the client sent, in param and in words', async () => {
+      const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+      const file = (fields: object) => ({ type: 'file', file: fields })
+      const hidden = 'ftp://example.com/a.png'
+      const gone = `${site.url}/gone`
+      const chat: [object[], string][] = [
+        [[{ type: 'text', text: 'Look' }, image(gone)], 'messages[0].content[1].image_url.url'],
+        [[image(DATA_URL), image(hidden)], 'messages[0].content[1].image_url.url'],
+        [[image('data:image/png;base64,!!!!')], 'messages[0].content[0].image_url.url'],
+        [[image('data:image/png,abc')], 'messages[0].content[0].image_url.url'],
+        [[file({ file_data: '!!!!' })], 'messages[0].content[0].file.file_data'],
+        [Array.from({ length: 21 }, () => image(DATA_URL)), 'messages'],
+      ]
+      const later = [
+        { role: 'assistant', content: 'A dot.' },
+        { role: 'user', content: 'Which colour?' },
+      ]
+      const asked = [
+        ...chat.map(([content, param]) => ({ messages: [{ role: 'user', content }], param })),
+        {
+          messages: [{ role: 'user', content: [image(gone)] }, ...later],
+          param: 'messages[0].content[0].image_url.url',
+        },
+      ]
+      for (const { messages, param } of asked) {
+        for (const stream of [false, true]) {
+          const body = { model: 'gpt', messages, stream }
+          isTold(await service.call('POST', '/v1/chat/completions', { body }), param)
+        }
+      }
+      const responses: [object, string][] = [
+        [{ type: 'input_image', image_url: gone }, 'input[0].content[0].image_url'],
+        [{ type: 'input_file', file_url: hidden }, 'input[0].content[0].file_url'],
+        [{ type: 'input_file', file_data: 'data:text/plain;base64,!!!!' }, 'input[0].content[0].file_data'],
+      ]
+      for (const [part, param] of responses) {
+        const body = { model: 'gpt', input: [{ role: 'user', content: [part] }] }
+        isTold(await service.call('POST', '/v1/responses', { body }), param)
+      }
+    })
+
+    const isTold = ({ status, body, text }: Reply, param: string) => {
+      assert.deepEqual([status, body.error?.param], [400, param], text)
+      assert.ok(body.error.message.startsWith(`${param}: `), body.error.message)
+      assert.doesNotMatch(text, /attachments/)
+    }
   })
 }

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 import { uploaded } from '../support/slices/files.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -44,7 +44,7 @@ function pdf(pages: readonly string[]): string {
   return `${text}xref\n0 ${size}\n0000000000 65535 f \n${table}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`attachments from strangers, on ${engine}`, () => {
     let service: Service
     let providers: Awaited<ReturnType<typeof startVisionProviders>>

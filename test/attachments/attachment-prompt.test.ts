@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { newShell } from '../support/clients/cli.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
@@ -50,6 +51,28 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(result?.files, receipt.steps.find(({ kind }: { kind: string }) => kind === 'tool').files)
       assert.deepEqual(prompt.notes, ['Of files their names are shown here, not their texts and images'])
       assert.equal(JSON.stringify(prompt).includes(PNG), false)
+    })
+
+    test('the command line names them too', async (t) => {
+      const shell = newShell(service)
+      t.after(() => shell.remove())
+      providers.chat.reset()
+      providers.chat.reply({ calls: [{ name: 'chart', arguments: {} }] }, { text: ['Done'] })
+      const attachments = [
+        { data: PNG, name: 'dot.png' },
+        { data: 'AAEC', name: 'raw.bin' },
+      ]
+      const { receipt } = await run('gpt', { attachments })
+      const { stdout } = await shell.moorage(['invocations', 'prompt', 'gpt', receipt.request_id])
+      const [dot, raw] = receipt.attachments
+      const [chart] = receipt.steps.find(({ kind }: { kind: string }) => kind === 'tool').files
+      for (const line of [
+        `+ dot.png (image/png, 70 bytes, ${dot.file_id}) · shown as image`,
+        `+ raw.bin (application/octet-stream, 3 bytes, ${raw.file_id}) · shown as its name: ${raw.note}`,
+        `+ chart.png (image/png, 70 bytes, ${chart.file_id})`,
+      ]) {
+        assert.ok(stdout.split('\n').includes(line), stdout)
+      }
     })
 
     test('shows the schema, answers that do not fit, and what the model was told of them', async () => {

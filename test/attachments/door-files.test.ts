@@ -4,11 +4,17 @@ import type { Part } from '@a2a-js/sdk'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { connectMcp, REVISIONS } from '../support/clients/mcp-client.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
-import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, inProject, type Service, startService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const WAV = Buffer.from('RIFF\u0024\0\0\0WAVEfmt \u0010\0\0\0\u0001\0\u0001\0', 'latin1').toString('base64')
+/** It is smaller than what the files of an answer may take, and in base64 it is larger. */
+const LARGE = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(500 * 1024)]).toString('base64')
+/** One finds room in an answer, and two do not. */
+const MEDIUM = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(300 * 1024)]).toString('base64')
 const SHOWN = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }
 
 for (const engine of ANY_ENGINE) {
@@ -16,6 +22,8 @@ for (const engine of ANY_ENGINE) {
     let service: Service
     let providers: Awaited<ReturnType<typeof startVisionProviders>>
     let site: LocalServer
+    let studio: McpServer
+    let painter: object
     before(async () => {
       providers = await startVisionProviders()
       site = await startLocalServer((_request, response) => {
@@ -25,11 +33,34 @@ for (const engine of ANY_ENGINE) {
       service = await startService(engine, { ...providers.settings, ...LOCAL_TOOLS })
       const input_schema = { type: 'object' }
       const chart = { type: 'http', name: 'chart', description: 'Draws', method: 'GET', url: site.url, input_schema }
+      const embedded = (name: string, mimeType: string, blob: string) => {
+        return { type: 'resource', resource: { uri: `file:///${name}`, mimeType, blob } }
+      }
+      const content = [
+        { type: 'audio', data: WAV, mimeType: 'audio/wav' },
+        { type: 'image', data: LARGE, mimeType: 'image/png' },
+        embedded('table.csv', 'text/csv', 'YSxiCjEsMg=='),
+        embedded('all.zip', 'application/zip', 'UEsDBBQAAAAIAA=='),
+        { type: 'image', data: PNG, mimeType: 'image/png' },
+      ]
+      const medium = { type: 'image', data: MEDIUM, mimeType: 'image/png' }
+      studio = await startMcpServer([
+        { name: 'paint', content },
+        { name: 'sketch', content: [medium, medium] },
+      ])
+      const calling = (tool: string) => ({
+        model: 'builtin/script',
+        script: { rules: [{ call: { tool, arguments: {} }, reply: 'Painted' }] },
+        tools: [{ type: 'mcp', url: studio.url }],
+      })
+      painter = calling('paint')
+      await createAgent(service, 'painter', painter)
+      await createAgent(service, 'sketcher', calling('sketch'))
       await createAgent(service, 'gpt', { model: 'openai/gpt-4o', tools: [chart] })
     })
     after(async () => {
       await service.stop()
-      await Promise.all([providers.close(), site.close()])
+      await Promise.all([providers.close(), site.close(), studio.close()])
     })
     const shown = () => providers.chat.requests[0]?.body.messages.at(-1)?.content
     const drawing = () => {
@@ -43,7 +74,7 @@ for (const engine of ANY_ENGINE) {
     }
 
     for (const revision of REVISIONS) {
-      test(`MCP ${revision}: attachments of a call are shown, and what tools made comes as links`, async (t) => {
+      test(`MCP ${revision}: attachments of a call are shown, and an image that a tool made comes as one`, async (t) => {
         const { secret } = await createKey(service, { role: 'caller' })
         const client = await connectMcp(t, service, revision, { key: secret })
         providers.chat.reset()
@@ -53,11 +84,14 @@ for (const engine of ANY_ENGINE) {
 
         drawing()
         const result = await client.callTool({ name: 'gpt', arguments: { message: 'Draw' } })
-        const [words, link] = result.content as { type: string; text?: string; uri: string }[]
-        assert.deepEqual(words, { type: 'text', text: 'Here it is' })
-        const told = { type: 'resource_link', name: 'chart.png', mimeType: 'image/png', size: 70 }
-        assert.deepEqual(link, { ...told, uri: link?.uri })
-        assert.deepEqual(await readBy(secret, link?.uri ?? ''), [200, PNG])
+        const [file] = (result.structuredContent as { files: { file_id: string }[] }).files
+        const uri = `${service.url}/v1/files/${file?.file_id}/content`
+        const meta = { 'moorage/file': { file_id: file?.file_id, name: 'chart.png', uri } }
+        assert.deepEqual(result.content, [
+          { type: 'text', text: 'Here it is' },
+          { type: 'image', data: PNG, mimeType: 'image/png', _meta: meta },
+        ])
+        assert.deepEqual(await readBy(secret, uri), [200, PNG])
 
         const wrong = await client.callTool({
           name: 'gpt',
@@ -67,6 +101,58 @@ for (const engine of ANY_ENGINE) {
         assert.match(JSON.stringify(wrong.content), /attachments\.0: must be \{ file_id \}, \{ url \} or/)
       })
     }
+
+    test('MCP: audio comes as audio, text as an embedded resource, other and large files as links', async (t) => {
+      const client = await connectMcp(t, service, '2026-07-28')
+      const { content } = await client.callTool({ name: 'painter', arguments: { message: 'Paint' } })
+      const blocks = content as { type: string; uri: string; mimeType?: string; data?: string; resource?: object }[]
+      assert.deepEqual(
+        blocks.map(({ type, mimeType = null }) => [type, mimeType]),
+        [
+          ['text', null],
+          ['audio', 'audio/wav'],
+          ['resource_link', 'image/png'],
+          ['resource', null],
+          ['resource_link', 'application/zip'],
+          ['image', 'image/png'],
+        ],
+      )
+      assert.deepEqual([blocks[1]?.data, blocks[5]?.data], [WAV, PNG])
+      assert.deepEqual({ ...blocks[3]?.resource, uri: '' }, { uri: '', mimeType: 'text/csv', text: 'a,b\n1,2' })
+      assert.deepEqual(await readBy(service.admin, blocks[2]?.uri ?? ''), [200, LARGE])
+      assert.ok(JSON.stringify(content).length < 640 * 1024)
+      const two = await client.callTool({ name: 'sketcher', arguments: { message: 'Sketch' } })
+      assert.deepEqual(
+        (two.content as { type: string }[]).map(({ type }) => type),
+        ['text', 'image', 'resource_link'],
+      )
+    })
+
+    test('MCP: a file that is gone is a link in the reply to a repeated call', async (t) => {
+      const client = await connectMcp(t, service, '2026-07-28')
+      const headers = { 'Idempotency-Key': 'paint-once' }
+      const paint = () => client.callTool({ name: 'painter', arguments: { message: 'Paint' } }, { headers })
+      const { files } = (await paint()).structuredContent as { files: { file_id: string }[] }
+      assert.equal((await service.call('DELETE', `/v1/files/${files.at(-1)?.file_id}`)).status, 200)
+      const types = ((await paint()).content as { type: string }[]).map(({ type }) => type)
+      assert.deepEqual(types, ['text', 'audio', 'resource_link', 'resource', 'resource_link', 'resource_link'])
+    })
+
+    test('MCP: files are links when the project may ask for nothing more in this minute', async () => {
+      await service.call('POST', '/v1/projects', { body: { name: 'rated' } })
+      const rated = inProject(service, 'rated')
+      await createAgent(rated, 'painter', painter)
+      const limits = { requests_per_minute: 1 }
+      assert.equal((await service.call('PATCH', '/v1/projects/rated', { body: { limits } })).status, 200)
+      const params = { name: 'painter', arguments: { message: 'Paint' } }
+      const { status, text } = await rated.call('POST', '/v1/mcp', {
+        headers: { Accept: 'application/json, text/event-stream' },
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+      })
+      assert.equal(status, 200, text)
+      const types = Array.from(text.matchAll(/"type":"(\w+)"/g), ([, type]) => type)
+      assert.deepEqual(types, ['text', ...Array.from({ length: 5 }, () => 'resource_link')])
+    })
 
     test('A2A: file parts with bytes and with an address are shown, and what tools made is an artifact', async () => {
       const { secret } = await createKey(service, { role: 'caller' })

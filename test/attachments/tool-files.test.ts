@@ -3,14 +3,14 @@ import { after, before, describe, test } from 'node:test'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
 import { anthropicCall, startVisionProviders } from '../support/outside/vision-providers.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const WAV = Buffer.from('RIFF\u0024\0\0\0WAVEfmt \u0010\0\0\0\u0001\0\u0001\0', 'latin1').toString('base64')
 const SHOWN = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`files that tools answer with, on ${engine}`, () => {
     let service: Service
     let providers: Awaited<ReturnType<typeof startVisionProviders>>

@@ -5,14 +5,14 @@ import { type ModelServer, startModelServer } from '../support/outside/model-ser
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
-import { betweenNodes, ENGINES, inProject, type Service } from '../support/service/service.ts'
+import { betweenNodes, inProject, MANY_NODES, type Service } from '../support/service/service.ts'
 import { localProvider, startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
 const ASYNC = { Prefer: 'respond-async' }
 const HOUR_MS = 3_600_000
 
-for (const engine of ENGINES) {
+for (const engine of MANY_NODES) {
   describe(`runs that wait for room in a budget on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -137,6 +137,26 @@ onBothEngines(
         )
       })
 
+      test('400 for a rollback to a version that has become a part of a circle', async () => {
+        await named(service(), 'back-b')
+        const back = await named(service(), 'back-a', callerOf('back-b'))
+        const deploy = async (version: string) => {
+          const body = { environment: 'production', version }
+          const made = await service().call('POST', `/v1/agents/${back}/deployments`, { body })
+          assert.equal(made.status, 201, made.text)
+          return made.body.data.id
+        }
+        await deploy('v1')
+        await service().call('PATCH', `/v1/agents/${back}`, { body: { tools: [] } })
+        const second = await deploy('v2')
+        const change = { body: { tools: callerOf('back-a').tools } }
+        assert.equal((await service().call('PATCH', '/v1/agents/back-b', change)).status, 200)
+        for (const dry_run of [true, false]) {
+          const problems = await refused('POST', `/v1/agents/${back}/deployments/${second}/rollback`, { dry_run })
+          assert.deepEqual(problems, [{ field: 'tools.0.agent', error: 'is a circle: back-a → back-b → back-a' }])
+        }
+      })
+
       test('400 for an agent of another project, as for one that does not exist', async () => {
         const elsewhere = (await service().call('POST', '/v1/projects', { body: { name: 'elsewhere' } })).body.data.id
         const stranger = await newAgent(inProject(service(), elsewhere), { name: 'stranger' })
@@ -171,6 +191,19 @@ onBothEngines(
         const last = await begunBy(middle.request_id, 'running')
         const reply = await service().call('POST', `${path}/cancel`)
         assert.equal(reply.body.data.status, 'cancelled', reply.text)
+        for (const run of [middle, last]) {
+          await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
+        }
+      })
+
+      test('deleting an agent cancels what its runs have called, also further down', async () => {
+        await named(service(), 'gone-1', SLOW)
+        await named(service(), 'gone-2', callerOf('gone-1'))
+        const parent = await newAgent(service(), callerOf('gone-2'))
+        const { request_id } = await start(parent)
+        const middle = await begunBy(request_id, 'waiting')
+        const last = await begunBy(middle.request_id, 'running')
+        assert.equal((await service().call('DELETE', `/v1/agents/${parent}`)).status, 200)
         for (const run of [middle, last]) {
           await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
         }
@@ -247,6 +280,26 @@ onBothEngines(
         const made = await service().call('POST', '/v1/budgets', { body: budget })
         assert.equal(made.status, 201, made.text)
         assert.match((await answer(parent, 'four')).response, /Agent thrifty has failed: .*budget/)
+      })
+    })
+
+    describe('the limits of a run', () => {
+      test('count what the runs have used that it has called, also further down', async () => {
+        await named(service(), 'limit-1')
+        await named(service(), 'limit-2', callerOf('limit-1'))
+        const words = 'one two three four five six seven eight'
+        const free = await newAgent(service(), callerOf('limit-2'))
+        const { request_id, tokens_used: own } = await answer(free, words)
+        const [middle] = await childrenOf(service(), request_id)
+        const [last] = await childrenOf(service(), middle.request_id)
+        const all = own + middle.tokens_used + last.tokens_used
+        // Enough for all answers but the last of its own, and not for what is below it.
+        const limited = (max_tokens_per_run: number) =>
+          newAgent(service(), callerOf('limit-2', {}, { limits: { max_tokens_per_run } }))
+        assert.equal((await answer(await limited(all + 1), words)).tokens_used, own)
+        const refused = await invoke(await limited(own + 1), { message: words })
+        assert.equal(refused.status, 500, refused.text)
+        assert.match(refused.body.error.message, /^The run has used \d+ tokens and may use \d+$/)
       })
     })
 

@@ -44,7 +44,7 @@ describe('moorage init --remote', () => {
       made.stderr,
       `✔ Wrote agent.yaml and agent.ts for the agent harbour-master
   This secret signs its calls and is shown once. Keep it as AGENT_SECRET, then, with moorage-sdk installed:
-    node agent.ts
+    node agent.ts   # before Node 24.12: npx tsx agent.ts
     echo "$AGENT_SECRET" | moorage secrets set REMOTE_HARBOUR_MASTER --hosts 127.0.0.1
     moorage deploy v1
 `,

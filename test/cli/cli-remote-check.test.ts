@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { type AgentHandler, verifyWebhook } from '../../sdk/client.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { readDoc } from '../support/house/docs.ts'
 import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { SIGNING_SECRET, startRemote } from '../support/slices/remote-agents.ts'
 
@@ -85,7 +86,9 @@ describe('moorage remote check', () => {
   test('an agent made with the SDK keeps every point, with every kind of step', async () => {
     const remote = await startRemote()
     const told: unknown[] = []
+    let names: string[] = []
     remote.answer(async (run) => {
+      names = Object.keys(run)
       run.say('Let me see. ')
       const [sea, number] = await Promise.all([run.tool('look', 'look'), run.keep('number', () => 42)])
       const answer = await run.askModel('colour', { message: 'Which?' })
@@ -112,6 +115,11 @@ describe('moorage remote check', () => {
     for (const one of told) {
       assert.deepEqual(one, ['Ahoy', 'rough', 42, 'ok', [1], 'no', 'mem_checked', []])
     }
+    const [, table = ''] = readDoc('docs/remote-agents.md').split(/^## What `run` has$|^## Steps$/m)
+    assert.deepEqual(
+      names.filter((name) => !new RegExp(`\`${name}[\`(]`).test(table)),
+      [],
+    )
     // The first call, the same again, with a part of its steps, and the one after the closed connection.
     assert.equal(told.length, 4)
   })
@@ -270,7 +278,13 @@ describe('moorage remote check', () => {
       assert.ok(!(stdout + stderr).includes(AGENT_SECRET))
     }
     assert.equal(wrong.code, 1)
-    assert.match(wrong.stdout, /^failed {4}a signed call is answered: The remote agent answered 401/)
+    const [answered, ...others] = wrong.stdout.trimEnd().split('\n')
+    assert.match(String(answered), /^failed {4}a signed call is answered: The remote agent answered 401/)
+    assert.deepEqual(others.slice(0, 2), [
+      `not tried ${SIGNATURE}: the signed call was refused too`,
+      `not tried ${TIME}: the signed call was refused too`,
+    ])
+    assert.equal(wrong.stderr, 'error 1 of 7 points failed\n')
   })
 
   test('what cannot be a check is refused before anything is called', async () => {
@@ -287,6 +301,13 @@ describe('moorage remote check', () => {
     assert.doesNotMatch(short, /whsec_short/)
     assert.match(await said(['http://127.0.0.1:1', '--step', 'look']), /Write id=value/)
     assert.match(await said(['http://127.0.0.1:1', '--host', '192.0.2.1']), /Steps cannot be taken at 192\.0\.2\.1/)
+  })
+
+  test('the card of an A2A agent is told as one', async () => {
+    const card = 'http://127.0.0.1:1/.well-known/agent-card.json'
+    const { code, stdout, stderr } = await shell.moorage(['remote', 'check', card], { env })
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /card of an A2A agent[^]*moorage agents check <agent>/)
   })
 
   test('Ctrl-C ends it', async () => {

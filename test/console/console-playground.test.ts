@@ -4,6 +4,7 @@ import { inConsole } from '../support/console/console.ts'
 import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
 import { untilHolds } from '../support/running/until.ts'
 import { loseRun } from '../support/service/lose-run.ts'
+import { inProject } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
 import { approver } from '../support/slices/approvals.ts'
 import { createAgent } from '../support/slices/resources.ts'
@@ -148,6 +149,25 @@ inConsole(
       await page.getByText('That is settled.').waitFor()
       await page.getByText('completed').waitFor()
       await leave()
+    })
+
+    test('a session of the same name in another project is another conversation', async () => {
+      assert.equal((await service().call('POST', '/v1/projects', { body: { name: 'port' } })).status, 201)
+      for (const [project, message] of [
+        [service(), 'We are at sea'],
+        [inProject(service(), 'port'), 'We are ashore'],
+      ] as const) {
+        await createAgent(project, 'twin')
+        const body = { message, context: { session_id: 'trip' } }
+        assert.equal((await project.call('POST', '/v1/agents/twin/invoke', { body })).status, 200)
+      }
+      const { page, go, leave } = await visit('/agents/twin?session=trip')
+      await page.getByText('We are at sea').first().waitFor()
+      await go('/agents/twin?session=trip&project=port')
+      await page.getByText('We are ashore').first().waitFor()
+      assert.equal(await page.getByText('We are at sea').count(), 0)
+      await leave()
+      assert.equal((await service().call('DELETE', '/v1/projects/port?name=port')).status, 200)
     })
 
     test('asks two versions side by side', async () => {

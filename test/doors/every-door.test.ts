@@ -186,6 +186,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
     sdk: (c) => c.agents.testTool('a', { tool: { type: 'http', name: 't', url: 'https://example.com' } }),
     cli: 'api POST /v1/agents/a/tools/test --body {"tool":{"type":"http","name":"t","url":"https://example.com"}}',
   },
+  checkRemote: { sdk: (c) => c.agents.checkRemote('a', {}), cli: 'agents check a' },
   setProvider: {
     sdk: (c) => c.providers.set('p', { type: 'openai-compatible', base_url: 'https://example.com/v1' }),
     cli: 'providers set p --base-url https://example.com/v1',

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as files from '../../src/files/store.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
 import { download, storedBytes, untilStored, upload, uploaded } from '../support/slices/files.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
+
+const FEW_FILES = { MOORAGE_FILES__MAX_PER_USER: '6', MOORAGE_FILES__MAX_PER_PROJECT: '20' }
 
 onBothEngines(
   'whose files are whose',
@@ -123,6 +126,40 @@ onBothEngines(
       await uploaded(service(), Buffer.alloc(3_000, 1), { query: '?user_id=hal' })
     })
 
+    test('409 when a user, or a project, has as many files as they may', async () => {
+      const many = await makeProject('many')
+      const query = '?user_id=ida'
+      const own: string[] = []
+      for (let i = 0; i < 6; i++) own.push(await uploaded(many, `${i}`, { query }))
+      const more = await upload(many, 'one more', { query })
+      assert.deepEqual(
+        [more.status, more.body.error.message],
+        [409, 'One user may have 6 files (files.maxPerUser): delete some first'],
+      )
+      // A file that expires counts until it is removed.
+      await uploaded(many, 'brief', { query: '?expires_in_seconds=60' })
+      const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => upload(many, `at once ${i}`)))
+      assert.equal(replies.filter((reply) => reply.status === 201).length, 13)
+      const full = await upload(many, 'one more')
+      assert.deepEqual(
+        [full.status, full.body.error.message],
+        [409, 'A project may have 20 files (files.maxPerProject): delete some first'],
+      )
+      assert.equal((await many.call('DELETE', `/v1/files/${own[0]}`)).status, 200)
+      await uploaded(many, 'there is room again', { query })
+      await uploaded(service(), 'in another project', { query })
+      assert.equal((await many.call('DELETE', '/v1/users/ida')).body.data.files, 6)
+      assert.deepEqual(await countsOf('many', 'ida'), [14, 0])
+    })
+
+    const countsOf = async (name: string, user_id: string) => {
+      const { db } = service().app.parts.storage
+      const project = db.selectFrom('projects').select('id as project_id').where('name', '=', name)
+      const { project_id } = await project.executeTakeFirstOrThrow()
+      const counts = [await files.count(db, { project_id }), await files.count(db, { project_id, user_id })]
+      return counts.map((count) => count.files)
+    }
+
     test('uploads at the same time do not exceed the limit together, and share their bytes', async () => {
       const tight = await makeProject('tight', { file_bytes: 500 })
       await untilSettled(service())
@@ -131,6 +168,22 @@ onBothEngines(
       assert.equal(replies.filter((reply) => reply.status === 201).length, 5)
       assert.equal(replies.filter((reply) => reply.status === 409).length, 7)
       await untilStored(service(), before + 1)
+    })
+
+    test('the same bytes come and go at once: no two wait for each other, and nothing is left', async () => {
+      const busy = await makeProject('busy')
+      await untilSettled(service())
+      const before = (await storedBytes(service())).length
+      const comeAndGo = async (_: unknown, i: number) => {
+        for (let round = 0; round < 4; round++) {
+          const id = await uploaded(busy, Buffer.alloc(100, 7), { query: `?user_id=user-${i % 2}` })
+          const gone = await busy.call('DELETE', `/v1/files/${id}`)
+          assert.equal(gone.status, 200, gone.text)
+        }
+      }
+      await Promise.all(Array.from({ length: 8 }, comeAndGo))
+      await untilStored(service(), before)
+      assert.deepEqual(await countsOf('busy', 'user-0'), [0, 0])
     })
 
     test('files count to what a project stores', async () => {
@@ -147,7 +200,7 @@ onBothEngines(
       assert.match(reply.body.error.message, /limits.stored_bytes/)
     })
   },
-  { ...JWT_SETTINGS, MOORAGE_FILES__MAX_BYTES_PER_USER: '4KiB' },
+  { ...JWT_SETTINGS, MOORAGE_FILES__MAX_BYTES_PER_USER: '4KiB', ...FEW_FILES },
 )
 
 /** Waits until everything that is stored is kept. */

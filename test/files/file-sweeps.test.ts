@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openFiles } from '../../src/files/attached-files.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onBothEngines } from '../support/service/service.ts'
-import { download, storedBytes, untilStored, uploaded } from '../support/slices/files.ts'
+import { download, storedBytes, sweepAfter, untilStored, uploaded } from '../support/slices/files.ts'
 import { idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
@@ -12,16 +12,7 @@ const DAY = 24 * HOUR
 onBothEngines(
   'files go when their time is over',
   (service) => {
-    /** One that is under way when the clock moves would come again an hour after that. */
-    const sweep = async (ms: number) => {
-      const { storage } = service().app.parts
-      await until('nothing is swept', async () => {
-        const [job] = await storage.db.selectFrom('jobs').select('owner').where('id', '=', 'retention').execute()
-        return job?.owner === null
-      })
-      service().advance(ms)
-      service().app.jobs.wake()
-    }
+    const sweep = (ms: number) => sweepAfter(service(), ms)
 
     test('an expired file is not shown any more, and then removed with its bytes', async () => {
       const id = await uploaded(service(), 'short-lived', { query: '?expires_in_seconds=600' })

@@ -39,13 +39,12 @@ describe('the house', () => {
         .map(({ file }) => file)
         .toSorted()
     assert.deepEqual(users('runtime/model-agent/'), ['runtime/runners.ts'])
-    // Remote agents ask for steps from outside: one operation takes them, nodes pass them on, and the command line checks
-    // agents as the service calls them.
+    // Remote agents ask for steps from outside: one operation takes them, nodes pass them on, and an operation and the
+    // command line check agents as the service calls them.
     assert.deepEqual(users('runtime/remote-agent/'), [
+      'agents/check-remote-agent.ts',
       'build-parts.ts',
       'cli/commands/agents/check-remote.ts',
-      'cli/remote/call-remote.ts',
-      'cli/remote/check-points.ts',
       'cli/remote/play-host.ts',
       'invocations/steps/take-steps.ts',
       'memory/run-memory.ts',

@@ -4,6 +4,7 @@ import { parseDuration } from '../../src/lib/duration.ts'
 import { idSource, timeOf } from '../../src/lib/id.ts'
 import { createLog, prettyStream } from '../../src/lib/log.ts'
 import { parseSize } from '../../src/lib/size.ts'
+import { csvOf } from '../../src/lib/text/csv.ts'
 import { nearest } from '../../src/lib/text/nearest.ts'
 import { cutToBytes } from '../../src/lib/text/text.ts'
 
@@ -24,6 +25,13 @@ describe('idSource', () => {
     const newId = idSource()
     for (const time of [0, 31, 1_794_700_800_123, 2 ** 48 - 1]) assert.equal(timeOf(newId('req', time)), time)
   })
+})
+
+test('CSV has no text that a spreadsheet would run, and takes every text for one cell', () => {
+  const texts = ['=1+1', '+1', '-1+2', '@SUM(A1)', '\t=1', '\r=1', 'a,b', 'say "hi"', 'two\nlines', 'plain-1', -5, null]
+  const cells = [`'=1+1`, `'+1`, `'-1+2`, `'@SUM(A1)`, `'\t=1`, `"'\r=1"`, '"a,b"', '"say ""hi"""', '"two\nlines"']
+  const lines = ['text', ...cells, 'plain-1', '-5', '']
+  assert.equal(csvOf(texts.map((text) => ({ text }))), lines.map((line) => `${line}\r\n`).join(''))
 })
 
 describe('parseDuration', () => {

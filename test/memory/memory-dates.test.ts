@@ -15,6 +15,14 @@ function written(window: { from: number; to: number } | undefined): string {
 }
 
 describe('the time that a query asks about', () => {
+  test('a week begins on Monday and has its Sunday', () => {
+    const sunday = Date.parse('2026-05-24T12:00:00Z')
+    const asked = (text: string) => written(timeAsked(stemsOf(text), sunday))
+    assert.equal(asked('this week'), '2026-05-18 to 2026-05-25')
+    assert.equal(asked('last week'), '2026-05-11 to 2026-05-18')
+    assert.equal(asked('last weekend'), '2026-05-16 to 2026-05-18')
+  })
+
   const cases: [string, string][] = [
     ['What did I say today?', '2026-05-20 to 2026-05-21'],
     ['What did I tell you yesterday?', '2026-05-19 to 2026-05-20'],

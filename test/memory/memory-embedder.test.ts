@@ -189,6 +189,12 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await vectors(id), [{ model: 'concepts-1:5' }])
       assert.deepEqual(await found(service, agent, { query: 'car', min_score: 0.2 }), ['A vehicle'])
       assert.deepEqual(await found(service, agent, { query: 'dog', min_score: 0.2 }), [])
+
+      // Now it has a vector. What it said before is forgotten at once.
+      await service.call('PATCH', `/v1/agents/${agent}/memory/${id}`, { body: { content: 'A hound' } })
+      assert.deepEqual(await found(service, agent, { query: 'car', min_score: 0.2 }), [])
+      await embedded(service, 'concepts-1:5')
+      assert.deepEqual(await found(service, agent, { query: 'dog', min_score: 0.2 }), ['A hound'])
     })
 
     test('a fact that is superseded waits for no vector', async (t) => {

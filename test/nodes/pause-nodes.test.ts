@@ -6,7 +6,7 @@ import { type ModelServer, startModelServer } from '../support/outside/model-ser
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { localProvider, startWithModel } from '../support/service/with-model.ts'
 
 const REASON = 'too much at once'
@@ -78,7 +78,7 @@ describe('a pause on two nodes', () => {
   })
 })
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   test(`kill -9 during a pause loses nothing, on ${engine}`, async (t) => {
     const model = await startModelServer()
     t.after(() => model.close())

@@ -3,13 +3,14 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
+import { uploaded } from '../support/slices/files.ts'
 import { newRemoteAgent, type RemoteServer, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 
 const ASYNC = { Prefer: 'respond-async' }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`remote agents on ${engine}`, () => {
     let service: Service
     let model: ModelServer
@@ -86,6 +87,20 @@ for (const engine of ENGINES) {
       assert.match(logs.text, /looked out of the window/)
     })
 
+    test('gets the bytes of files as far as 4 MiB hold them all, and of the others the names', async () => {
+      const agent = await newRemoteAgent(service, remote.url)
+      const files = [3 << 20, 2 << 20, 5].map((size) => uploaded(service, 'x'.repeat(size)))
+      let told: (number | undefined)[] = []
+      remote.answer(({ attachments }) => {
+        told = attachments.map(({ data }) => data?.length)
+        return 'Seen.'
+      })
+      const attachments = (await Promise.all(files)).map((file_id) => ({ file_id }))
+      const { status, body } = await invoke(agent, { attachments })
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.deepEqual(told, [4 << 20, undefined, 8])
+    })
+
     test('asks its host for steps, which its receipt has', async () => {
       const agent = await newRemoteAgent(service, remote.url, { tools: [look()], model: 'local/test-model' })
       model.reply({ text: ['Blue.'], usage: { prompt_tokens: 7, completion_tokens: 3 } })
@@ -145,18 +160,36 @@ for (const engine of ENGINES) {
       assert.deepEqual([toolCalls.length, made, remote.calls(), receipt.attempts], [1, 1, 2, 2])
     })
 
-    test('sleeps without holding a process', async () => {
+    test('is not called if a file is gone when its run begins, also one that is too large to be sent', async () => {
       const agent = await newRemoteAgent(service, remote.url)
+      remote.answer(() => 'Seen.')
+      const file_id = await uploaded(service, 'x'.repeat((4 << 20) + 1))
+      const schedule = { every: '24h', message: 'Look', attachments: [{ file_id }] }
+      const path = `/v1/agents/${agent}/schedules`
+      const { id } = (await service.call('POST', path, { body: schedule })).body.data
+      await service.call('DELETE', `/v1/files/${file_id}`)
+      const { request_id } = (await service.call('POST', `${path}/${id}/run`)).body.data
+      const { error } = await becomes(agent, request_id, 'failed')
+      assert.equal(error.message, `The file ${file_id} is gone: it was deleted or has expired`)
+      assert.equal(remote.calls(), 0)
+    })
+
+    test('sleeps without holding a process, and goes on without a file that was deleted meanwhile', async () => {
+      const agent = await newRemoteAgent(service, remote.url)
+      const told: (string | null | undefined)[] = []
       remote.answer(async (run) => {
+        told.push(run.attachments[0]?.data)
         await run.sleep('night', 8 * 3_600)
         return 'Good morning.'
       })
-      const { body } = await invoke(agent, {}, ASYNC)
+      const file_id = await uploaded(service, 'chart')
+      const { body } = await invoke(agent, { attachments: [{ file_id }] }, ASYNC)
       const { request_id } = body.data
       await becomes(agent, request_id, 'waiting')
+      await service.call('DELETE', `/v1/files/${file_id}`)
       service.advance(8 * 3_600_000)
       assert.equal((await becomes(agent, request_id, 'completed')).response, 'Good morning.')
-      assert.equal(remote.calls(), 2)
+      assert.deepEqual(told, [Buffer.from('chart').toString('base64'), null])
     })
 
     test('answers with a value that fits, or is shown what does not', async () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
-import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, type LocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
-import { newRemoteAgent, setRemoteSecret } from '../support/slices/remote-agents.ts'
+import { newRemoteAgent, startRawRemote } from '../support/slices/remote-agents.ts'
 
 type Call = { steps_url: string; steps_token: string; request_id: string }
 type Answer = (response: ServerResponse, call: Call) => void | Promise<void>
@@ -51,6 +51,11 @@ const LIES: [name: string, answer: Answer, message: string][] = [
     'data that is no JSON',
     (response) => void response.writeHead(200, STREAM).end('event: delta\ndata: x\n\n'),
     NO_ANSWER,
+  ],
+  [
+    'usage that no model has',
+    (response) => void response.end(JSON.stringify({ response: 'x', usage: { input_tokens: 1e9, output_tokens: 1 } })),
+    'The remote agent told that it has spent more than 1000000000 tokens',
   ],
   [
     'usage below zero',
@@ -101,11 +106,8 @@ onAnyEngine(
     let answer: Answer = (response) => void response.end('{}')
     let agent: string
     before(async () => {
-      server = await startLocalServer(async (request, response) => {
-        await answer(response, JSON.parse(await readBody(request)) as Call)
-      })
-      await setRemoteSecret(service())
-      agent = await newRemoteAgent(service(), server.url)
+      const raw = await startRawRemote<Call>(service(), (response, call) => answer(response, call))
+      ;({ server, agent } = raw)
     })
     after(() => server.close())
 
@@ -125,11 +127,14 @@ onAnyEngine(
     }
 
     test('an address that is not allowed is not called', async () => {
-      const url = 'http://169.254.169.254/latest/meta-data'
       const value = `whsec_${Buffer.alloc(32).toString('base64')}`
-      await service().call('PUT', '/v1/secrets/METADATA', { body: { value, hosts: ['169.254.169.254'] } })
-      const { body } = await invoke(await newRemoteAgent(service(), url, { remote: { url, secret: 'METADATA' } }))
-      assert.match(body.error.message, /^The remote agent may not be called \(blocked_address\)/)
+      for (const host of ['169.254.169.254', '[::1]', '0.0.0.0', '10.0.0.1', '[::ffff:10.0.0.1]', '[fd00:ec2::254]']) {
+        const url = `http://${host}/latest/meta-data`
+        const hosts = [new URL(url).hostname]
+        await service().call('PUT', '/v1/secrets/ELSEWHERE', { body: { value, hosts } })
+        const { body } = await invoke(await newRemoteAgent(service(), url, { remote: { url, secret: 'ELSEWHERE' } }))
+        assert.match(body.error.message, /^The remote agent may not be called \(blocked_address\)/, host)
+      }
     })
 
     test('a secret signs only for its hosts, and must be there', async () => {
@@ -169,6 +174,40 @@ onAnyEngine(
       await until('the call is closed', () => isClosed)
     })
 
+    test('an answer and steps after the cancellation count for nothing', async () => {
+      let late = 0
+      const answered = Promise.withResolvers<void>()
+      let request_id = ''
+      answer = async (response, call) => {
+        ;({ request_id } = call)
+        await service().call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
+        late = (await ask(call, [keep('late')])).status
+        response.on('error', () => {}).end('{"response": "too late", "usage": {"output_tokens": 5}}')
+        answered.resolve()
+      }
+      await invoke()
+      await answered.promise
+      const { body } = await service().call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
+      const { status, response, tokens_used, steps } = body.data
+      assert.deepEqual([late, status, response, tokens_used, steps], [409, 'cancelled', null, 0, []])
+    })
+
+    test('steps that are asked for in another order than before are what they were', async () => {
+      const told: unknown[] = []
+      let calls = 0
+      answer = async (response, call) => {
+        calls += 1
+        const value = calls
+        const order = calls === 1 ? ['a', 'b'] : ['b', 'c', 'a']
+        for (const id of order) told.push((await ask(call, [keep(id, value)])).body.data.steps[0])
+        if (calls === 1) response.destroy()
+        else response.end('{"response": "done"}')
+      }
+      assert.equal((await invoke()).status, 200)
+      const result = (id: string, value: number) => ({ id, result: value })
+      assert.deepEqual(told, [result('a', 1), result('b', 1), result('b', 1), result('c', 2), result('a', 1)])
+    })
+
     test('the token is for the steps of its run, and for nothing else', async () => {
       const calls: Call[] = []
       const replies: unknown[] = []
@@ -189,6 +228,7 @@ onAnyEngine(
           await service().call('GET', '/v1/agents', { key: call.steps_token }),
           await ask(call, [keep('c')], service().admin),
           await ask(call, [keep('c')], `${call.steps_token.slice(0, -4)}AAAA`),
+          await ask(call, [keep('c')], `${call.steps_token}.more`),
         ]
         for (const { status, body } of tried) replies.push([status, body.data?.steps ?? body.error.code])
         response.end('{"response": "done"}')
@@ -204,6 +244,7 @@ onAnyEngine(
         [200, [{ id: 'b', error: 'There is no tool none' }]],
         [403, 'forbidden'],
         [403, 'forbidden'],
+        [401, 'unauthorized'],
         [401, 'unauthorized'],
       ])
       const [first] = calls as [Call]

@@ -4,7 +4,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
+import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
 import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
 
 const AGENTS = 20
@@ -28,7 +28,7 @@ async function queue(project: Service, agent: string): Promise<string> {
 const statusOf = async (project: Service, agent: string, request_id: string): Promise<string> =>
   (await project.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data.status
 
-onBothEngines(
+onAnyEngine(
   'a noisy project',
   (service) => {
     test(`whose ${AGENTS * RUNS} runs of ${AGENTS} agents hold every place does not hold up the run of another`, async (t) => {

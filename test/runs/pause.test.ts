@@ -8,7 +8,7 @@ import type { ModelServer, SeenRequest } from '../support/outside/model-server.t
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { ENGINES, inProject, type Reply, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, inProject, type Reply, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { approver, refundingAgent, startTill } from '../support/slices/approvals.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -21,7 +21,7 @@ const WHOLE = { text: ['A whole answer'], usage: { prompt_tokens: 100, completio
 /** How soon a call of a model must be ended. */
 const WITHIN_MS = 1_000
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`a pause on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fillHeaders, SecretRefused } from '../../src/runtime/tools/fill-secrets.ts'
+import { fillHeaders, redactor, SecretRefused } from '../../src/runtime/tools/fill-secrets.ts'
 
 const HEADERS = { authorization: 'Bearer {{secret.KEY}}' }
 
@@ -42,4 +42,31 @@ describe('a secret is sent', () => {
     }
     assert.throws(() => sendTo('https://api.example.com/'), SecretRefused)
   })
+})
+
+test('a secret that contains another one is hidden as a whole, in whatever order they are named', () => {
+  const [short, long] = [
+    ['SHORT', 'v4lue'],
+    ['LONG', 'v4lue-and-more'],
+  ] as const
+  for (const named of [
+    [short, long],
+    [long, short],
+  ]) {
+    const redact = redactor(Object.fromEntries(named))
+    assert.equal(redact('got v4lue-and-more and v4lue'), 'got [secret LONG] and [secret SHORT]')
+  }
+})
+
+test('what is left of a secret where a text was cut is hidden too, from half of it on', () => {
+  const redact = redactor({ KEY: 'sk-0123456789abcdef', PIN: '4711' })
+  for (const [cut, clean] of [
+    ['Bearer sk-0123456789abcde', 'Bearer [secret KEY]'],
+    ['"sk-0123456…" is wrong', '"[secret KEY]…" is wrong'],
+    ['Bearer sk-01234', 'Bearer sk-01234'],
+    [Buffer.from('sk-0123456789abcdef').toString('base64').slice(0, -4), '[secret KEY]'],
+    ['4711, 471', '[secret PIN], 471'],
+  ] as const) {
+    assert.equal(redact(cut), clean)
+  }
 })

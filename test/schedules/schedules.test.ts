@@ -80,6 +80,7 @@ onAnyEngine('schedules', (service, engine) => {
       every: null,
       at: null,
       message: 'tick',
+      attachments: [],
       context: { user_id: 'ada', plan: 'daily' },
       environment: 'staging',
       overlap: 'queue',

@@ -205,6 +205,12 @@ describe('the SDK and a service that is not well', () => {
     assert.equal(requests.length, 2)
   })
 
+  test('a check of a remote agent is not made again by itself', async () => {
+    given(status(503), status(503))
+    await assert.rejects(client.agents.checkRemote('a'), { status: 503 })
+    assert.equal(requests.length, 1)
+  })
+
   test('an agent that failed is not run again, however it is invoked; one that could not start is', async () => {
     const failed = JSON.stringify({ success: false, error: { code: 'server_error', message: 'The agent failed' } })
     const invocations: Record<string, () => Promise<unknown>> = {

@@ -118,7 +118,7 @@ describe('a receiver that misbehaves', () => {
     await once(server, 'close')
     await assert.rejects(local(`http://127.0.0.1:${port}/`), {
       code: 'connect_failed',
-      message: 'could not connect to 127.0.0.1 (ECONNREFUSED)',
+      message: `could not connect to 127.0.0.1:${port} (ECONNREFUSED)`,
     })
   })
 

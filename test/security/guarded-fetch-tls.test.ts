@@ -20,7 +20,7 @@ describe('the guarded client and TLS', () => {
     assert.equal(await (await secure(`https://127.0.0.1:${port}/`)).text(), `127.0.0.1:${port} false`)
     await assert.rejects(secure(`https://other.invalid:${port}/`), {
       code: 'tls_failed',
-      message: 'TLS with other.invalid failed (ERR_TLS_CERT_ALTNAME_INVALID)',
+      message: `TLS with other.invalid:${port} failed (ERR_TLS_CERT_ALTNAME_INVALID)`,
     })
   })
 
@@ -28,7 +28,7 @@ describe('the guarded client and TLS', () => {
     const expired = await receiveTls(t, 'server-expired', tellNames)
     await assert.rejects(new GuardedClient(trusting).fetch(expired.url), {
       code: 'tls_failed',
-      message: 'TLS with 127.0.0.1 failed (CERT_HAS_EXPIRED)',
+      message: `TLS with 127.0.0.1:${expired.port} failed (CERT_HAS_EXPIRED)`,
     })
     const good = await receiveTls(t, 'server', tellNames)
     await assert.rejects(new GuardedClient({ ...trusting, ca: undefined }).fetch(good.url), { code: 'tls_failed' })

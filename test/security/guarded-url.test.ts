@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checkUrl, type UrlPolicy } from '../../src/security/outgoing/guarded-url.ts'
+import { policiesOf } from '../../src/security/outgoing/policies.ts'
 import { cpuTimeBelow } from '../support/running/cpu-time.ts'
 
 const strict: UrlPolicy = { allowInsecure: false, allowedCidrs: [] }
@@ -121,6 +122,16 @@ describe('checkUrl: addresses', () => {
       () => checkUrl('https://example.com/', { ...strict, allowedCidrs: ['10.0.0.0/33'] }),
       /10\.0\.0\.0\/33/,
     )
+  })
+
+  test('webhooks may go where tools may, unless their own settings say otherwise, also by an empty list', () => {
+    const outgoing = { allowInsecure: true, allowedCidrs: ['10.0.0.0/8'] }
+    const near = (webhooks: Parameters<typeof policiesOf>[0]['webhooks']) =>
+      codeOf('http://10.1.2.3/', policiesOf({ outgoing, webhooks }).webhooks)
+    assert.equal(near({}), undefined)
+    assert.equal(near({ allowedCidrs: [] }), 'blocked_address')
+    assert.equal(near({ allowedCidrs: ['192.168.0.0/16'] }), 'blocked_address')
+    assert.equal(near({ allowInsecure: false }), 'invalid_url')
   })
 
   test('a long hostile URL is judged quickly', () => {

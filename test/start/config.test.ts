@@ -72,7 +72,7 @@ describe('configuration sources', () => {
         maxPerAgent: 50,
       },
       schedules: { maxPerAgent: 100 },
-      files: { maxBytes: 52_428_800 },
+      files: { maxBytes: 52_428_800, maxPerUser: 100_000, maxPerProject: 1_000_000 },
       budgets: { outputTokens: 4096 },
       retention: {
         logs: 2_592_000_000,

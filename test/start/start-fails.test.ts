@@ -12,7 +12,7 @@ import { createLog } from '../../src/lib/log.ts'
 import { newKey } from '../../src/security/key-format.ts'
 import { tlsFile } from '../support/outside/tls.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, type Engine, type Settings } from '../support/service/service.ts'
+import { ANY_ENGINE, type Engine, type Settings } from '../support/service/service.ts'
 import { freshPostgres } from '../support/stores/fresh-store.ts'
 
 /** A configuration, and how many things of the store are open: threads of SQLite, connections to PostgreSQL. */
@@ -59,7 +59,7 @@ test('a start on a damaged store names the file and what to do', async (t) => {
   })
 })
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`a start that fails half-way on ${engine}`, () => {
     test('closes the store when the certificate went away after it was checked', async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'moorage-tls-'))

@@ -7,7 +7,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { batchOf } from '../../src/storage/journal/batch.ts'
 import type { JournalEntry } from '../../src/storage/journal/entry.ts'
 import { BacklogFullError, openJournal } from '../../src/storage/journal/journal.ts'
-import type { EndedTable } from '../../src/storage/journal/rows.ts'
+import type { BulkTable, EndedTable } from '../../src/storage/journal/rows.ts'
 import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { openStorage, type Storage } from '../../src/storage/open-storage.ts'
 import { onBothEngines } from '../support/service/service.ts'
@@ -118,6 +118,25 @@ onBothStores('the journal', (opened) => {
       assert.deepEqual(results, [true, false, true])
       assert.deepEqual(await errors('lost-'), ['ended', null])
       assert.deepEqual(await written('lost-'), ['lost-1', 'lost-3'])
+    })
+
+    test('adds to the sums of those that share its commit only if it is written', async () => {
+      const journal = open()
+      await plant('sum-1', 'sum-2', 'sum-3')
+      const counted = {
+        table: 'metric_buckets',
+        columns: ['agent_seq', 'minutes', 'start', 'bucket', 'count'],
+        merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'], max: [] },
+      } satisfies BulkTable
+      const row = { agent_seq: -1, minutes: 1, start: 0, bucket: 0 }
+      const sum = (id: string, owner: string, count: number) =>
+        journal.commit({ ...ending(id, owner), writes: [{ into: counted, row: { ...row, count } }] })
+      const results = await Promise.all([sum('sum-1', 'me', 1), sum('sum-2', 'another', 10), sum('sum-3', 'me', 100)])
+      assert.deepEqual(results, [true, false, true])
+      const { db } = opened().storage
+      assert.deepEqual(await db.selectFrom('metric_buckets').select('count').where('agent_seq', '=', -1).execute(), [
+        { count: 101 },
+      ])
     })
   })
 

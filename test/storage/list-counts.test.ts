@@ -65,9 +65,9 @@ const STEPS = {
     await deliveries.removeOlder(db, before, 3)
     await removeApprovals(db, before, 3)
   },
-  async deleteAgent(_: number, { db }: World) {
+  async deleteAgent(_: number, { db, now }: World) {
     await db.deleteFrom('agents').where('seq', '=', 2).execute()
-    await invocations.removeOfMissingAgents(db, 100)
+    await invocations.removeOfMissingAgents(db, 100, now)
     await logs.removeOfMissingAgents(db, 100)
     await removeApprovalsOfMissingAgents(db, 100)
   },

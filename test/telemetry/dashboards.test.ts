@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { onBothEngines, type Reply } from '../support/service/service.ts'
+import { onAnyEngine, type Reply } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf, later } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
 const PASSWORD = 'a-secret-of-the-operator'
 
-onBothEngines(
+onAnyEngine(
   'what dashboards ask for',
   (service) => {
     let busy: string

@@ -100,7 +100,7 @@ onBothEngines('a search of more entries than are looked through at once', (servi
     const client = () => createClient({ url: service().url, key: service().admin })
 
     type LogsQuery = Parameters<ReturnType<typeof client>['logs']['list']>[1]
-    const queries: LogsQuery[] = [{}, { sort: 'timestamp' }, { limit: 7 }, { offset: 9 }]
+    const queries: LogsQuery[] = [{}, { sort: 'timestamp' }, { limit: 7 }, { offset: 9 }, { offset: 15 }]
     for (const query of queries) {
       test(`goes on to the end: ${JSON.stringify(query)}`, async () => {
         const found: string[] = []

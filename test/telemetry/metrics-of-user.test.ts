@@ -24,13 +24,21 @@ onBothEngines('the metrics of one user', (service) => {
   })
 
   test('a run counts when it ends, also if it waited for days before', async () => {
-    const agent = await newAgent(service())
+    const script = { rules: [{ match: { contains: 'stop' }, reply: 'too late', delay_ms: 60_000 }, { reply: 'hello' }] }
+    const agent = await newAgent(service(), { model: 'builtin/script', script })
+    // What is cancelled does not count.
+    const stopped = await service().call('POST', `/v1/agents/${agent}/invoke`, {
+      body: { message: 'stop', context: { user_id: 'anna' } },
+      headers: { Prefer: 'respond-async' },
+    })
+    const { request_id } = stopped.body.data
+    const cancelled = await service().call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
+    assert.equal(cancelled.body.data.status, 'cancelled', cancelled.text)
     const body = { message: 'hello', context: { user_id: 'anna' } }
     for (let i = 0; i < 3; i++) await service().call('POST', `/v1/agents/${agent}/invoke`, { body })
     const { db } = service().app.parts.storage
-    const rows = await db.selectFrom('invocations').select(['id', 'agent_seq', 'finished_at']).execute()
-    const mine = rows.filter(({ finished_at }) => finished_at !== null).slice(-3)
-    const [first, second] = mine
+    const ended = db.selectFrom('invocations').select(['id', 'agent_seq']).where('status', '=', 'completed')
+    const [first, second] = await ended.where('user_id', '=', 'anna').execute()
     if (!first || !second) assert.fail('three runs have ended')
     // One began ten days ago, and one a year ago; both end when the third does.
     for (const [{ id }, days, ms] of [

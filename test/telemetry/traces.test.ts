@@ -7,6 +7,7 @@ import { type ModelServer, startModelServer } from '../support/outside/model-ser
 import { PATIENCE } from '../support/running/patience.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
+import { callerOf } from '../support/slices/agent-tools.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 type Value = { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean; arrayValue?: object }
@@ -182,6 +183,34 @@ describe('OpenTelemetry', () => {
       assert.match(body, /deployment\.environment\.name/)
       assert.ok(!body.includes(SECRET_MESSAGE), 'contents are not told unless asked for')
     }
+  })
+
+  test('the run of another agent stands below the call that began it, and what it does below that', async () => {
+    const collector = await told({}, async (service) => {
+      await createAgent(service, 'mate', { model: 'local/harbour-1' })
+      await createAgent(service, 'captain', callerOf('mate'))
+      const { status, text } = await service.call('POST', '/v1/agents/captain/invoke', {
+        body: { message: 'Ahoy' },
+        headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
+      })
+      assert.equal(status, 200, text)
+    })
+    const spans = collector.spans().filter(({ traceId }) => traceId === TRACE)
+    /** The names of a span and of all above it. */
+    const wayTo = (span: Span | undefined): string[] =>
+      span ? [...wayTo(spans.find(({ spanId }) => spanId === span.parentSpanId)), span.name] : []
+    const ways = spans.filter(({ name }) => name.startsWith('chat harbour')).map(wayTo)
+    assert.deepEqual(ways, [
+      [
+        'POST /v1/agents/{agent_id}/invoke',
+        'invoke_agent captain',
+        'execute_tool ask',
+        'invoke_agent mate',
+        'chat harbour-1',
+      ],
+    ])
+    const attempts = spans.filter(({ name }) => name === 'invoke_agent captain')
+    assert.equal(attempts.length, 2, 'it goes on in the same trace')
   })
 
   test('contents are told where the operator asks for it', async () => {

@@ -4,7 +4,7 @@ import { type EmbeddingServer, startEmbeddingServer } from '../support/outside/e
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { found, searchMemory, writeMemory } from '../support/slices/memory.ts'
 
@@ -13,7 +13,7 @@ const MINUTE = 60_000
 /** As the model server reports it unless it is told otherwise. */
 const EACH = { input: 10, output: 5 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`everything that calls a model leaves a line, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

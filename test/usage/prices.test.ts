@@ -1,10 +1,35 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { listedAt } from '../../src/usage/prices/listed-at.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
 const unknown = { input: null, cached_input: null, output: null, reasoning: null, request: null }
 const free = { input: 0, cached_input: 0, output: 0, reasoning: 0, request: 0 }
+
+test('a price for some hours of the day holds in them, also over midnight, and from its first to before its last', () => {
+  const between = (start_time: string, end_time: string, input_mtok: number) => {
+    return { constraint: { type: 'time_of_date' as const, start_time, end_time }, prices: { input_mtok } }
+  }
+  const listed = [
+    { prices: { input_mtok: 3 } },
+    between('16:30:00Z', '00:30:00Z', 1),
+    between('09:00:00', '12:00:00', 4),
+  ]
+  const inputAt = (time: string) => listedAt(listed, Date.parse(`2026-05-20T${time}Z`)).input_mtok
+  const times = {
+    '00:00': 1,
+    '00:29': 1,
+    '00:30': 3,
+    '08:59': 3,
+    '09:00': 4,
+    '12:00': 3,
+    '16:29': 3,
+    '16:30': 1,
+    '23:59': 1,
+  }
+  assert.deepEqual(Object.fromEntries(Object.keys(times).map((time) => [time, inputAt(time)])), times)
+})
 
 onBothEngines(
   'GET /v1/prices',

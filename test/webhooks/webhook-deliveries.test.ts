@@ -300,6 +300,15 @@ onAnyEngine(
         const others = await openInbox(t)
         const { agent_id, id } = await subscribe(service(), inbox.url, { events: ['*'] })
         await createWebhook(service(), { agent_id, url: others.url, events: ['webhook.disabled'] })
+        const disabled = async () => {
+          const told = async () =>
+            /^moorage_webhooks_disabled (\d+)$/m.exec((await service().call('GET', '/metrics')).text)?.[1]
+          return Number(await until('the number is told', told))
+        }
+        const before = await disabled()
+        const unwanted = await createWebhook(service(), { agent_id, url: others.url, events: ['agent.failed'] })
+        await service().call('PATCH', `/v1/webhooks/${unwanted.id}`, { body: { status: 'disabled' } })
+        assert.equal(await disabled(), before, 'its owner has disabled it')
         await happen(service(), { agent_id, data: { n: 1 } })
         await delivery(service(), id, 1)
         await happen(service(), { agent_id, data: { n: 2 } })
@@ -308,6 +317,7 @@ onAnyEngine(
         assert.equal(JSON.parse(news.body).agent_id, agent_id)
         const { status, disabled_reason } = await getWebhook(service(), id)
         assert.deepEqual([status, disabled_reason], ['disabled', 'gone'])
+        assert.equal(await disabled(), before + 1)
 
         pass(service(), HOUR)
         await happen(service(), { agent_id, data: { n: 3 } })

@@ -59,6 +59,11 @@ export const STORIES: Record<string, Story> = {
 
   createFile: async (_service, name) => ({ params: {}, body: { file: name } }),
 
+  async checkRemote(service, name) {
+    const remote = { a2a: 'http://127.0.0.1:59999/card' }
+    return { params: { agent_id: await createAgent(service, name, { kind: 'remote', remote }) } }
+  },
+
   setProvider: provided,
   listProviderModels: provided,
   testProvider: provided,

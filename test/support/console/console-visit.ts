@@ -10,6 +10,8 @@ export type VisitOptions = {
   width?: number
   height?: number
   dark?: boolean
+  /** Where the reader's clock stands, such as `Asia/Tokyo`, if that is not where the service runs. */
+  timezone?: string
   /** Where the service is reached, if that is not its own address. */
   url?: string
   /** What a live page asks for every few seconds, it asks for every moment. */
@@ -45,6 +47,7 @@ export async function visit(
     width = 1440,
     height = 900,
     dark = false,
+    timezone,
     url = service.url,
     isHurried,
     isStill,
@@ -54,6 +57,7 @@ export async function visit(
     viewport: { width, height },
     colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
+    ...(timezone && { timezoneId: timezone }),
   })
   context.setDefaultTimeout(120_000 * PATIENCE)
   if (isHurried) await context.addInitScript(HURRY)

@@ -37,6 +37,7 @@ export const NOTHING_PAUSED = {
 const NOTHING_REMOTE = {
   memory: { search: async () => [], write: async () => ({}) },
   sign: () => ({}),
+  newSecret: () => '',
   stepsDoor: () => ({ url: '', token: '' }),
 }
 

@@ -65,3 +65,13 @@ export async function storedBytes({ engine, data, app }: Service): Promise<strin
 export async function untilStored(service: Service, count: number): Promise<void> {
   await until(`${count} blobs are stored`, async () => (await storedBytes(service)).length === count)
 }
+
+/** Moves the clock and lets the service sweep. A sweep that is under way when the clock moves would come again an hour later. */
+export async function sweepAfter({ app, advance }: Service, ms: number): Promise<void> {
+  await until('nothing is swept', async () => {
+    const sweeps = app.parts.storage.db.selectFrom('jobs').select('owner').where('id', '=', 'retention')
+    return (await sweeps.executeTakeFirst())?.owner === null
+  })
+  advance(ms)
+  app.jobs.wake()
+}

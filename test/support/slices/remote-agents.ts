@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { type AgentHandler, serveAgent, toNodeHandler } from '../../../sdk/client.ts'
-import { type LocalServer, startLocalServer } from '../outside/local-server.ts'
+import { type LocalServer, readBody, startLocalServer } from '../outside/local-server.ts'
 import { newAgent } from '../service/agents.ts'
 import type { Service } from '../service/service.ts'
 
@@ -46,4 +47,16 @@ export async function setRemoteSecret(service: Pick<Service, 'call'>): Promise<v
 
 export function newRemoteAgent(service: Service, url: string, fields: object = {}): Promise<string> {
   return newAgent(service, { kind: 'remote', remote: { url, secret: 'REMOTE' }, ...fields })
+}
+
+/** A remote agent whose server writes its replies itself, without the SDK. */
+export async function startRawRemote<Call>(
+  service: Service,
+  answer: (response: ServerResponse, call: Call) => void | Promise<void>,
+): Promise<{ server: LocalServer; agent: string }> {
+  const server = await startLocalServer(async (request, response) => {
+    await answer(response, JSON.parse(await readBody(request)) as Call)
+  })
+  await setRemoteSecret(service)
+  return { server, agent: await newRemoteAgent(service, server.url) }
 }

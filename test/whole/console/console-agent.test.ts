@@ -82,7 +82,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
 
   test('schedules: set, shown ahead, run now, paused, deleted; a wrong one says why', async () => {
     await createAgent(service(), 'clock')
-    const { page, expect, leave } = await visit('/agents/clock/schedules')
+    const { page, expect, leave } = await visit('/agents/clock/schedules', { timezone: 'Asia/Tokyo' })
     await page.getByRole('button', { name: 'New schedule' }).click()
     await page.getByLabel('Message').fill('What time is it?')
     await page.getByLabel('Times').fill('61 * * * *')
@@ -106,6 +106,27 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByText('No schedule yet').waitFor()
     const { body } = await service().call('GET', '/v1/agents/clock/invocations')
     assert.deepEqual(body.data.length, 1)
+
+    await page.getByRole('button', { name: 'New schedule' }).click()
+    await page.getByLabel('Message').fill('Good morning')
+    await page.getByRole('button', { name: 'Once' }).click()
+    await page.getByLabel('At', { exact: true }).fill('2099-01-02T09:30')
+    await page.getByRole('button', { name: 'Set schedule' }).click()
+    await page.getByRole('button', { name: 'Good morning' }).waitFor()
+    const { body: set } = await service().call('GET', '/v1/agents/clock/schedules')
+    assert.equal(set.data[0].at, '2099-01-02T00:30:00.000Z', "the reader's time")
+
+    const path = `/v1/agents/clock/schedules/${set.data[0].id}`
+    const attachments = [{ data: 'aGVsbG8=', media_type: 'text/plain', name: 'plan.txt' }]
+    await service().call('PATCH', path, { body: { attachments } })
+    await page.getByRole('button', { name: 'Good morning' }).click()
+    await dialog.getByText('plan.txt').waitFor()
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await page.getByLabel('At', { exact: true }).fill('2099-01-03T09:30')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The schedule is changed').waitFor()
+    const { body: kept } = await service().call('GET', path)
+    assert.deepEqual([kept.data.at, kept.data.attachments[0]?.name], ['2099-01-03T00:30:00.000Z', 'plan.txt'])
     await leave()
   })
 
@@ -125,6 +146,12 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const expected = { url: 'https://agent.example.com/run', headers: {}, secret: 'AGENT', timeout_ms: null }
     assert.deepEqual([kind, remote], ['remote', expected])
     await page.getByText('remote · agent.example.com').waitFor()
+    await page.getByLabel('What answers').selectOption('a2a')
+    await page.getByLabel('Agent card').fill('https://far.example.com/card.json')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('A2A · far.example.com').waitFor()
+    const { remote: card } = (await service().call('GET', '/v1/agents/abroad')).body.data
+    assert.deepEqual(card, { a2a: 'https://far.example.com/card.json', headers: {}, timeout_ms: null })
     await leave()
   })
 

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { deflateSync } from 'node:zlib'
+import { connectMcp } from '../../support/clients/mcp-client.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { startMcpServer } from '../../support/outside/mcp-server.ts'
 import { startVisionProviders } from '../../support/outside/vision-providers.ts'
 import { longestPass } from '../../support/running/longest-pass.ts'
 import { type Service, startService } from '../../support/service/service.ts'
@@ -8,6 +12,10 @@ import { download, uploaded } from '../../support/slices/files.ts'
 import { createAgent } from '../../support/slices/resources.ts'
 
 const MOST_MS = 50
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
 
 /** A collection of garbage, or a processor that is shared, comes and goes: it is tried again. */
 async function leastStall(work: () => Promise<unknown>): Promise<number> {
@@ -66,7 +74,7 @@ describe('attachments made to do harm', () => {
   let providers: Awaited<ReturnType<typeof startVisionProviders>>
   before(async () => {
     providers = await startVisionProviders()
-    service = await startService('sqlite', providers.settings)
+    service = await startService('sqlite', { ...providers.settings, ...LOCAL_TOOLS })
     await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
   })
   after(async () => {
@@ -130,6 +138,26 @@ describe('attachments made to do harm', () => {
     const content = providers.chat.requests[0]?.body.messages.at(-1)?.content as unknown as object[]
     const url = `data:image/jpeg;base64,${exif.toString('base64')}`
     assert.deepEqual(content[1], { type: 'image_url', image_url: { url } })
+  })
+
+  test('an image of 15 MB goes to the provider, and images of an answer to an MCP client, without a long pause', async (t) => {
+    providers.chat.reset()
+    const photo = Buffer.concat([PNG, randomBytes(15_000_000)])
+    assert.deepEqual((await shown(photo, 'image/png')).told, ['image/png', 'image', null])
+    const data = Buffer.concat([PNG, randomBytes(220_000)]).toString('base64')
+    const image = { type: 'image', data, mimeType: 'image/png' }
+    const studio = await startMcpServer([{ name: 'paint', content: [image, image] }])
+    t.after(() => studio.close())
+    const script = { rules: [{ call: { tool: 'paint', arguments: {} }, reply: 'Painted' }] }
+    const tools = [{ type: 'mcp', url: studio.url }]
+    await createAgent(service, 'painter', { model: 'builtin/script', script, tools })
+    const client = await connectMcp(t, service, '2026-07-28')
+    const ms = await leastStall(async () => {
+      const { content } = await client.callTool({ name: 'painter', arguments: { message: 'Paint' } })
+      const images = (content as { type: string; data?: string }[]).filter((block) => block.data === data)
+      assert.equal(images.length, 2)
+    })
+    assert.ok(ms < MOST_MS, `the event loop stood still for ${ms} ms`)
   })
 
   test('0 bytes are refused; a repeated invoke with data is answered again and makes no second file', async () => {

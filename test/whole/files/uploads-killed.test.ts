@@ -25,6 +25,7 @@ for (const engine of ENGINES) {
       const answered = new Map<string, string>()
       const kept = await put(service, randomBytes(1_000))
       answered.set(kept.id, kept.sha256)
+      await attachAndErase(service)
       for (let kill = 0; kill < KILLS; kill++) {
         const stop = new AbortController()
         const half = await halfUpload(service)
@@ -59,6 +60,9 @@ for (const engine of ENGINES) {
           const referred = await db.selectFrom('files').select('blob_id').distinct().orderBy('blob_id').execute()
           const stored = await bytesIn(db, engine, service.data)
           const rows = await db.selectFrom('blobs').select('id').orderBy('id').execute()
+          const counts = db.selectFrom('file_counts').select('files').where('user_id', '=', '')
+          const there = await db.selectFrom('files').select('id').execute()
+          assert.deepEqual(await counts.execute(), [{ files: there.length }])
           const wanted = referred.map(({ blob_id }) => blob_id).join()
           isClean = stored.join() === wanted && rows.map(({ id }) => id).join() === wanted
         })
@@ -79,6 +83,7 @@ async function work(service: ChildService, answered: Map<string, string>, signal
   const headers = { Authorization: `Bearer ${service.admin}` }
   while (!signal.aborted) {
     try {
+      if (randomInt(2) === 0) await attachAndErase(service, signal)
       const bytes = randomBytes(randomInt(1, 600_000))
       const data = await put(service, bytes, signal)
       assert.equal(data.sha256, sha256Of(bytes))
@@ -92,6 +97,16 @@ async function work(service: ChildService, answered: Map<string, string>, signal
       return
     }
   }
+}
+
+/** Sends a message with a file, and erases its receipt. */
+async function attachAndErase({ admin, url }: ChildService, signal: AbortSignal | null = null): Promise<void> {
+  const headers = { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json' }
+  const attachments = [{ data: randomBytes(3_000).toString('base64') }]
+  const body = JSON.stringify({ message: 'Look', attachments })
+  const reply = await fetch(`${url()}/v1/agents/hello/invoke`, { method: 'POST', headers, body, signal })
+  const { data } = (await reply.json()) as { data: { request_id: string } }
+  await fetch(`${url()}/v1/agents/hello/invocations/${data.request_id}`, { method: 'DELETE', headers, signal })
 }
 
 /** An upload whose client never sends the rest. */
@@ -111,6 +126,11 @@ async function requireBytes(db: Database, engine: Engine, data: string): Promise
   const stored = new Set(await bytesIn(db, engine, data))
   const files = await db.selectFrom('files').select(['id', 'blob_id']).execute()
   for (const { id, blob_id } of files) assert.ok(stored.has(blob_id), `${id} has no bytes`)
+  const erased = db
+    .selectFrom('files')
+    .innerJoin('invocations', 'invocations.id', 'files.request_id')
+    .select('files.id')
+  assert.deepEqual(await erased.where('invocations.erased_at', 'is not', null).execute(), [], 'its receipt is erased')
   const rows = new Set((await db.selectFrom('blobs').select('id').execute()).map(({ id }) => id))
   for (const id of stored) assert.ok(rows.has(id), `${id} has no row`)
 }

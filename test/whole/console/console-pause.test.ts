@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
-import { holdRuns } from '../support/service/held-runs.ts'
-import { untilStatus } from '../support/slices/approvals.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { until } from '../../support/running/until.ts'
+import { holdRuns } from '../../support/service/held-runs.ts'
+import { untilStatus } from '../../support/slices/approvals.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 inConsole(
   'pausing an agent in the console',

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { betweenNodes, ENGINES, startService } from '../support/service/service.ts'
-import { newRemoteAgent, SIGNING_SECRET, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
+import { readEvents } from '../../support/clients/sse.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../../support/outside/local-server.ts'
+import { until } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { betweenNodes, ENGINES, startService } from '../../support/service/service.ts'
+import { newRemoteAgent, SIGNING_SECRET, setRemoteSecret, startRemote } from '../../support/slices/remote-agents.ts'
 
 /** A tool that says how often it was called, and can be held up for one message. */
 async function startTool(t: TestContext, held?: string) {
@@ -123,6 +124,41 @@ describe('remote agents that die', () => {
     assert.equal(body.data.response, 'The sea is calm.')
     assert.deepEqual([tool.calls(), calls], [1, 2])
   })
+})
+
+test('an agent that breaks off in the background is called again, and followers are told that it begins anew', async (t) => {
+  const service = await startService('sqlite', LOCAL_TOOLS)
+  t.after(() => service.stop())
+  await setRemoteSecret(service)
+  const isRead = Promise.withResolvers<void>()
+  let calls = 0
+  const delta = (text: string) => `event: delta\ndata: ${JSON.stringify({ text })}\n\n`
+  const server = await startLocalServer(async (_request, response) => {
+    calls += 1
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    if (calls > 1) return void response.end(`${delta('All of it.')}event: done\ndata: {}\n\n`)
+    response.write(delta('Half of '))
+    await isRead.promise
+    response.destroy()
+  })
+  t.after(() => server.close())
+  const agent = await newRemoteAgent(service, server.url)
+  const headers = { Prefer: 'respond-async' }
+  const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' }, headers })
+  const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
+  const auth = { Authorization: `Bearer ${service.admin}` }
+  const told: unknown[] = []
+  for await (const { event, data } of readEvents(await fetch(`${service.url}${path}/stream`, { headers: auth }))) {
+    if (event === 'delta') isRead.resolve()
+    if (event !== 'waiting') told.push(event === 'delta' ? (data as { text: string }).text : event)
+  }
+  assert.deepEqual(told, ['start', 'Half of ', 'restart', 'All of it.', 'done'])
+  const receipt = (await service.call('GET', path)).body.data
+  assert.deepEqual([receipt.response, receipt.attempts], ['All of it.', 2])
+  assert.deepEqual(
+    receipt.steps.map(({ kind, reason }: Record<string, string>) => reason ?? kind),
+    ['The remote agent broke off its answer', 'model'],
+  )
 })
 
 betweenNodes('postgres')('a step that is asked of another node is done by the one that has the run', async (t) => {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { inProject, type Service } from '../support/service/service.ts'
-import { localProvider } from '../support/service/with-model.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import type { Page } from 'playwright-core'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { inProject, type Service } from '../../support/service/service.ts'
+import { localProvider } from '../../support/service/with-model.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 const PRICES = JSON.stringify([{ model: 'local/priced', input: 1_000, output: 2_000 }])
 const DAY_MS = 86_400_000
@@ -18,6 +19,19 @@ const ANSWER = [
   '[DONE]',
 ]
 const raw = ANSWER.map((data) => `data: ${data}\n\n`).join('')
+
+/** The legend of a chart where the pointer, on its way from the right, first meets this amount. */
+async function legendAt(page: Page, title: string, amount: string): Promise<string> {
+  const chart = page.getByRole('figure', { name: title })
+  const box = await chart.locator('.plot').boundingBox()
+  assert.ok(box)
+  for (let x = box.x + box.width; x > box.x; x -= 10) {
+    await page.mouse.move(x, box.y + 50)
+    const legend = await chart.locator('.legend').innerText()
+    if (legend.includes(amount)) return legend
+  }
+  return 'nowhere'
+}
 
 let model: ModelServer
 
@@ -53,6 +67,8 @@ inConsole(
       assert.match(await row(/^Total/).innerText(), /\$0\.36$/)
       await page.getByRole('figure', { name: 'Cost per day' }).waitFor()
       await page.getByRole('figure', { name: 'Tokens per day' }).waitFor()
+      const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' }).format(Date.now() - 3 * DAY_MS)
+      assert.match(await legendAt(page, 'Cost per day', '$0.12'), new RegExp(`^${day}, 00:00:00`))
       await settled()
       await checkAccess(page)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 inConsole('pausing everything in the console', (visit, service) => {
   const paused = async () => (await service().call('GET', '/v1/pause')).body.data

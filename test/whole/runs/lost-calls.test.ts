@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { until } from '../support/running/until.ts'
-import { newAgent } from '../support/service/agents.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
-import { localProvider, startWithModel } from '../support/service/with-model.ts'
-import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { until } from '../../support/running/until.ts'
+import { newAgent } from '../../support/service/agents.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { ENGINES, type Service } from '../../support/service/service.ts'
+import { localProvider, startWithModel } from '../../support/service/with-model.ts'
+import { createWebhook, openInbox } from '../../support/slices/webhooks.ts'
 
 /** What is thought costs more than what is said, and each request costs something too. */
 const PRICES = JSON.stringify([{ model: 'local/priced', input: 3, output: 15, reasoning: 20, request: 0.001 }])

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { untilHolds } from '../support/running/until.ts'
-import { localProvider } from '../support/service/with-model.ts'
-import { upload, uploaded } from '../support/slices/files.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../../support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { untilHolds } from '../../support/running/until.ts'
+import { localProvider } from '../../support/service/with-model.ts'
+import { upload, uploaded } from '../../support/slices/files.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { blocksOf } from '../../console/lib/text/markdown.ts'
-import { type ConsoleBrowser, openBrowser, withoutChromium } from '../support/console/console.ts'
-import { cpuTimeOf } from '../support/running/cpu-time.ts'
-import { type Service, startService } from '../support/service/service.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { blocksOf } from '../../../console/lib/text/markdown.ts'
+import { type ConsoleBrowser, openBrowser, withoutChromium } from '../../support/console/console.ts'
+import { cpuTimeOf } from '../../support/running/cpu-time.ts'
+import { type Service, startService } from '../../support/service/service.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 const FRIENDLY = `# Ropes
 

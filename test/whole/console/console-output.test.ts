@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 const SCHEMA = { type: 'object', properties: { shop: { type: 'string' }, total: { type: 'number' } } }
 const RULES = [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { ENGINES } from '../support/service/service.ts'
-import { SIGNING_SECRET, startRemote } from '../support/slices/remote-agents.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../../support/outside/local-server.ts'
+import { until } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { ENGINES } from '../../support/service/service.ts'
+import { SIGNING_SECRET, startRemote } from '../../support/slices/remote-agents.ts'
 
 for (const engine of ENGINES) {
   test(`kill -9 on ${engine}: of two agents that a remote one has called, the one that has ended is not run again, and none begins twice`, async (t) => {

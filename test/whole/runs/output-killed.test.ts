@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { until } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { endLeases } from '../support/service/end-leases.ts'
-import { ENGINES } from '../support/service/service.ts'
-import { localProvider } from '../support/service/with-model.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { until } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { endLeases } from '../../support/service/end-leases.ts'
+import { ENGINES } from '../../support/service/service.ts'
+import { localProvider } from '../../support/service/with-model.ts'
 
 const OUTPUT = { schema: { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] } }
 

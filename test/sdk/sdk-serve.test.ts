@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { type AgentHandler, serveAgent } from '../../sdk/client.ts'
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+/** A call as the service makes it, with what is stored of its run. */
+function callOf(stored: { steps?: object[]; said?: string }, signal?: AbortSignal): Request {
+  const steps_url = 'http://127.0.0.1:1/'
+  const body = JSON.stringify({ message: 'Go', steps: [], said: '', steps_url, steps_token: 't', ...stored })
+  const time = new Date()
+  const headers = {
+    'webhook-id': 'req_1-1',
+    'webhook-timestamp': String(Math.floor(time.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign('req_1-1', time, body),
+  }
+  return new Request('http://agent/', { method: 'POST', headers, body, ...(signal && { signal }) })
+}
+
+/** The pieces of the answer that the service hears. */
+async function heard(handler: AgentHandler, stored: { steps?: object[]; said?: string }): Promise<string[]> {
+  const text = await (await serveAgent(handler, { secret })(callOf(stored))).text()
+  return [...text.matchAll(/^event: delta\ndata: (.*)$/gm)].map(([, data = '']) => JSON.parse(data).text)
+}
+
+test('an agent that is called again says what is not stored, and nothing twice', async () => {
+  const steps = [
+    { id: 'look', result: 'calm' },
+    { id: 'ask', result: 'yes' },
+  ]
+  const answer: AgentHandler = async (run) => {
+    run.say('Let me look. ')
+    const sea = await run.tool('look', 'look')
+    run.say('Well: ')
+    await run.askPerson('ask', 'Shall we sail?')
+    return sea
+  }
+  // Words may have come after the step that was asked for later, and were lost then.
+  for (const [said, rest] of [
+    ['', ['Let me look. ', 'Well: ', 'calm']],
+    ['Let me ', ['look. ', 'Well: ', 'calm']],
+    ['Let me look. ', ['Well: ', 'calm']],
+    ['Let me look. Well: ', ['calm']],
+    ['I said something else: ', ['calm']],
+  ] as const) {
+    assert.deepEqual(await heard(answer, { steps, said }), rest, said)
+  }
+})
+
+test('an agent whose call is over makes nothing more that could not be kept', async () => {
+  const stop = new AbortController()
+  let made = 0
+  const ended = Promise.withResolvers<unknown>()
+  const serve = serveAgent(
+    async (run) => {
+      stop.abort()
+      await run.keep('number', () => (made += 1)).then(ended.resolve, ended.resolve)
+    },
+    { secret },
+  )
+  await serve(callOf({}, stop.signal))
+  assert.match(String(await ended.promise), /The service has ended the call/)
+  assert.equal(made, 0)
+})
+
+test('a call that is replayed later, or changed on its way, is refused', async () => {
+  let calls = 0
+  const serve = (now?: () => number) => serveAgent(() => void (calls += 1), { secret, ...(now && { now }) })
+  const statusOf = async (request: Request, now?: () => number) => {
+    const { status, body } = await serve(now)(request)
+    await body?.cancel()
+    return status
+  }
+  const minutes = (count: number) => () => Date.now() + count * 60_000
+  assert.equal(await statusOf(callOf({}), minutes(4)), 200)
+  assert.equal(await statusOf(callOf({}), minutes(6)), 401)
+  assert.equal(await statusOf(callOf({}), minutes(-6)), 401)
+  const { headers } = callOf({})
+  assert.equal(await statusOf(new Request('http://agent/', { method: 'POST', headers, body: '{"steps":[]}' })), 401)
+  const other = callOf({})
+  other.headers.set('webhook-id', 'req_2-1')
+  assert.equal(await statusOf(other), 401)
+  assert.equal(calls, 1)
+})

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { AgentRun } from '../../../sdk/client.ts'
+import type { ModelReply } from '../outside/model-server.ts'
+import { childEnv, startChild } from '../service/child.ts'
+
+// One agent, in three forms: as data with a model, and as a program elsewhere in TypeScript and in Python, which asks the
+// same model for the same things. It refunds what it is told to, asks a person, knows what it was told, and fails with its model.
+
+export const FORMS = ['data', 'typescript', 'python'] as const
+
+const QUESTION = { question: 'Which berth?' }
+const REFUND = { order: 'A-1', amount: 1 }
+
+type Asked = { messages: { role: string; content: string | null }[]; tools?: unknown }
+
+/** What the model says. A program that asks it gives no tools, and tells results of tools as messages. */
+export function thinkSame({ messages, tools }: Asked): ModelReply {
+  const { role, content } = messages.at(-1) ?? { role: '', content: '' }
+  const words = content ?? ''
+  if (role === 'tool') return { text: ['Said: ', words] }
+  if (words.startsWith('Result: ')) return { text: ['Said: ', words.slice('Result: '.length)] }
+  if (words.startsWith('fail')) return { status: 400, body: { error: { message: 'no such model' } } }
+  if (words.startsWith('refund'))
+    return tools ? { calls: [{ name: 'refund', arguments: REFUND }] } : { text: ['refund'] }
+  if (words.startsWith('ask'))
+    return tools ? { calls: [{ name: 'ask_person', arguments: QUESTION }] } : { text: ['ask'] }
+  if (words.endsWith('Which boat is mine?')) {
+    const known = messages.some((one) => one.content?.includes('Aurora'))
+    return { text: [known ? 'Aurora, ' : 'None, ', 'captain.'] }
+  }
+  return { text: ['Aye, ', 'captain.'] }
+}
+
+/** As `answer` in Python below. */
+export async function answerSame(run: AgentRun): Promise<string> {
+  const { message, history } = run
+  const instructions = run.recalled.map(({ content }) => content).join('\n')
+  const plan = await run.askModel('plan', { message, history, instructions })
+  if (plan !== 'refund' && plan !== 'ask') return String(plan)
+  const asked = plan === 'ask' ? run.askPerson('call_1', QUESTION.question) : run.tool('call_1', 'refund', REFUND)
+  const result = await asked.catch((error: Error) => error.message)
+  return String(await run.askModel('words', { message: `Result: ${result}` }))
+}
+
+const IN_PYTHON = `from moorage_agent import serve
+import os
+def answer(run):
+    instructions = '\\n'.join(memory['content'] for memory in run['recalled'])
+    plan = run.step('plan', type='model', message=run['message'], history=run['history'], instructions=instructions)
+    steps = {
+        'refund': {'type': 'tool', 'tool': 'refund', 'arguments': {'order': 'A-1', 'amount': 1}},
+        'ask': {'type': 'ask_person', 'question': 'Which berth?'},
+    }
+    if plan not in steps:
+        return {'response': plan}
+    try:
+        result = run.step('call_1', **steps[plan])
+    except RuntimeError as error:
+        result = error
+    return {'response': run.step('words', type='model', message=f'Result: {result}')}
+serve(answer, os.environ['AGENT_SECRET'], 0)`
+
+/** The program in Python, in a process of its own. */
+export async function startInPython(secret: string): Promise<{ url: string; close(): Promise<void> }> {
+  const cwd = fileURLToPath(new URL('../../../examples/remote-agents/', import.meta.url))
+  const env = { ...childEnv(), AGENT_SECRET: secret, PYTHONDONTWRITEBYTECODE: '1' }
+  const child = startChild('python3', ['-c', IN_PYTHON], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (piece) => (said += piece))
+  const gone = once(child, 'exit')
+  const [told] = await Promise.race([once(child.stdout, 'data'), gone])
+  const port = /port: (\d+)/.exec(String(told))?.[1]
+  if (port === undefined) throw new Error(`the agent in Python did not start: ${said}`)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async close() {
+      child.kill()
+      await gone
+    },
+  }
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { after, before, test } from 'node:test'
+import { setImmediate as nextPass } from 'node:timers/promises'
+import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { leastLongestPass } from '../support/running/longest-pass.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onOneEngine } from '../support/service/service.ts'
+import { startRawRemote } from '../support/slices/remote-agents.ts'
+
+type Call = { steps_url: string; steps_token: string }
+
+const MOST_MS = 50
+const GIGABYTE = 1024 ** 3
+const NO_ANSWER = 'The remote agent sent something that is not an answer'
+
+const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** What does not end, and what the client of the run hears. */
+const FLOODS: [name: string, piece: string, message: string][] = [
+  ['comments', `: ${'x'.repeat(16_000)}\n\n`, NO_ANSWER],
+  ['empty lines', '\n'.repeat(16_000), NO_ANSWER],
+  ['words', event('delta', { text: 'x' }), NO_ANSWER],
+  ['events of no name', event('what', {}), NO_ANSWER],
+  ['log lines', event('log', { message: 'x' }), NO_ANSWER],
+  [
+    'spendings',
+    event('usage', { input_tokens: 1, output_tokens: 1 }),
+    'The remote agent told more than 1000 times what it has spent',
+  ],
+]
+
+/** Writes until the other side has had enough. */
+async function flood(response: ServerResponse, piece: string): Promise<void> {
+  const pieces = Buffer.from(piece.repeat(Math.ceil(16_000 / piece.length)))
+  response.on('error', () => {}).writeHead(200, { 'content-type': 'text/event-stream' })
+  const gone = new Promise<void>((resolve) => response.once('close', resolve))
+  for (let sent = 0; sent < GIGABYTE && !response.destroyed; sent += pieces.length) {
+    const isFull = !response.write(pieces)
+    if (isFull) await Promise.race([gone, new Promise<void>((resolve) => response.once('drain', resolve))])
+  }
+  response.end(event('done', {}))
+}
+
+onOneEngine(
+  'remote agents that do not end',
+  (service) => {
+    let server: LocalServer
+    let answer: (response: ServerResponse, call: Call) => Promise<void>
+    let agent: string
+    before(async () => {
+      const raw = await startRawRemote<Call>(service(), (response, call) => answer(response, call))
+      ;({ server, agent } = raw)
+    })
+    after(() => server.close())
+    const invoke = () => service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' } })
+
+    for (const [name, piece, message] of FLOODS) {
+      test(`a gigabyte of ${name} is a failed run, and holds nothing up`, async (t) => {
+        answer = (response) => flood(response, piece)
+        const longest = await leastLongestPass(async () => {
+          const { status, body, text } = await invoke()
+          assert.deepEqual([status, body.error?.message], [500, message], text)
+        })
+        t.diagnostic(`the longest pass took ${longest.toFixed(1)} ms`)
+        assert.ok(longest <= MOST_MS, `a pass of the event loop took ${longest.toFixed(1)} ms`)
+      })
+    }
+
+    test('of its log lines the first thousand are kept, and that there were more if there were', async () => {
+      const kept = []
+      for (const lines of [1_000, 1_001]) {
+        answer = async (response) => {
+          const log = Array.from({ length: lines }, (_none, i) =>
+            event('log', { level: 'debug', message: `line ${i}` }),
+          )
+          response.writeHead(200, { 'content-type': 'text/event-stream' }).end(log.join('') + event('done', {}))
+        }
+        const { request_id } = (await invoke()).body.data
+        const path = `/v1/agents/${agent}/logs?request_id=${request_id}`
+        const { pagination } = (await service().call('GET', `${path}&level=debug&limit=1`)).body
+        const warned = (await service().call('GET', `${path}&level=warn`)).body.data
+        kept.push([pagination.total, ...warned.map(({ message }: { message: string }) => message)])
+      }
+      assert.deepEqual(kept, [[1_000], [1_000, 'The agent has logged more than 1000 times: the rest is left out']])
+    })
+
+    const ask = async ({ steps_url, steps_token }: Call, steps: object[]) =>
+      service().call('POST', new URL(steps_url).pathname, { key: steps_token, body: { steps } })
+
+    test('steps without end are a failed run', async () => {
+      let asked = 0
+      let last = 0
+      answer = async (response, call) => {
+        while (last !== 409 && asked < 1_000_000) {
+          asked += 1
+          last = (await ask(call, [{ id: `step ${asked}`, type: 'keep', value: asked }])).status
+        }
+        response.end('{"response": "never"}')
+      }
+      const { body } = await invoke()
+      assert.equal(body.error.message, 'The agent did not finish within 1000 steps')
+      assert.ok(asked <= 1_001, String(asked))
+    })
+
+    test('steps that are too large together are a failed run', async () => {
+      const value = 'x'.repeat(60_000)
+      answer = async (response, call) => {
+        for (let asked = 0; asked < 1_000; asked += 1) {
+          const steps = Array.from({ length: 16 }, (_none, i) => ({ id: `${asked} ${i}`, type: 'keep', value }))
+          const { status } = await ask(call, steps)
+          if (status !== 200) break
+        }
+        response.end('{"response": "never"}')
+      }
+      const { body } = await invoke()
+      assert.equal(body.error.message, 'The steps of the run have more than 16 MiB together')
+    })
+  },
+  LOCAL_TOOLS,
+)
+
+/** What an agent says by A2A of its task, and the same as an event. */
+const said = (result: object) => JSON.stringify({ jsonrpc: '2.0', id: 1, result })
+const told = (result: object) => `data: ${said(result)}\n\n`
+const of = { taskId: 'task', contextId: 'context' }
+const working = told({ statusUpdate: { ...of, status: { state: 'TASK_STATE_WORKING' } } })
+
+async function* oneLineInBytes(): AsyncGenerator<string> {
+  yield `data: ${'x'.repeat(1_900_000)}`
+  for (let sent = 0; sent < 5_000; sent += 1) {
+    if (sent % 100 === 0) await nextPass()
+    yield 'x'
+  }
+}
+
+/** Some readers of events take this end of a line for an empty line, and some do not. */
+function* oddLines(): Generator<string> {
+  const [head, tail] = said({ task: { id: 'task', artifacts: [{ artifactId: 'a', parts: [{}, 'more'] }] } }).split(
+    ',"more"',
+  )
+  yield `data: ${head}\n\r\r\n`
+  for (let sent = 0; sent < 100; sent += 1) yield `data: ${',{}'.repeat(5_000)}\n\r\r\n`
+  yield `data: ${tail}\n\n`
+}
+
+function* repeated(piece: string, bytes: number): Generator<string> {
+  const pieces = piece.repeat(Math.ceil(16_000 / piece.length))
+  for (let sent = 0; sent < bytes; sent += pieces.length) yield pieces
+}
+
+/** Values up to where a stream is too long, and then the end of the task. */
+function* values(): Generator<string> {
+  const parts = [{ data: Array.from({ length: 9_500 }, () => ({})) }]
+  yield* repeated(told({ artifactUpdate: { ...of, artifact: { artifactId: 'a', parts }, append: true } }), 31_000_000)
+  yield told({ statusUpdate: { ...of, status: { state: 'TASK_STATE_COMPLETED' } } })
+}
+
+const A2A_FLOODS: [name: string, pieces: () => Iterable<string> | AsyncIterable<string>, message: string][] = [
+  ['a long line that goes on byte by byte', oneLineInBytes, NO_ANSWER],
+  ['a task between odd ends of lines', oddLines, NO_ANSWER],
+  ['empty lines', () => repeated('\n', GIGABYTE), NO_ANSWER],
+  ['values', values, 'The answer is too long'],
+  ['states of the task', () => repeated(working, GIGABYTE), NO_ANSWER],
+]
+
+onOneEngine(
+  'agents of A2A that do not end',
+  (service) => {
+    let server: LocalServer
+    let pieces: () => Iterable<string> | AsyncIterable<string>
+    before(async () => {
+      server = await startLocalServer(async (request, response) => {
+        if (request.method === 'GET') {
+          const supportedInterfaces = [{ url: server.url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
+          return void response.end(JSON.stringify({ supportedInterfaces, capabilities: { streaming: true } }))
+        }
+        await readBody(request)
+        response.on('error', () => {}).writeHead(200, { 'content-type': 'text/event-stream' })
+        const gone = new Promise<void>((resolve) => response.once('close', resolve))
+        for await (const piece of pieces()) {
+          if (response.destroyed) return
+          if (response.write(piece)) continue
+          await Promise.race([gone, new Promise<void>((resolve) => response.once('drain', resolve))])
+        }
+        response.end()
+      })
+    })
+    after(() => server.close())
+
+    for (const [name, piecesOf, message] of A2A_FLOODS) {
+      test(`${name}: a failed run that holds nothing up`, async (t) => {
+        pieces = piecesOf
+        const agent = await newAgent(service(), { kind: 'remote', remote: { a2a: server.url } })
+        const longest = await leastLongestPass(async () => {
+          const { body, text } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' } })
+          assert.equal(body.error?.message, message, text)
+        }, 2)
+        t.diagnostic(`the longest pass took ${longest.toFixed(1)} ms`)
+        assert.ok(longest <= MOST_MS, `a pass of the event loop took ${longest.toFixed(1)} ms`)
+      })
+    }
+  },
+  LOCAL_TOOLS,
+)
