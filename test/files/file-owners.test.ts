@@ -4,7 +4,7 @@ import * as files from '../../src/files/store.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
-import { download, storedBytes, untilStored, upload, uploaded } from '../support/slices/files.ts'
+import { download, storedBytes, untilSettled, untilStored, upload, uploaded } from '../support/slices/files.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
 const FEW_FILES = { MOORAGE_FILES__MAX_PER_USER: '6', MOORAGE_FILES__MAX_PER_PROJECT: '20' }
@@ -202,11 +202,3 @@ onBothEngines(
   },
   { ...JWT_SETTINGS, MOORAGE_FILES__MAX_BYTES_PER_USER: '4KiB', ...FEW_FILES },
 )
-
-/** Waits until everything that is stored is kept. */
-async function untilSettled({ app }: Service): Promise<void> {
-  await until('nothing comes in or goes out', async () => {
-    const { db } = app.parts.storage
-    return (await db.selectFrom('blobs').select('id').where('state', '<>', 'kept').execute()).length === 0
-  })
-}

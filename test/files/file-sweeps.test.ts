@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openFiles } from '../../src/files/attached-files.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onBothEngines } from '../support/service/service.ts'
-import { download, storedBytes, sweepAfter, untilStored, uploaded } from '../support/slices/files.ts'
+import { download, storedBytes, sweepAfter, untilSettled, untilStored, uploaded } from '../support/slices/files.ts'
 import { idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
@@ -41,6 +41,7 @@ onBothEngines(
       await sweep(HOUR)
       await until('it is gone', async () => !(await storedBytes(service())).includes(cut.id))
       assert.equal((await download(service(), kept)).bytes.toString(), 'kept')
+      await untilSettled(service())
       const rows = await storage.db.selectFrom('blobs').select('state').execute()
       assert.deepEqual(rows, [{ state: 'kept' }])
       await service().call('DELETE', `/v1/files/${kept}`)

@@ -66,6 +66,14 @@ export async function untilStored(service: Service, count: number): Promise<void
   await until(`${count} blobs are stored`, async () => (await storedBytes(service)).length === count)
 }
 
+/** Waits until everything that is stored is kept. */
+export async function untilSettled({ app }: Service): Promise<void> {
+  await until('nothing comes in or goes out', async () => {
+    const { db } = app.parts.storage
+    return (await db.selectFrom('blobs').select('id').where('state', '<>', 'kept').execute()).length === 0
+  })
+}
+
 /** Moves the clock and lets the service sweep. A sweep that is under way when the clock moves would come again an hour later. */
 export async function sweepAfter({ app, advance }: Service, ms: number): Promise<void> {
   await until('nothing is swept', async () => {
