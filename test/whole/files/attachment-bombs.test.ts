@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import { connectMcp } from '../../support/clients/mcp-client.ts'
-import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { chatChunk } from '../../support/outside/chat-chunk.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../../support/outside/local-server.ts'
 import { startMcpServer } from '../../support/outside/mcp-server.ts'
 import { startVisionProviders } from '../../support/outside/vision-providers.ts'
 import { longestPass } from '../../support/running/longest-pass.ts'
@@ -68,31 +69,48 @@ function bomb(): Buffer {
   ])
 }
 
+/** A provider that takes prompts of any size and reads none of them: it lives in the process whose pauses are measured. */
+async function startTakingProvider() {
+  const taken: number[] = []
+  const server = await startLocalServer(async (request, response) => {
+    let bytes = 0
+    for await (const chunk of request) bytes += (chunk as Buffer).length
+    taken.push(bytes)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(`${chatChunk({ content: 'seen' })}${chatChunk({}, 'stop')}data: [DONE]\n\n`)
+  })
+  return { ...server, taken }
+}
+
 // What reads them is the same on both engines.
 describe('attachments made to do harm', () => {
   let service: Service
   let providers: Awaited<ReturnType<typeof startVisionProviders>>
+  let taking: Awaited<ReturnType<typeof startTakingProvider>>
   before(async () => {
     providers = await startVisionProviders()
-    service = await startService('sqlite', { ...providers.settings, ...LOCAL_TOOLS })
+    taking = await startTakingProvider()
+    const all = [...JSON.parse(providers.settings.MOORAGE_PROVIDERS), { name: 'taking', baseUrl: taking.url }]
+    service = await startService('sqlite', { MOORAGE_PROVIDERS: JSON.stringify(all), ...LOCAL_TOOLS })
     await createAgent(service, 'gpt', { model: 'openai/gpt-4o' })
+    await createAgent(service, 'taker', { model: 'taking/any' })
   })
   after(async () => {
     await service.stop()
-    await providers.close()
+    await Promise.all([providers.close(), taking.close()])
   })
-  const invoke = (attachments: object[], headers: Record<string, string> = {}) => {
+  const invoke = (attachments: object[], headers: Record<string, string> = {}, agent = 'gpt') => {
     providers.chat.reply({ text: ['seen'] })
-    return service.call('POST', '/v1/agents/gpt/invoke', { headers, body: { message: 'Look', attachments } })
+    return service.call('POST', `/v1/agents/${agent}/invoke`, { headers, body: { message: 'Look', attachments } })
   }
-  /** How it was shown, and the longest time for which the event loop stood still meanwhile. */
-  const shown = async (bytes: Buffer, type = 'application/octet-stream') => {
+  /** How it was shown. Showing it must hold up nothing else. */
+  const shown = async (bytes: Buffer, type = 'application/octet-stream', agent = 'gpt') => {
     const file_id = await uploaded(service, bytes, { type })
     let receipt: Record<string, unknown> = {}
     const ms = await leastStall(async () => {
-      const { status, text, body } = await invoke([{ file_id }])
+      const { status, text, body } = await invoke([{ file_id }], {}, agent)
       assert.equal(status, 200, text)
-      const path = `/v1/agents/gpt/invocations/${body.data.request_id}`
+      const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
       ;[receipt = {}] = (await service.call('GET', path)).body.data.attachments
     })
     assert.ok(ms < MOST_MS, `the event loop stood still for ${ms} ms`)
@@ -141,9 +159,9 @@ describe('attachments made to do harm', () => {
   })
 
   test('an image of 15 MB goes to the provider, and images of an answer to an MCP client, without a long pause', async (t) => {
-    providers.chat.reset()
     const photo = Buffer.concat([PNG, randomBytes(15_000_000)])
-    assert.deepEqual((await shown(photo, 'image/png')).told, ['image/png', 'image', null])
+    assert.deepEqual((await shown(photo, 'image/png', 'taker')).told, ['image/png', 'image', null])
+    assert.ok((taking.taken[0] ?? 0) > 20_000_000)
     const data = Buffer.concat([PNG, randomBytes(220_000)]).toString('base64')
     const image = { type: 'image', data, mimeType: 'image/png' }
     const studio = await startMcpServer([{ name: 'paint', content: [image, image] }])
