@@ -23,9 +23,7 @@ export class PauseWatch implements Pauses {
   }
 
   async find(project_id: string, db?: Database): Promise<Pause | undefined> {
-    const pauses = db ? await store.list(db) : await this.list()
-    const ofService = pauses.find((pause) => pause.project_id === null)
-    return ofService ?? pauses.find((pause) => pause.project_id === project_id)
+    return pauseOf(db ? await store.list(db) : await this.list(), project_id)
   }
 
   async watch(project_id: string): Promise<WatchedPause> {
@@ -34,7 +32,7 @@ export class PauseWatch implements Pauses {
     // It is added first: a pause that begins while the store is asked stops it too.
     this.#underWay.add(work)
     try {
-      await this.#stopIfPaused(work)
+      if (await this.find(project_id)) work.paused.cancel()
     } catch (error) {
       release()
       throw error
@@ -42,11 +40,14 @@ export class PauseWatch implements Pauses {
     return { paused: work.paused, release }
   }
 
+  /** All that a pause stops hears of it at the same moment. */
   async check(): Promise<void> {
-    for (const work of this.#underWay) await this.#stopIfPaused(work)
+    const pauses = await this.list()
+    for (const { project_id, paused } of this.#underWay) if (pauseOf(pauses, project_id)) paused.cancel()
   }
+}
 
-  async #stopIfPaused({ project_id, paused }: Work): Promise<void> {
-    if (await this.find(project_id)) paused.cancel()
-  }
+function pauseOf(pauses: readonly Pause[], project_id: string): Pause | undefined {
+  const ofService = pauses.find((pause) => pause.project_id === null)
+  return ofService ?? pauses.find((pause) => pause.project_id === project_id)
 }

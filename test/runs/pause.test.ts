@@ -60,6 +60,16 @@ for (const engine of ANY_ENGINE) {
         const receipt = await receiptOf(agent, request_id, at)
         return receipt.finished_at === null ? undefined : receipt
       })
+    /** Pauses, and resolves when the runs under way have heard of it, as the client of one of them notices. */
+    const pauseRuns = async () => {
+      const agent = await newAgent(service, { model: 'local/m' })
+      model.reply({ breaks: 'silence' })
+      const asked = model.nextRequest()
+      const answer = invoke(agent)
+      await asked
+      await pause()
+      assert.equal((await answer).status, 202)
+    }
     /** Resolves with how long it took until the model's reader hung up. */
     const hungUp = async ({ closed }: SeenRequest, since = performance.now()) => {
       assert.deepEqual(await closed, { answered: false })
@@ -192,7 +202,7 @@ for (const engine of ANY_ENGINE) {
       const agent = await newAgent(service, held.agent)
       const { request_id } = (await invoke(agent, { Prefer: 'respond-async' })).body.data
       await until('the tool', held.count)
-      await pause()
+      await pauseRuns()
       assert.equal((await receiptOf(agent, request_id)).status, 'running')
       held.release()
       const waiting = await until('the wait', async () => {
