@@ -46,7 +46,7 @@ const OWN: Record<string, RegExp> = {
 }
 
 /** Written by hand in sdk/client.ts: they answer with a stream as well, or send and answer bytes. */
-const BY_HAND = new Set(['invokeAgent', 'streamInvocation', 'createFile', 'getFileContent'])
+const BY_HAND = new Set(['invokeAgent', 'streamInvocation', 'createFile', 'getFileContent', 'getRunFile'])
 
 const RENAMED: Record<string, string> = { listAllInvocations: 'listAll', listInvocable: 'agents' }
 

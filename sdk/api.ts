@@ -3183,6 +3183,11 @@ export type Operations = {
     body: AskSteps
     data: StepsResult
   }
+  /** Read a file of a run */
+  getRunFile: {
+    params: { agent_id: string; request_id: string; file_id: string }
+    data: unknown
+  }
   /** Get what the model was shown */
   getPrompt: {
     params: { agent_id: string; request_id: string }
@@ -3907,6 +3912,7 @@ export const routes = {
   streamInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/stream' },
   cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
   takeSteps: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/steps' },
+  getRunFile: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/files/{file_id}' },
   getPrompt: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/prompt' },
   getEffects: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/effects' },
   listAllInvocations: { method: 'GET', path: '/v1/invocations' },

@@ -21,6 +21,15 @@ export type DownloadOptions = RequestOptions & {
 
 /** The methods of files that send or answer with bytes. */
 export function fileMethods({ send, open }: Sender) {
+  const download = (
+    operation: 'getFileContent' | 'getRunFile',
+    params: Record<string, string>,
+    { range, ...options }: DownloadOptions,
+  ) => {
+    const { method, path } = routes[operation]
+    const headers = { Accept: '*/*', ...(range && { Range: `bytes=${range.start}-${range.end ?? ''}` }) }
+    return open({ method, path: fill(path, params), headers }, options)
+  }
   return {
     /** Uploads a file. It is sent as it is read. A stream can be read once, so it is not sent again after a failure. */
     async create(content: FileSource, query: ListQuery<'createFile'> = {}, o: UploadOptions = {}): Promise<StoredFile> {
@@ -33,10 +42,12 @@ export function fileMethods({ send, open }: Sender) {
       return readData(await send(call, { timeoutMs: LONGEST_UPLOAD_MS, ...once, ...options }))
     },
     /** Resolves when the bytes begin to come: read the body of the response as you like. */
-    content(file_id: string, { range, ...options }: DownloadOptions = {}): Promise<Response> {
-      const { method, path } = routes.getFileContent
-      const headers = { Accept: '*/*', ...(range && { Range: `bytes=${range.start}-${range.end ?? ''}` }) }
-      return open({ method, path: fill(path, { file_id }), headers }, options)
+    content(file_id: string, options: DownloadOptions = {}): Promise<Response> {
+      return download('getFileContent', { file_id }, options)
+    },
+    /** The same for a remote agent, whose key is the token of its call. In a handler of `serveAgent`, `run.read` does it. */
+    ofRun(agent_id: string, request_id: string, file_id: string, options: DownloadOptions = {}): Promise<Response> {
+      return download('getRunFile', { agent_id, request_id, file_id }, options)
     },
   }
 }

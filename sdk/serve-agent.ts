@@ -1,5 +1,15 @@
 import { verifyWebhook, WebhookVerificationError } from './webhook.ts'
 
+/** `data` is base64. Files that are too large to come along have a `url` instead; a file that is gone has neither. */
+export type AttachedFile = {
+  file_id: string
+  name: string
+  media_type: string
+  size: number
+  data: string | null
+  url: string | null
+}
+
 /** What a call of the service says of the run. docs/remote-agents.md describes each field. */
 export type RemoteCall = {
   request_id: string
@@ -9,7 +19,7 @@ export type RemoteCall = {
   history: { role: 'user' | 'assistant'; content: string }[]
   summary: string | null
   recalled: { content: string; role: 'user' | 'assistant' | null; created_at: string }[]
-  attachments: { file_id: string; name: string; media_type: string; size: number; data: string | null }[]
+  attachments: AttachedFile[]
   instructions: string | null
   model: string | string[]
   temperature: number | null
@@ -53,6 +63,8 @@ export type AgentRun = RemoteCall & {
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
   /** What the agent has spent by itself. */
   usage(spent: { model?: string; input_tokens: number; output_tokens: number }): void
+  /** The bytes of an attachment, whether they came along or not. Throws if the file is gone. */
+  read(file: AttachedFile): Promise<Uint8Array<ArrayBuffer>>
   /** Calls a tool of the agent. Throws a StepError with what the tool said if it failed. */
   tool(id: string, tool: string, args?: Record<string, unknown>): Promise<string>
   /** Does something once: what `make` returns is kept. */
@@ -185,6 +197,7 @@ class OpenCall {
       say: (words) => this.#say(words),
       log: (level, message) => this.#write?.('log', { level, message }),
       usage: (spent) => this.#write?.('usage', spent),
+      read: (file) => this.#read(file),
       tool: (id, tool, args = {}) => text({ id, type: 'tool', tool, arguments: args }),
       keep: async <Value>(id: string, make: () => Value | Promise<Value>) => {
         if (this.#known.has(id)) return (await this.#step({ id, type: 'keep' })) as Value
@@ -209,6 +222,15 @@ class OpenCall {
         })) as NotedMemory[],
       writeMemory: async (id, content) => (await this.#step({ id, type: 'memory_write', content })) as { id: string },
     }
+  }
+
+  async #read({ file_id, data, url }: AttachedFile): Promise<Uint8Array<ArrayBuffer>> {
+    if (data !== null) return Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0))
+    if (url === null) throw new Error(`The file ${file_id} is gone`)
+    const headers = { authorization: `Bearer ${this.#sent.steps_token}` }
+    const response = await this.#fetch(url, { headers, signal: this.#stop.signal })
+    if (!response.ok) throw new Error(`The file ${file_id} could not be read: the service answered ${response.status}`)
+    return new Uint8Array(await response.arrayBuffer())
   }
 
   /**

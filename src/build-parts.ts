@@ -135,8 +135,8 @@ export async function buildParts(
       memory: openRunMemory({ storage, now }, () => recall),
       sign: (message, secret) => signDelivery(message, [secret]),
       newSecret: () => newWebhookSecret(randomBytes),
-      stepsDoor: (run) => ({
-        url: `${config.server.publicUrl ?? overrides.url ?? ''}/v1/agents/${run.agent_id}/invocations/${run.request_id}/steps`,
+      runDoor: (run) => ({
+        url: `${config.server.publicUrl ?? overrides.url ?? ''}/v1/agents/${run.agent_id}/invocations/${run.request_id}`,
         token: runToken(run, ring),
       }),
     },

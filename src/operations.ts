@@ -43,6 +43,7 @@ import { getInvocation } from './invocations/get-invocation.ts'
 import { invokeAgent } from './invocations/invoke-agent.ts'
 import { listInvocations } from './invocations/list-invocations.ts'
 import { getPrompt } from './invocations/prompt/get-prompt.ts'
+import { getRunFile } from './invocations/steps/get-run-file.ts'
 import { takeSteps } from './invocations/steps/take-steps.ts'
 import { createKey } from './keys/create-key.ts'
 import { confirmFactor } from './keys/factors/confirm-factor.ts'
@@ -135,6 +136,7 @@ export const operations: readonly Operation[] = [
   streamInvocation,
   cancelInvocation,
   takeSteps,
+  getRunFile,
   getPrompt,
   getEffects,
   listAllInvocations,

@@ -1,6 +1,7 @@
 import { notFound } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
 import { covers } from '../security/permissions.ts'
+import type { TokenRun } from '../security/run-token.ts'
 import type { Database } from '../storage/database.ts'
 import type { StoredFile } from './file.ts'
 import * as files from './store.ts'
@@ -29,4 +30,15 @@ export async function getInReach(
   const isOfMaker = (makerFor(actor, needed) ?? file.created_by) === file.created_by
   if (!isOfUser || !isOfMaker) throw notFound('File', file_id)
   return file
+}
+
+/** The same for the token of a run: it names the files that its agent may read. */
+export async function getInReachOfRun(
+  db: Database,
+  { project_id, files: inReach }: TokenRun,
+  file_id: string,
+  now: number,
+): Promise<StoredFile> {
+  if (!inReach?.ids.includes(file_id) || now >= inReach.until) throw notFound('File', file_id)
+  return files.get(db, { project_id, id: file_id }, now)
 }

@@ -3,18 +3,30 @@ import { constantTimeEqual } from './digest.ts'
 import type { Keyring } from './keyring.ts'
 
 /** One attempt of one run. */
-export type TokenRun = { project_id: string; agent_id: string; request_id: string; attempt: number }
+export type TokenRun = {
+  project_id: string
+  agent_id: string
+  request_id: string
+  attempt: number
+  files?: FilesInReach | undefined
+}
+
+/** Files of the run that did not come along with the call. The agent may read them until a time. */
+export type FilesInReach = { ids: readonly string[]; until: number }
 
 export const RUN_TOKEN_PREFIX = 'mrun_'
 const PURPOSE = 'run token'
 const KNOWN_TOKENS = 1_000
 
 /**
- * What a remote agent shows when it asks for steps of this attempt. It is worth nothing for anything else. It is signed and
+ * What a remote agent shows when it asks for steps of this attempt or reads its files. It is worth nothing for anything else. It is signed and
  * not sealed, because the agent knows what it says, and each step is checked by it.
  */
-export function runToken({ project_id, agent_id, request_id, attempt }: TokenRun, keyring: Keyring): string {
-  const said = Buffer.from(JSON.stringify([project_id, agent_id, request_id, attempt])).toString('base64url')
+export function runToken(run: TokenRun, keyring: Keyring): string {
+  const { project_id, agent_id, request_id, attempt, files } = run
+  const parts: Said = [project_id, agent_id, request_id, attempt]
+  if (files) parts.push(files)
+  const said = Buffer.from(JSON.stringify(parts)).toString('base64url')
   return `${RUN_TOKEN_PREFIX}${said}.${keyring.digest(said, PURPOSE)}`
 }
 
@@ -33,6 +45,8 @@ function readRunToken(token: string, keyring: Keyring): TokenRun | undefined {
   const [said = '', signature = '', ...more] = token.slice(RUN_TOKEN_PREFIX.length).split('.')
   if (more.length > 0 || !constantTimeEqual(signature, keyring.digest(said, PURPOSE))) return undefined
   const json = Buffer.from(said, 'base64url').toString()
-  const [project_id, agent_id, request_id, attempt] = JSON.parse(json) as [string, string, string, number]
-  return { project_id, agent_id, request_id, attempt }
+  const [project_id, agent_id, request_id, attempt, files] = JSON.parse(json) as Said
+  return { project_id, agent_id, request_id, attempt, files }
 }
+
+type Said = [project_id: string, agent_id: string, request_id: string, attempt: number, files?: FilesInReach]

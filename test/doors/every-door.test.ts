@@ -62,6 +62,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   listFiles: { sdk: (c) => c.files.list(), cli: 'files list' },
   getFile: { sdk: (c) => c.files.get('f'), cli: 'files show f' },
   getFileContent: { sdk: (c) => c.files.content('f'), cli: 'files get f' },
+  getRunFile: { sdk: (c) => c.files.ofRun('a', 'r', 'f'), cli: 'api GET /v1/agents/a/invocations/r/files/f' },
   deleteFile: { sdk: (c) => c.files.delete('f'), cli: 'files delete f --yes' },
   createAgent: { sdk: (c) => c.agents.create({ name: 'b' }), cli: 'agents create b' },
   listAgents: { sdk: (c) => c.agents.list(), cli: 'agents list' },

@@ -87,18 +87,21 @@ for (const engine of ANY_ENGINE) {
       assert.match(logs.text, /looked out of the window/)
     })
 
-    test('gets the bytes of files as far as 4 MiB hold them all, and of the others the names', async () => {
+    test('gets the bytes of files as far as 4 MiB hold them all, and reads the others by itself', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       const files = [3 << 20, 2 << 20, 5].map((size) => uploaded(service, 'x'.repeat(size)))
       let told: (number | undefined)[] = []
-      remote.answer(({ attachments }) => {
-        told = attachments.map(({ data }) => data?.length)
+      const read: number[] = []
+      remote.answer(async (run) => {
+        told = run.attachments.map(({ data }) => data?.length)
+        for (const file of run.attachments) read.push((await run.read(file)).length)
         return 'Seen.'
       })
       const attachments = (await Promise.all(files)).map((file_id) => ({ file_id }))
       const { status, body } = await invoke(agent, { attachments })
       assert.equal(status, 200, JSON.stringify(body))
       assert.deepEqual(told, [4 << 20, undefined, 8])
+      assert.deepEqual(read, [3 << 20, 2 << 20, 5])
     })
 
     test('asks its host for steps, which its receipt has', async () => {

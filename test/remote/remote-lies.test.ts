@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
 import { LOCAL_TOOLS, type LocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
+import { uploaded } from '../support/slices/files.ts'
 import { newRemoteAgent, startRawRemote } from '../support/slices/remote-agents.ts'
 
-type Call = { steps_url: string; steps_token: string; request_id: string }
+type Call = {
+  steps_url: string
+  steps_token: string
+  request_id: string
+  attachments: { file_id: string; url: string | null }[]
+}
 type Answer = (response: ServerResponse, call: Call) => void | Promise<void>
 
 const STREAM = { 'content-type': 'text/event-stream' }
@@ -257,6 +264,50 @@ onAnyEngine(
       }
       assert.equal((await invoke()).status, 200)
       assert.equal(strange, 403, 'with the token of another run')
+    })
+
+    test('the token reads the files that did not come along, until the deadline, and no others', async () => {
+      const [large, gone, small, other] = await Promise.all(
+        [5 << 20, 6 << 20, 5, 5].map((size) => uploaded(service(), randomBytes(size))),
+      )
+      const get = async (path: string, key: string, range?: string) => {
+        const headers = { Authorization: `Bearer ${key}`, ...(range && { Range: range }) }
+        const response = await fetch(`${service().url}${path}`, { headers })
+        return [response.status, (await response.arrayBuffer()).byteLength]
+      }
+      const replies: unknown[] = []
+      let late = ''
+      let token = ''
+      answer = async (response, { request_id, steps_url, steps_token, attachments }) => {
+        const path = (file_id?: string) => `${new URL(steps_url).pathname.replace(/steps$/, 'files')}/${file_id}`
+        ;[late, token] = [path(large), steps_token]
+        replies.push(attachments.map(({ url }) => url && new URL(url).pathname))
+        replies.push(await get(late, token))
+        replies.push(await get(late, token, 'bytes=0-9'))
+        await service().call('DELETE', `/v1/files/${gone}`)
+        for (const file_id of [gone, small, other]) replies.push((await get(path(file_id), token))[0])
+        replies.push((await get(late, service().admin))[0])
+        replies.push((await get(late.replace(request_id, 'another'), token))[0])
+        replies.push((await get(`/v1/files/${large}/content`, token))[0])
+        response.end('{"response": "done"}')
+      }
+      const attachments = [large, gone, small].map((file_id) => ({ file_id }))
+      const body = { message: 'Look', attachments }
+      const { status, text } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body })
+      assert.equal(status, 200, text)
+      assert.deepEqual(replies, [
+        [late, late.replace(String(large), String(gone)), null],
+        [200, 5 << 20],
+        [206, 10],
+        404,
+        404,
+        404,
+        403,
+        403,
+        403,
+      ])
+      service().advance(24 * 3_600_000)
+      assert.equal((await get(late, token))[0], 404)
     })
   },
   LOCAL_TOOLS,

@@ -6,16 +6,27 @@ import { doneIn } from './asked-step.ts'
 import type { RemoteCallBody } from './contract.ts'
 import { isHostStep } from './host-steps.ts'
 
-/** All files of a call together. Larger ones are named only. */
+/** All files of a call together. The agent reads larger ones by itself. */
 const MOST_FILE_BYTES = 4 * 1024 * 1024
 
-/** Where the agent asks for steps, and with what. */
-export type StepsDoor = { url: string; token: string }
+/** Where the agent finds its run, and with what. */
+export type RunDoor = { url: string; token: string }
 
-export async function callBody(run: RunInProgress, rounds: readonly Round[], door: StepsDoor): Promise<string> {
+/** Files that do not come along, and until when the agent may read them. */
+export type FilesLeft = { ids: readonly string[]; until: number }
+
+export async function callBody(
+  run: RunInProgress,
+  rounds: readonly Round[],
+  openDoor: (files: FilesLeft | undefined) => RunDoor,
+): Promise<string> {
   const { request_id, attempt, input, left, toolbox, deadline, now } = run
   const { agent, message, context, history, summary, recalled, attachments = [], given } = input
   const output = wantedOutput(input)
+  const files = await filled(attachments, run)
+  const until = now() + deadline.remaining()
+  const left_files = files.filter(({ isLeft }) => isLeft).map(({ file_id }) => file_id)
+  const door = openDoor(left_files.length > 0 ? { ids: left_files, until } : undefined)
   const body: RemoteCallBody = {
     request_id,
     attempt,
@@ -28,7 +39,10 @@ export async function callBody(run: RunInProgress, rounds: readonly Round[], doo
       role,
       created_at: new Date(created_at).toISOString(),
     })),
-    attachments: await filled(attachments, run),
+    attachments: files.map(({ isLeft, ...file }) => ({
+      ...file,
+      url: isLeft ? `${door.url}/files/${file.file_id}` : null,
+    })),
     instructions: [agent.instructions, given?.instructions].filter(Boolean).join('\n\n') || null,
     model: agent.model,
     temperature: agent.temperature,
@@ -37,8 +51,8 @@ export async function callBody(run: RunInProgress, rounds: readonly Round[], doo
     tools: toolbox.definitions.filter(({ name }) => !isHostStep(name) && !toolbox.handed.has(name)),
     steps: doneIn(rounds),
     said: left.response,
-    deadline: new Date(now() + deadline.remaining()).toISOString(),
-    steps_url: door.url,
+    deadline: new Date(until).toISOString(),
+    steps_url: `${door.url}/steps`,
     steps_token: door.token,
   }
   return JSON.stringify(body)
@@ -49,9 +63,10 @@ function unfitOf(last: Round | undefined): { answer: string; problem: string } |
   return last?.told === undefined ? null : { answer: last.text ?? '', problem: last.told }
 }
 
-type FilledAttachment = RemoteCallBody['attachments'][number]
+/** A file with its bytes in base64. `isLeft`: they are there and too many. Else, without them, it is gone since the run began. */
+type FilledAttachment = Attachment & { data: string | null; isLeft: boolean }
 
-/** The files of a message with their bytes, as far as these are not too many. One that is gone since the run began is named only. */
+/** The files of a message with their bytes, as far as these are not too many. */
 export async function filled(
   attachments: readonly Attachment[],
   { files }: Pick<RunInProgress, 'files'>,
@@ -61,15 +76,15 @@ export async function filled(
   for (const attachment of attachments) {
     const { file_id, name, media_type, size } = attachment
     const named = { file_id, name, media_type, size }
-    const file = size > room ? undefined : await files.find(file_id)
-    if (!file) {
-      shown.push({ ...named, data: null })
+    const file = await files.find(file_id)
+    if (!file || size > room) {
+      shown.push({ ...named, data: null, isLeft: file !== undefined })
       continue
     }
     room -= size
     const pieces: Uint8Array[] = []
     if (size > 0) for await (const piece of file.read({ start: 0, end: size - 1 })) pieces.push(piece)
-    shown.push({ ...named, data: Buffer.concat(pieces).toString('base64') })
+    shown.push({ ...named, data: Buffer.concat(pieces).toString('base64'), isLeft: false })
   }
   return shown
 }

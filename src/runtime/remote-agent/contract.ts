@@ -27,6 +27,10 @@ export const RemoteCallBody = z
           .describe(
             'base64, or null where the files of a call are too large together or the file is gone since the run began',
           ),
+        url: z
+          .url()
+          .nullable()
+          .describe('Where a file that is too large to come along is read with `steps_token`, until `deadline`'),
       }),
     ),
     instructions: z.string().nullable(),

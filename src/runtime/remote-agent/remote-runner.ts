@@ -9,7 +9,7 @@ import type { A2aRemote, SignedRemote } from '../spec.ts'
 import { fillHeaders, SecretRefused, type SecretSource } from '../tools/fill-secrets.ts'
 import type { Fetch } from '../tools/tool.ts'
 import type { AskedStep } from './asked-step.ts'
-import { callBody, type StepsDoor } from './call-body.ts'
+import { callBody, type FilesLeft, type RunDoor } from './call-body.ts'
 import { callHeaders, type SignCall } from './call-headers.ts'
 import type { RemoteTrial, StepsOutcome } from './check/call-remote.ts'
 import { type CheckedPoint, checkPoints } from './check/check-points.ts'
@@ -27,9 +27,11 @@ export type RemoteRunnerOptions = {
   sign: SignCall
   /** A secret with which calls could be signed, and that no agent has. */
   newSecret(): string
-  /** Where the agent asks for steps of this attempt. */
-  stepsDoor(run: Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>): StepsDoor
+  /** Where the agent asks for steps of this attempt and reads its files. */
+  runDoor(run: RunAttempt & { files?: FilesLeft | undefined }): RunDoor
 }
+
+type RunAttempt = Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>
 
 /** Agents that run elsewhere: their server is called with the message, and may ask for steps while it answers. */
 export class RemoteRunner implements Runner {
@@ -90,7 +92,7 @@ export class RemoteRunner implements Runner {
     { project_id, agent_id, agent }: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
     { message, timeout_ms: most_ms, signal }: { message: string; timeout_ms: number; signal: AbortSignal },
   ): AsyncGenerator<CheckedPoint> {
-    const { fetch, reach, secrets, sign, newSecret, stepsDoor } = this.#options
+    const { fetch, reach, secrets, sign, newSecret, runDoor } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no address')
     const timeout_ms = Math.min(settings.timeout_ms ?? most_ms, most_ms)
@@ -111,9 +113,9 @@ export class RemoteRunner implements Runner {
       timeout_ms,
       host: {
         open: ({ request_id, attempt }, hearer) => {
-          const { url: steps_url, token: steps_token } = stepsDoor({ project_id, agent_id, request_id, attempt })
+          const { url, token: steps_token } = runDoor({ project_id, agent_id, request_id, attempt })
           const take = async (steps: readonly AskedStep[]) => replyOf(await hearer.take([...steps]))
-          return { steps_url, steps_token, close: this.#listen(request_id, { attempt, take }) }
+          return { steps_url: `${url}/steps`, steps_token, close: this.#listen(request_id, { attempt, take }) }
         },
       },
       openSockets: (origin) => guardedSockets(origin, reach, agent_id),
@@ -133,12 +135,13 @@ export class RemoteRunner implements Runner {
 
   /** Calls a server that keeps our own contract. */
   #openSigned(settings: SignedRemote, request: RunRequest, run: RunInProgress): WayToAgent {
-    const { agent_id, span } = request
+    const { project_id, agent_id, request_id, attempt, span } = request
     const { url } = settings
-    const { stepsDoor, reach, now, sign } = this.#options
+    const { runDoor, reach, now, sign } = this.#options
     return {
       call: async (rounds, signal, hear) => {
-        const body = await callBody(run, rounds, stepsDoor(request))
+        const openDoor = (files?: FilesLeft) => runDoor({ project_id, agent_id, request_id, attempt, files })
+        const body = await callBody(run, rounds, openDoor)
         const { own, secret } = await this.#secretsOf(settings, request)
         const signing = { run: request, body, secret, own, now: now(), traceparent: span?.traceparent }
         const sockets = guardedSockets(new URL(url).origin, reach, agent_id)

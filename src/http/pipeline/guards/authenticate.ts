@@ -91,7 +91,7 @@ export function authenticator(credentials: Credentials) {
   }
 }
 
-/** A remote agent may ask for steps of its run, whatever its user. */
+/** A remote agent may ask for steps of its run and read its files, whatever its user. */
 function actorOfRun(run: TokenRun, tier: string): Actor {
   const { project_id, agent_id, request_id } = run
   const scope = { project_id, agent_id, user_id: null }

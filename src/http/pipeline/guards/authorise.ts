@@ -63,7 +63,7 @@ export async function authoriseNamed(
 function requireOperationPermission(actor: Actor, operation: Operation): void {
   const { permission, ownPermission, userTokens, forPeople, ofRuns, reach } = operation
   if (ofRuns !== (actor.run && true))
-    throw forbidden(ofRuns ? 'This is for remote agents' : 'This token is for steps of its run only')
+    throw forbidden(ofRuns ? 'This is for remote agents' : 'This token is for steps and files of its run only')
   if (forPeople) requirePerson(actor)
   const mayOwn = ownPermission !== undefined && covers(actor.permissions, ownPermission)
   if (permission && !mayOwn) requirePermission(actor, permission)
