@@ -5,6 +5,7 @@ import { createAgent, createKey, idsOf, later, namesOf } from '../support/slices
 import { everythingStored } from '../support/stores/stored.ts'
 
 const MINUTE = 60_000
+const LOOK = { type: 'http', name: 'look', url: 'https://example.com/' }
 
 onBothEngines('agents', (service) => {
   const call = (method: string, path: string, body?: unknown) => service().call(method, path, { body })
@@ -143,6 +144,10 @@ onBothEngines('agents', (service) => {
       'metadata that is a list': [{ metadata: [] }, 'metadata'],
       'more than 64 KiB of metadata': [{ metadata: { long: 'x'.repeat(65_536) } }, 'metadata'],
       'no steps at all': [{ limits: { max_steps: 0 } }, 'limits.max_steps'],
+      'a tool whose schema is too large, behind one that has none': [
+        { tools: [{ type: 'ask_person' }, { ...LOOK, input_schema: { type: 'object', title: 'x'.repeat(300_000) } }] },
+        'tools.1.input_schema',
+      ],
       'an unknown field within another': [{ limits: { max_stepz: 1 } }, 'limits.max_stepz'],
     }
     for (const [name, [body, field]] of Object.entries(wrong)) {

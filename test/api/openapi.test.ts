@@ -148,6 +148,8 @@ describe('the OpenAPI document', () => {
       const { name: _, ...nameless } = body.data
       assert.throws(() => judge(200, { ...body, data: nameless }), /must have required property 'name'/)
       assert.throws(() => judge(200, { ...body, data: { ...body.data, name: 7 } }), /must be string/)
+      assert.throws(() => judge(200, { success: true }), /must have required property 'data'/)
+      assert.throws(() => judge(200, { data: body.data }), /must have required property 'success'/)
       assert.throws(() => judge(200, { ...body, extra: 1 }), /must NOT have additional properties/)
       assert.throws(() => judge(418, body), /does not document 418/)
     })

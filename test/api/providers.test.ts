@@ -180,6 +180,14 @@ onManyNodes(
           error: 'Model provider locked answered 401: the key was refused; check the API key of this provider',
         })
         assert.match((await models('from-file')).error, /could not be reached/)
+        for (const text of ['{"models":["tiny"]}', '{"data":{"id":"tiny"}}', '["tiny"]', 'tiny']) {
+          const strange = await startLocalServer((_request, response) => response.end(text))
+          await put(service(), 'strange', { base_url: strange.url, api_key: KEY })
+          const told = await models('strange')
+          await strange.close()
+          const error = 'Model provider strange sent something that is not a list of models'
+          assert.deepEqual(told, { models: [], error }, text)
+        }
         assert.equal((await service().call('GET', '/v1/providers/nobody/models')).status, 404)
       })
     })
