@@ -81,6 +81,14 @@ onAnyEngine(
       assert.deepEqual([calls[0]?.line, calls[0]?.body], ['POST /orders', '{"city":"Oslo"}'])
     })
 
+    test('a tool without parameters is called without arguments', async () => {
+      const bare = weather({ input_schema: { type: 'object', properties: {} }, url: `${api.url}/now`, headers: {} })
+      assert.equal((await tried(service(), { tool: bare, call: {} })).error, null)
+      assert.equal(calls[0]?.line, 'GET /now')
+      const idle = await tried(service(), { tool: { type: 'mcp', url: mcp.url }, call: { name: 'idle' } })
+      assert.deepEqual([idle.result, idle.error], ['nothing', null])
+    })
+
     test('without a call it says what the model would be offered, and calls nothing', async () => {
       const { tools, result, error } = await tried(service(), { tool: weather() })
       assert.deepEqual([tools.length, result, error, calls], [1, null, null, []])
