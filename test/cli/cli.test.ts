@@ -54,7 +54,7 @@ describe('moorage, from an empty folder', () => {
   })
 
   test('deploying the same again changes nothing; a label that is something else is refused', async () => {
-    await ok('init', 'again', '--file', 'again.yaml')
+    await ok('init', 'again', '-f', 'again.yaml')
     const first = JSON.parse((await ok('deploy', '--file', 'again.yaml', '--json')).stdout)
     assert.match(first.version, /^[0-9a-f]{12}$/)
     assert.equal(JSON.parse((await ok('deploy', '--file', 'again.yaml', '--json')).stdout).id, first.id)

@@ -60,6 +60,14 @@ describe('the SDK and a service', () => {
       }
     })
 
+    test('iterated from an offset on: what is before it is left out, on every page', async () => {
+      for (const limit of [1, 7, 24]) {
+        const seen: string[] = []
+        for await (const { name } of client.agents.list({ limit, offset: 5, sort: 'name' })) seen.push(name)
+        assert.deepEqual(seen, [...names.slice(5), 'hello'], `limit ${limit}`)
+      }
+    })
+
     test('iterated while others are created: nothing twice', async () => {
       const seen: string[] = []
       for await (const { name } of client.agents.list({ limit: 10 })) {
