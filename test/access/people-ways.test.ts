@@ -310,3 +310,23 @@ test('a command line signs in through a browser anywhere, and has a key of its p
   })
   await issuer.close()
 })
+
+test('a device that asks before its person has signed in is told to wait, or to ask less often, as the provider says', async () => {
+  const issuer = await startOidcIssuer()
+  issuer.accounts.set('ada', ada)
+  issuer.next = 'ada'
+  await withIssuers('sqlite', [{ issuer, entry: { roles: VIEWERS } }], async (service) => {
+    const begun = await service.call('POST', '/console/devices', { key: null, body: {} })
+    const { device, verification_uri_complete } = begun.body.data
+    const poll = () => service.call('POST', '/console/devices/key', { key: null, body: { device, name: 'laptop' } })
+    const early = await poll()
+    assert.deepEqual([early.status, early.body.data], [202, { status: 'wait' }])
+    issuer.twist = () => ({ error: 'slow_down' })
+    const often = await poll()
+    assert.deepEqual([often.status, often.body.data], [202, { status: 'slow_down' }])
+    issuer.twist = undefined
+    await new PersonTab(() => service).approveDevice(verification_uri_complete)
+    assert.equal((await poll()).status, 201)
+  })
+  await issuer.close()
+})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newShell } from '../support/clients/cli.ts'
 import { type A2aServer, startA2aServer } from '../support/outside/a2a-server.ts'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import {
@@ -127,6 +127,26 @@ onAnyEngine(
       const settings = { url: remote.url, secret: 'REMOTE', timeout_ms: 100 }
       const hasty = await newRemoteAgent(service(), remote.url, { remote: settings })
       assert.equal((await check(hasty)).body.data.points[0].detail, 'it did not end within 0.1 s')
+    })
+
+    test('an A2A agent that does not answer in time: its card, or its address', async (t) => {
+      const silent = await startLocalServer(() => {})
+      t.after(() => silent.close())
+      const far_away = { a2a: `${silent.url}/card` }
+      const mute = await newAgent(service(), { kind: 'remote', remote: far_away })
+      assert.deepEqual(told((await check(mute, { body: { timeout_ms: 200 } })).body.data.points), [
+        'failed the agent card can be read, and names an address: it did not answer within 0.2 s',
+        'not_tried the address answers: a task that does not exist is not found: the card could not be read',
+      ])
+      const address = { url: `${silent.url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }
+      const other = await startA2aServer({ card: () => ({ supportedInterfaces: [address] }) })
+      t.after(() => other.close())
+      const deaf = await newAgent(service(), { kind: 'remote', remote: { a2a: other.card } })
+      const [card, answers] = (await check(deaf, { body: { timeout_ms: 200 } })).body.data.points
+      assert.deepEqual(
+        [card.status, answers.status, answers.detail],
+        ['ok', 'failed', 'it did not answer within 0.2 s'],
+      )
     })
 
     test('moorage agents check prints the points, and fails where one does', async (t) => {
