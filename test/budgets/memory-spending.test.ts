@@ -64,5 +64,31 @@ for (const engine of ANY_ENGINE) {
       const { used } = (await service.call('GET', `/v1/budgets/${id}`)).body.data
       assert.ok(used > 0)
     })
+
+    test('a run that has searched its memory and then waits for room counts as a run when it goes on', async () => {
+      const agent = await newAgent(service)
+      const context = { user_id: 'ada' }
+      await writeMemory(service, agent, [{ content: 'a boat', context }])
+      await isRead('a boat')
+      const body = { name: 'tight', scope: { type: 'agent', id: agent }, limit: { runs: 1 }, per: 'ever' }
+      const { id } = (await service.call('POST', '/v1/budgets', { body })).body.data
+      const invoke = (more: object, headers: Record<string, string> = {}) =>
+        service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'my boat', context, ...more }, headers })
+      assert.equal((await invoke({})).status, 200)
+      const { request_id } = (await invoke({ on_budget: 'wait' }, { Prefer: 'respond-async' })).body.data
+      const becomes = (status: string) =>
+        until(`the run to be ${status}`, async () => {
+          const { body: receipt } = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
+          return receipt.data.status === status && receipt.data
+        })
+      assert.equal((await becomes('waiting')).steps[0].kind, 'recall')
+      await until('both searches to be on the bill', async () => {
+        const { body: found } = await service.call('GET', `/v1/usage?purpose=search&agent_id=${agent}`)
+        return found.data.totals.calls === 2
+      })
+      await service.call('PATCH', `/v1/budgets/${id}`, { body: { limit: { runs: 5 } } })
+      await becomes('completed')
+      assert.equal((await service.call('GET', `/v1/budgets/${id}`)).body.data.used, 2)
+    })
   })
 }

@@ -146,6 +146,29 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([notes, messages[0].content], [[], 'Be stern.'])
     })
 
+    test('its tools are those of the agent, by name or address, and those that the caller gave', async () => {
+      model.reset()
+      const definition = {
+        model: 'local/test-model',
+        tools: [{ type: 'http', name: 'weather', url: `${tool.url}/now` }],
+      }
+      const agent = await newAgent(service, definition)
+      const given = { name: 'berth', parameters: { type: 'object', properties: {} } }
+      const { headers, status, text } = await service.call('POST', '/v1/chat/completions', {
+        body: {
+          model: agent,
+          messages: [{ role: 'user', content: 'Where may I moor?' }],
+          tools: [{ type: 'function', function: given }],
+        },
+      })
+      assert.equal(status, 200, text)
+      const { tools } = await promptOf(agent, headers.get('x-request-id') ?? '')
+      assert.deepEqual(tools, [
+        { type: 'http', name: 'weather' },
+        { type: 'caller', name: 'berth' },
+      ])
+    })
+
     test('a model that failed: what it was asked', async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/test-model', instructions: 'Be kind.' })

@@ -72,6 +72,27 @@ for (const engine of ENGINES) {
         { input_tokens: 100, cached_tokens: 60, output_tokens: 10, cost_usd: 0.01 + 0.00012 + 0.000018 + 0.00015 },
       ],
       [
+        'in fractions, which become whole tokens',
+        stream(
+          said('Calm.'),
+          ended({
+            usage: {
+              prompt_tokens: 100.2,
+              prompt_tokens_details: { cached_tokens: 59.7 },
+              completion_tokens: 9.6,
+              completion_tokens_details: { reasoning_tokens: 4.3 },
+            },
+          }),
+        ),
+        {
+          input_tokens: 100,
+          cached_tokens: 60,
+          output_tokens: 10,
+          reasoning_tokens: 4,
+          cost_usd: 0.01 + 0.00012 + 0.000018 + 0.00009 + 0.00024,
+        },
+      ],
+      [
         'of an answer that was only thought',
         stream(
           { choices: [{ index: 0, delta: { reasoning_content: 'Hm.' }, finish_reason: null }] },
