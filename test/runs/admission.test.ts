@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { startLocalServer } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
+import { ANY_ENGINE, type Reply, type Service, startService } from '../support/service/service.ts'
 
 function invoke(service: Service, agent: string, headers: Record<string, string> = {}) {
   return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
@@ -70,6 +72,25 @@ for (const engine of ANY_ENGINE) {
       for (let i = 0; i < 5; i++) assert.equal((await invoke(service, failing)).status, 500)
       await service.call('PATCH', `/v1/agents/${failing}`, { body: { status: 'paused' } })
       for (let i = 0; i < 5; i++) assert.equal((await invoke(service, failing)).status, 409)
+      assert.equal((await invoke(service, 'hello')).status, 200)
+    })
+
+    test('so are those for queued runs when the store could not say which may begin', async () => {
+      const { db } = service.app.parts.storage
+      await sql`alter table versions rename to away`.execute(db)
+      let queued: Reply
+      try {
+        queued = await invoke(service, 'hello', { Prefer: 'respond-async' })
+        assert.equal(queued.status, 202, queued.text)
+        await until('the log tells it', () => service.log().includes('could not look for queued invocations'))
+      } finally {
+        await sql`alter table away rename to versions`.execute(db)
+      }
+      await until('the run ends', async () => {
+        service.advance(1_000)
+        const path = `/v1/agents/hello/invocations/${queued.body.data.request_id}`
+        return (await service.call('GET', path)).body.data.status === 'completed'
+      })
       assert.equal((await invoke(service, 'hello')).status, 200)
     })
   })

@@ -143,6 +143,18 @@ describe('fair lanes', () => {
     assert.deepEqual(lanes.turns(6), [{ key: 'a', places: 3 }])
   })
 
+  test('a turn that only stores results keeps what is due', () => {
+    const lanes = new FairLanes(share)
+    begin(lanes, ['a'])
+    lanes.wake('a', 0)
+    lanes.report('a', 'failed')
+    lanes.ended('a', true)
+    assert.deepEqual(begin(lanes, []), [{ key: 'a', places: 0 }], 'two more are under way')
+    lanes.ended('a', false)
+    lanes.ended('a', false)
+    assert.deepEqual(begin(lanes, []), [{ key: 'a', places: 1 }])
+  })
+
   test('a full lane waits until something of it ends, or for its rest', () => {
     const lanes = new FairLanes(share)
     lanes.wake('a', 0)

@@ -214,6 +214,26 @@ onBothStores('transactions', (opened) => {
     if (engine === 'sqlite') assert.equal(await count('statement-'), 1, 'they share a commit')
   })
 
+  test('one that changes its mind takes no statement and no entry of the journal with it that share its commit', async () => {
+    const { storage } = opened()
+    const journal = openJournal(storage, { backlog: 10 })
+    const row = (name: string) => ({ name, value: '' })
+    const results = await Promise.allSettled([
+      storage.db.insertInto('settings').values(row('beside-statement')).execute(),
+      journal.commit({ writes: [{ into: SETTINGS, row: row('beside-entry') }] }),
+      storage.transaction(async (db) => {
+        await db.insertInto('settings').values(row('beside-undone')).execute()
+        throw new Error('changed its mind')
+      }),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected'],
+    )
+    const rows = (await rowsOf(opened(), 'beside-')).map(({ name }) => name)
+    assert.deepEqual(rows, ['beside-entry', 'beside-statement'])
+  })
+
   test('a read within one sees what it wrote, a read beside it does not', async () => {
     const { storage } = opened()
     await storage.transaction(async (db) => {
