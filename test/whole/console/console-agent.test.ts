@@ -40,6 +40,11 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('region', { name: 'Metrics' }).getByRole('row').nth(1).waitFor()
     await page.goBack()
     assert.match(page.url(), /range=1h$/)
+    await page.getByRole('button', { name: 'API', exact: true }).click()
+    await page.getByRole('button', { name: 'TypeScript' }).click()
+    const call = page.getByLabel('request', { exact: true })
+    await call.getByText('moorage.metrics').waitFor()
+    assert.match(await call.innerText(), /moorage\.metrics\.performance\('busy', \{ start_time: '20[^']+Z' \}\)/)
     await leave()
   })
 

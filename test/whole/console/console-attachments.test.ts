@@ -231,3 +231,23 @@ inConsole(
     },
   },
 )
+
+inConsole('large pictures in the console', (visit, service) => {
+  test('are loaded when the reader opens them, and not before', async () => {
+    const large = Buffer.concat([PNG, Buffer.alloc(5_000_000)])
+    const chart = await uploaded(service(), large, { type: 'image/png', query: '?name=chart.png' })
+    const dot = await uploaded(service(), PNG, { type: 'image/png', query: '?name=dot.png' })
+    const body = { message: 'Which way?', attachments: [{ file_id: chart }, { file_id: dot }] }
+    const { status, text, body: reply } = await service().call('POST', '/v1/agents/hello/invoke', { body })
+    assert.equal(status, 200, text)
+    const { page, asked, settled, leave } = await visit(`/activity/${reply.data.request_id}`)
+    const loaded = () => asked().filter((request) => request.endsWith('/content'))
+    await page.getByRole('button', { name: 'Open dot.png' }).locator('.thumbnail img').waitFor()
+    await settled()
+    assert.deepEqual(loaded(), [`GET /v1/files/${dot}/content`])
+    await page.getByRole('button', { name: 'Open chart.png' }).click()
+    await page.getByRole('dialog').getByRole('img', { name: 'chart.png' }).waitFor()
+    assert.deepEqual(loaded(), [`GET /v1/files/${chart}/content`])
+    await leave()
+  })
+})

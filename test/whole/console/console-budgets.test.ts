@@ -54,10 +54,10 @@ inConsole(
       await page.getByRole('button', { name: 'Change Pilot, daily' }).click()
       assert.equal(await dialog(page).getByLabel('Period').count(), 0)
       await dialog(page).getByLabel('Limit').fill('4')
-      await dialog(page).getByLabel('Tell at').fill('90')
+      await dialog(page).getByLabel('Tell at').fill('60%, 90 %')
       await dialog(page).getByLabel('When it is reached').selectOption('only tell')
       await dialog(page).getByRole('button', { name: 'Save' }).click()
-      await row(page, 'Pilot, daily .*of \\$4\\.00.*only tells · told at 90 %').waitFor()
+      await row(page, 'Pilot, daily .*of \\$4\\.00.*only tells · told at 60 %, 90 %').waitFor()
 
       await page.getByRole('button', { name: 'Delete Pilot, daily' }).click()
       await dialog(page).getByRole('button', { name: 'Delete budget' }).click()

@@ -10,7 +10,7 @@ import { createAgent } from '../../support/slices/resources.ts'
 const FRIENDLY = `# Ropes
 
 We have **two** kinds, see the [list](https://shop.example.com/ropes?a=1) or https://shop.example.com/all.
-Ask *gently*, \`as --code\`, 2 * 3 * 4, snake_case_name.
+Ask *gently*, \`as **--code** _x_\`, 2 * 3 * 4, snake_case_name.
 
 | Rope | Price |
 | --- | ---: |
@@ -119,6 +119,7 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
     await page.getByRole('cell', { name: '12 mm' }).waitFor()
     assert.equal(await page.locator('.markdown strong').innerText(), 'two')
     assert.equal(await page.locator('.markdown em').innerText(), 'gently')
+    assert.equal(await page.locator('.markdown p code').innerText(), 'as **--code** _x_')
     assert.equal(await page.locator('.markdown ol ul li').count(), 2)
     assert.match(await page.locator('.markdown p').first().innerText(), /2 \* 3 \* 4, snake_case_name/)
     assert.deepEqual(await linksOf(page), [
