@@ -24,6 +24,7 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
   // What a rollback serves again is older than the labels that were made since.
   const made = earlier.data?.data.filter(({ rollback_of }) => rollback_of === null)
   const version = typed ?? (made ? nextLabel(made.map((deployment) => deployment.version)) : '')
+  const isProposing = version === '' && earlier.isLoading
   const taken = made?.find((deployment) => deployment.version === version.trim() && deployment.digest !== agent.digest)
   const [message, setMessage] = useState('')
   const [warnings, setWarnings] = useState<string[]>()
@@ -89,7 +90,7 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
         <Failure error={action.error} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={action.isBusy}>
+          <Button look="main" type="submit" isBusy={action.isBusy || isProposing}>
             Deploy {version} to {environment}
           </Button>
         </DialogActions>

@@ -114,6 +114,24 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
+  test('nothing is deployed before there is a label to propose', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'hasty' } })
+    const { page, leave } = await visit('/agents/hasty/deployments')
+    const known = Promise.withResolvers<void>()
+    await page.route(/\/deployments\?limit=100$/, async (route) => {
+      await known.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Deploy' }).click()
+    const deploy = page.getByRole('dialog').getByRole('button', { name: 'Deploy' })
+    await deploy.waitFor()
+    assert.ok(await deploy.isDisabled(), 'a click would be lost on an empty label')
+    known.resolve()
+    await deploy.click()
+    await page.getByText('production serves v1 now').waitFor()
+    await leave()
+  })
+
   test('what was made a moment ago was made just now, by a clock that is a little behind', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'prompt' } })
     const { page, leave } = await visit('/agents/prompt/deployments')
