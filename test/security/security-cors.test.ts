@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { openaiClient } from '../support/clients/openai.ts'
 import { onOneEngine, type Reply } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -29,13 +30,32 @@ onOneEngine(
           assert.equal(headers.get('access-control-allow-methods'), 'GET, POST, PUT, PATCH, DELETE')
           assert.equal(
             headers.get('access-control-allow-headers')?.replaceAll(/, X-Stainless-[\w-]+/g, ''),
-            'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Moorage-Project, Prefer, X-Service-OTP, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions',
+            'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Moorage-Project, Prefer, User-Agent, X-Service-OTP, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions',
           )
           assert.equal(headers.get('access-control-max-age'), '120')
           assert.equal(headers.get('access-control-allow-credentials'), null)
           assert.match(headers.get('vary') ?? '', /Origin/)
           assert.deepEqual(reply.body, { success: true, data: {} })
         }
+      })
+
+      test("a page may send what OpenAI's client sends, in browsers that let it name itself too", async () => {
+        await createAgent(service(), 'clerk')
+        const sent = new Set<string>()
+        const client = openaiClient(service(), {
+          fetch: (url, init) => {
+            for (const name of new Headers(init?.headers).keys()) sent.add(name)
+            return fetch(url, init)
+          },
+        })
+        const asked = { model: 'clerk', messages: [{ role: 'user' as const, content: 'Ahoy' }] }
+        assert.equal(await client.chat.completions.stream(asked).finalContent(), 'Ahoy')
+        const { headers } = await preflight('/v1/chat/completions', APP)
+        const taken = new Set(headers.get('access-control-allow-headers')?.toLowerCase().split(', '))
+        // A browser sends this one to any origin without asking.
+        taken.add('accept')
+        assert.deepEqual([...sent.difference(taken)], [])
+        assert.ok(sent.has('x-stainless-lang') && sent.has('user-agent'), [...sent].join())
       })
 
       test('no other origin, however alike, and nothing that is no preflight', async () => {

@@ -25,6 +25,8 @@ const TAKEN = [
   'Last-Event-ID',
   'Moorage-Project',
   'Prefer',
+  // Firefox and Safari ask before a page may name itself. Clients of OpenAI's API do.
+  'User-Agent',
   'X-Service-OTP',
   'Mcp-Protocol-Version',
   'Mcp-Session-Id',
