@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -122,6 +122,16 @@ describe('moorage login', () => {
     assert.ok(!shown.includes(service().admin), shown)
     assert.ok(shown.includes(service().url))
     assert.equal((await shell().moorage(['agents', 'list'])).code, 0)
+  })
+
+  test('a file of logins that is damaged is named, and nothing that is in it is shown', async () => {
+    const file = join(shell().folder, 'home/.config/moorage/config.json')
+    const whole = readFileSync(file, 'utf8')
+    writeFileSync(file, service().admin)
+    const { code, stdout, stderr } = await shell().moorage(['agents', 'list'])
+    writeFileSync(file, whole)
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.equal(stderr, `error ${file} cannot be read: SyntaxError\n  Delete it and log in again\n`)
   })
 
   test('a key that does not work is not kept', async () => {

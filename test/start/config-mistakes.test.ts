@@ -37,6 +37,7 @@ memory: { embedder: { type: lokal } }
       MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'yes',
       MOORAGE_ROLES: '{',
       MOORAGE_RETENTION__LOGS: '1m',
+      MOORAGE_OPENAI_API_KEY: 'sk-1',
     }
     assert.deepEqual(configFolder(t, { 'moorage.yaml': yaml }).problems(env), [
       'moorage.yaml:1:1: sever: unknown setting; did you mean server?',
@@ -62,6 +63,7 @@ memory: { embedder: { type: lokal } }
       'moorage.yaml:22:29: memory.embedder.type: must be one of openai-compatible, local',
       'environment MOORAGE_ROLES: is not valid JSON',
       'environment MOORAGE_WEBHOOK__ALLOW_INSECURE: unknown variable; did you mean MOORAGE_WEBHOOKS__ALLOW_INSECURE?',
+      'environment MOORAGE_OPENAI_API_KEY: unknown variable; did you mean OPENAI_API_KEY?',
       'environment MOORAGE_WEBHOOKS__ALLOW_INSECURE: must be true or false',
       'environment MOORAGE_WEBHOOKS__MAX_IN_FLIGHT: must be a whole number',
       'environment MOORAGE_RETENTION__LOGS: must be between 1h and 36500d',
@@ -95,6 +97,20 @@ describe('YAML that cannot be read', () => {
     'server:\n  port: 1\nserver:\n  port: 2\n': ['moorage.yaml:3:1: server: appears twice'],
     'server:\n  port: 1\n  port: 1\n': ['moorage.yaml:3:3: server.port: appears twice'],
     '- server\n': ['moorage.yaml:1:1: must be a mapping of settings, such as "server:"'],
+    'auth:\n  secret: !vault x\n': ['moorage.yaml:2:11: an unknown tag; put a value that starts with ! in quotes'],
+    'auth:\n  secret: *x\n': [
+      'moorage.yaml:2:11: anchors and aliases are not used here; put a value that starts with * or & in quotes',
+    ],
+    'auth:\n  secret: @x\n': ['moorage.yaml:2:11: this character cannot start a plain value; put the value in quotes'],
+    'auth:\n  secret: "\\q"\n': [
+      'moorage.yaml:2:12: an unknown escape in double quotes; use single quotes or double the backslash',
+    ],
+    'auth:\n  secret: a: b\n': [
+      'moorage.yaml:2:11: a mapping cannot start here; put a value that contains ": " in quotes',
+    ],
+    'auth:\n  secret: "x\n': [
+      'moorage.yaml:3:1: a character is missing here, such as a closing quote, a bracket, a comma or a colon',
+    ],
     'server: {}\n---\nlog: {}\n': ['moorage.yaml:2:1: only one document is read; remove this and what follows'],
   }
   for (const [yaml, expected] of Object.entries(broken)) {
