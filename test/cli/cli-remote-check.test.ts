@@ -270,6 +270,7 @@ describe('moorage remote check', () => {
     const runs = [
       await shell.moorage([...args, '--secret-env', 'MINE'], { env: { MINE: AGENT_SECRET } }),
       await shell.moorage(args, { stdin: `${AGENT_SECRET}\n` }),
+      await shell.moorage(args, { env: { AGENT_SECRET: '' }, stdin: `${AGENT_SECRET}\n` }),
     ]
     const wrong = await shell.moorage(args, { env: { AGENT_SECRET: `whsec_${'A'.repeat(32)}` } })
     await remote.close()

@@ -195,6 +195,35 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(told, [Buffer.from('chart').toString('base64'), null])
     })
 
+    test('sleeps as long as it says also where that is not worth leaving its process', async () => {
+      const agent = await newRemoteAgent(service, remote.url)
+      remote.answer(async (run) => {
+        await run.sleep('a moment', 1)
+        return 'Awake.'
+      })
+      const { status, body } = await invoke(agent)
+      assert.equal(status, 200, JSON.stringify(body))
+      const { steps, attempts } = await receiptOf(agent, body.data.request_id)
+      const { duration_ms } = steps.find(({ name }: { name: string }) => name === 'step.sleep')
+      // A timer may be early by a millisecond of another clock.
+      assert.ok(duration_ms >= 950, `it slept for ${duration_ms} ms`)
+      assert.equal(attempts, 1)
+    })
+
+    test('finds as many memories as it wants', async () => {
+      const agent = await newRemoteAgent(service, remote.url)
+      remote.answer(async (run) => {
+        for (const at of ['noon', 'dusk', 'dawn']) await run.writeMemory(at, `The sea was calm at ${at}.`)
+        const [two, all] = await Promise.all([
+          run.searchMemory('two', 'calm sea', 2),
+          run.searchMemory('all', 'calm sea'),
+        ])
+        return `${two.length} of ${all.length}`
+      })
+      const { body } = await invoke(agent, { context: { user_id: 'cy' } })
+      assert.equal(body.data?.response, '2 of 3', JSON.stringify(body))
+    })
+
     test('answers with a value that fits, or is shown what does not', async () => {
       const schema = { type: 'object', properties: { knots: { type: 'integer' } }, required: ['knots'] }
       const agent = await newRemoteAgent(service, remote.url, { output: { schema, retries: 1 } })
