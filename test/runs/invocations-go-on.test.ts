@@ -32,6 +32,11 @@ async function begin(service: Service, fields: object) {
       const { body } = await at.call('GET', `/v1/agents/${agent}/invocations`)
       return body.data.map(({ request_id }: { request_id: string }) => request_id)
     },
+    /** How often the run was begun, by its receipt. */
+    async attempts(request_id: string): Promise<number> {
+      const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
+      return body.data.attempts
+    },
     findClaim: () => db().selectFrom('claims').selectAll().where('key', '=', key).executeTakeFirst(),
     changeClaim: (to: { owner: string; lease_until: number; request_id: string }) =>
       db().updateTable('claims').set(to).where('key', '=', key).execute(),
@@ -110,7 +115,7 @@ onManyNodes(
     })
 
     test('when the service stops while retries wait for it', async () => {
-      const { send, runs, stored, answerSoon } = await begin(service(), ENDLESS)
+      const { send, runs, stored, attempts, answerSoon } = await begin(service(), ENDLESS)
       const sent = [send(), send(), send()]
       await stored()
       // Sockets are read in turn: once this is answered the retries have arrived. A stop waits for no others.
@@ -120,8 +125,10 @@ onManyNodes(
       for (const reply of sent) assertGoesOn(await reply)
       const other = await send(service(), 'something else')
       assert.deepEqual([other.status, other.body.error.code], [422, 'idempotency_key_reused'])
-      assert.equal((await send()).status, 200)
-      assert.equal((await runs()).length, 1)
+      const { status, body, text } = await send()
+      assert.equal(status, 200, text)
+      assert.deepEqual(await runs(), [body.data.request_id])
+      assert.equal(await attempts(body.data.request_id), 2)
     })
 
     test('when the node stops on which a retry follows it', async () => {
