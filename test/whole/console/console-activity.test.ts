@@ -104,6 +104,32 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
+  test('of the memories that a run recalled, those that its model was not shown are marked', async () => {
+    await createAgent(service(), 'purser', { limits: { max_input_tokens: 400 } })
+    const context = { user_id: 'bea' }
+    const items = ['Bea pays in gold', `Bea pays late. ${'Bea pays. '.repeat(400)}`].map((content) => ({
+      content,
+      context,
+    }))
+    await service().call('POST', '/v1/agents/purser/memory', { body: { items } })
+    const asked = { body: { message: 'How does Bea pay?', context } }
+    const { request_id } = (await service().call('POST', '/v1/agents/purser/invoke', asked)).body.data
+    const { page, leave } = await visit(`/activity/${request_id}`)
+    const recall = page.locator('.steps > li').first()
+    await recall.locator('summary').first().click()
+    const recalled = recall.locator('.recalled li')
+    await recalled.nth(1).waitFor()
+    const marked = (await recalled.allInnerTexts()).map((text) => [
+      /Bea pays (\w+)/.exec(text)?.[1],
+      /did not fit/.test(text),
+    ])
+    assert.deepEqual(marked.toSorted(), [
+      ['in', false],
+      ['late', true],
+    ])
+    await leave()
+  })
+
   test('how long a run took, in the units in which people say it', async () => {
     await createAgent(service(), 'timed')
     const took = { '999 ms': 999, '9.99 s': 9_990, '10.0 s': 9_996, '59.9 s': 59_940, '1 min 0 s': 59_960 }

@@ -4,6 +4,7 @@ import { definitionOf } from '../../../console/pages/settings/definition.ts'
 import type { Agent } from '../../../sdk/client.ts'
 import { DefinitionFields } from '../../../src/agents/definition.ts'
 import { inConsole } from '../../support/console/console.ts'
+import { until } from '../../support/running/until.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 test('the YAML of the console has every field of the definition, and the security', () => {
@@ -221,6 +222,24 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('button', { name: 'Delete agent' }).click()
     await page.waitForURL(`${service().url}/`)
     assert.equal((await service().call('GET', '/v1/agents/pupil')).status, 404)
+    await leave()
+  })
+
+  test('schedules: when each has run, which run that was, and when it runs next', async () => {
+    await createAgent(service(), 'bell')
+    const path = '/v1/agents/bell/schedules'
+    const { body } = await service().call('POST', path, { body: { every: '1m', message: 'Ring' } })
+    service().advance(60_000)
+    const ticked = await until('the first tick', async () => {
+      const { data } = (await service().call('GET', `${path}/${body.data.id}`)).body
+      return data.last_request_id && data
+    })
+    const { page, leave } = await visit('/agents/bell/schedules')
+    const row = page.getByRole('row', { name: 'Ring' })
+    await row.getByRole('link').waitFor()
+    assert.equal(await row.getByRole('link').getAttribute('href'), `/activity/${ticked.last_request_id}`)
+    assert.equal(await row.getByRole('link').locator('time').getAttribute('datetime'), ticked.last_tick_at)
+    assert.equal(await row.locator('time').last().getAttribute('datetime'), ticked.next_at)
     await leave()
   })
 

@@ -137,6 +137,12 @@ inConsole(
       await seen.getByText('To decide takes a key with the permission approve').waitFor()
       assert.equal(await seen.getByRole('button', { name: 'Approve' }).count(), 0)
       await onlooker.leave()
+      // On other pages those that were decided before do not count either.
+      const elsewhere = await visit('/', { key: viewer, isHurried: true })
+      const badge = elsewhere.page.getByRole('navigation', { name: 'Console' }).getByText(/^\d+ waiting$/)
+      await badge.waitFor()
+      assert.equal(await badge.textContent(), '1 waiting')
+      await elsewhere.leave()
       await card.getByRole('link', { name: 'payer' }).waitFor()
       const { body } = await service().call('GET', `/v1/approvals?request_id=${request_id}`)
       const path = `/v1/agents/payer/invocations/${request_id}/approvals/${body.data[0].call_id}`
