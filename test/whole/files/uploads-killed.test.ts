@@ -62,9 +62,9 @@ for (const engine of ENGINES) {
           const rows = await db.selectFrom('blobs').select('id').orderBy('id').execute()
           const counts = db.selectFrom('file_counts').select('files').where('user_id', '=', '')
           const there = await db.selectFrom('files').select('id').execute()
-          assert.deepEqual(await counts.execute(), [{ files: there.length }])
+          const isCounted = (await counts.executeTakeFirst())?.files === there.length
           const wanted = referred.map(({ blob_id }) => blob_id).join()
-          isClean = stored.join() === wanted && rows.map(({ id }) => id).join() === wanted
+          isClean = isCounted && stored.join() === wanted && rows.map(({ id }) => id).join() === wanted
         })
         return isClean
       })
