@@ -13,6 +13,7 @@ import { idInSql } from '../support/stores/id-in-sql.ts'
 
 /** Rows of each long table; a page reads far fewer. */
 const ROWS = 12_000
+const PIECE = 2_000
 const FEW = 2_500
 /** A search of logs looks through so many entries. */
 const SEARCHED = 10_000
@@ -378,9 +379,8 @@ async function fill(
   const seq = `case when i % 10 = 9 then ${other} else ${long} end`
   const start = Date.UTC(2026, 9, 1)
   const time = `(${start} + i * ${Math.floor((30 * 86_400_000) / ROWS)})`
-  const rows = `(with recursive n(i) as (select cast(0 as bigint) union all select i + 1 from n where i < ${ROWS - 1}) select i from n) as n`
   const status = `case when i % 50 = 7 then 'failed' else 'completed' end`
-  const inserts = [
+  const insertsOf = (rows: string) => [
     `insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, user_id, session_id, response,
       input_tokens, output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at, door, schedule_id)
       select ${idInSql(time)}, ${seq}, ${status}, 1, 0, 'production', 'm', '{}', case i % 4 when 0 then 'busy' else 'user-' || (i % 100) end,
@@ -399,8 +399,6 @@ async function fill(
     `insert into memories (id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at)
       select 'mem_' || (1000000 + i), ${seq}, case when i % 100 = 7 then 'fact' else 'turn' end, 'user', 'user-' || (i % 100),
       'session-' || (i / 20), 'm', '{}', 'm', 1, ${time} from ${rows}`,
-    `insert into blobs (id, project_id, state, kept_in, sha256, created_at)
-      values ('blob_1', 'prj_default', 'kept', 'folder', 'x', ${start})`,
     `insert into files (id, project_id, blob_id, name, media_type, size, sha256, user_id, created_by, unclaimed, created_at)
       select ${idInSql(time, 'file')}, 'prj_default', 'blob_1', 'f', case when i % 50 = 7 then 'image/png' else 'text/plain' end, 1, 'x',
       case i % 4 when 0 then 'busy' else 'user-' || (i % 100) end, case i % 8 when 0 then '${caller}' else 'key_1' end, 0, ${time} from ${rows}`,
@@ -408,8 +406,15 @@ async function fill(
       select ${idInSql(time, 'aud')}, ${time}, 'key', case i % 5 when 3 then 'busy' else 'key_' || (i % 100) end, case when i % 20 = 0 then 'createKey' else 'updateAgent' end,
       'prj_default', 'agt_' || (i % 100), case when i % 50 = 7 then 'refused' else 'success' end, '[]', 1, 'req_1', 1000000 + i from ${rows}`,
   ]
+  const blob = `insert into blobs (id, project_id, state, kept_in, sha256, created_at)
+    values ('blob_1', 'prj_default', 'kept', 'folder', 'x', ${start})`
   await storage.transaction(async (db) => {
-    for (const insert of inserts) await sql.raw(insert).execute(db)
+    await sql.raw(blob).execute(db)
+    // In pieces: a statement that takes long on a busy machine looks like a connection that is gone.
+    for (let first = 0; first < ROWS; first += PIECE) {
+      const rows = `(with recursive n(i) as (select cast(${first} as bigint) union all select i + 1 from n where i < ${first + PIECE - 1}) select i from n) as n`
+      for (const insert of insertsOf(rows)) await sql.raw(insert).execute(db)
+    }
     await recountMemory(db, 'mem_filled')
   })
   if (service.engine === 'postgres') await sql`analyze`.execute(storage.db)
