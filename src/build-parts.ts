@@ -135,7 +135,7 @@ export async function buildParts(
       memory: openRunMemory({ storage, now }, () => recall),
       sign: (message, secret) => signDelivery(message, [secret]),
       newSecret: () => newWebhookSecret(randomBytes),
-      runDoor: (run) => ({
+      addressOf: (run) => ({
         url: `${config.server.publicUrl ?? overrides.url ?? ''}/v1/agents/${run.agent_id}/invocations/${run.request_id}`,
         token: runToken(run, ring),
       }),

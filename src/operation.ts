@@ -39,6 +39,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   userTokens?: true
   /** For remote agents, on behalf of their runs. Keys, tokens and people get 403; such agents get 403 from all others. */
   ofRuns?: true
+  /** The run itself limits how often its agent asks: such requests count for no rate. */
+  isLimitedByRun?: true
   /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
   reach?: 'service' | 'operator'
   /** For people who are signed in. Keys and tokens get 403. */

@@ -10,9 +10,11 @@ export const ServerSettings = z.strictObject({
     .default('127.0.0.1')
     .describe('Address to listen on'),
   port: z.int().min(0).max(65_535).default(8787).describe('Port to listen on; 0 takes a free one'),
-  publicUrl: WebAddress.optional().describe(
-    'Address under which clients reach the service, as agent cards and OAuth metadata say it; without it the `Host` of each request',
-  ),
+  publicUrl: WebAddress.overwrite((url) => url.replace(/\/$/, ''))
+    .optional()
+    .describe(
+      'Address under which clients and remote agents reach the service, as agent cards and OAuth metadata say it; without it the `Host` of each request',
+    ),
   metricsPort: z
     .int()
     .min(0)

@@ -1,4 +1,4 @@
-import { notFound } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
 import { covers } from '../security/permissions.ts'
 import type { TokenRun } from '../security/run-token.ts'
@@ -39,6 +39,7 @@ export async function getInReachOfRun(
   file_id: string,
   now: number,
 ): Promise<StoredFile> {
-  if (!inReach?.ids.includes(file_id) || now >= inReach.until) throw notFound('File', file_id)
+  if (!inReach?.ids.includes(file_id)) throw notFound('File', file_id)
+  if (now >= inReach.until) throw conflict('The time of this run is over')
   return files.get(db, { project_id, id: file_id }, now)
 }

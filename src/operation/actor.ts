@@ -17,7 +17,7 @@ export type Actor = {
   roles?: ReadonlyMap<string, RoleInProject>
   /** An identity provider says that the person has used a second factor. */
   is_strong?: true
-  /** The attempt of a run on whose behalf a remote agent asks. It may ask for its steps and read its files, and nothing else. */
+  /** The attempt of a run on whose behalf a remote agent asks: for its steps and its files, and nothing else. */
   run?: TokenRun
   scope: Scope
   /** `service`: it may work in every project, and a request says in which. */

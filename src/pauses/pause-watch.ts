@@ -40,10 +40,11 @@ export class PauseWatch implements Pauses {
     return { paused: work.paused, release }
   }
 
-  /** All that a pause stops hears of it at the same moment. */
+  /** All that a pause stops hears of it at the same moment. What begins meanwhile asks for itself: this list may be older. */
   async check(): Promise<void> {
+    const underWay = [...this.#underWay]
     const pauses = await this.list()
-    for (const { project_id, paused } of this.#underWay) if (pauseOf(pauses, project_id)) paused.cancel()
+    for (const { project_id, paused } of underWay) if (pauseOf(pauses, project_id)) paused.cancel()
   }
 }
 

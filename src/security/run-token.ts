@@ -11,7 +11,7 @@ export type TokenRun = {
   files?: FilesInReach | undefined
 }
 
-/** Files of the run that did not come along with the call. The agent may read them until a time. */
+/** Files that do not come along with the call of a remote agent. It may read them until a time. */
 export type FilesInReach = { ids: readonly string[]; until: number }
 
 export const RUN_TOKEN_PREFIX = 'mrun_'
@@ -19,8 +19,8 @@ const PURPOSE = 'run token'
 const KNOWN_TOKENS = 1_000
 
 /**
- * What a remote agent shows when it asks for steps of this attempt or reads its files. It is worth nothing for anything else. It is signed and
- * not sealed, because the agent knows what it says, and each step is checked by it.
+ * What a remote agent shows when it asks for steps of this attempt or reads its files. It is worth nothing for anything
+ * else. It is signed and not sealed, because the agent knows what it says, and each step is checked by it.
  */
 export function runToken(run: TokenRun, keyring: Keyring): string {
   const { project_id, agent_id, request_id, attempt, files } = run

@@ -271,8 +271,9 @@ onAnyEngine(
         [5 << 20, 6 << 20, 5, 5].map((size) => uploaded(service(), randomBytes(size))),
       )
       const get = async (path: string, key: string, range?: string) => {
-        const headers = { Authorization: `Bearer ${key}`, ...(range && { Range: range }) }
-        const response = await fetch(`${service().url}${path}`, { headers })
+        const sent = { Authorization: `Bearer ${key}`, ...(range && { Range: range }) }
+        const response = await fetch(`${service().url}${path}`, { headers: sent })
+        if (response.ok) assert.ok(response.headers.get('x-ratelimit-remaining'), 'it counts for rate limits')
         return [response.status, (await response.arrayBuffer()).byteLength]
       }
       const replies: unknown[] = []
@@ -289,6 +290,8 @@ onAnyEngine(
         replies.push((await get(late, service().admin))[0])
         replies.push((await get(late.replace(request_id, 'another'), token))[0])
         replies.push((await get(`/v1/files/${large}/content`, token))[0])
+        service().advance(24 * 3_600_000)
+        replies.push((await get(late, token))[0])
         response.end('{"response": "done"}')
       }
       const attachments = [large, gone, small].map((file_id) => ({ file_id }))
@@ -305,9 +308,37 @@ onAnyEngine(
         403,
         403,
         403,
+        409,
       ])
-      service().advance(24 * 3_600_000)
-      assert.equal((await get(late, token))[0], 404)
+    })
+
+    test('a call that is over reads no files: the run has ended, or was cancelled', async () => {
+      const file_id = await uploaded(service(), randomBytes(5 << 20))
+      const calls: Call[] = []
+      let heard = Promise.withResolvers<void>()
+      answer = (response, call) => {
+        calls.push(call)
+        if (calls.length === 1) response.end('{"response": "done"}')
+        heard.resolve()
+      }
+      const read = async (call: Call | undefined) => {
+        const url = new URL(call?.attachments[0]?.url ?? '')
+        const headers = { Authorization: `Bearer ${call?.steps_token}` }
+        return (await fetch(`${service().url}${url.pathname}`, { headers })).status
+      }
+      const body = { message: 'Look', attachments: [{ file_id }] }
+      const path = `/v1/agents/${agent}`
+      assert.equal((await service().call('POST', `${path}/invoke`, { body })).status, 200)
+      assert.equal(await read(calls[0]), 409)
+      heard = Promise.withResolvers<void>()
+      const headers = { Prefer: 'respond-async' }
+      const { data } = (await service().call('POST', `${path}/invoke`, { body, headers })).body
+      await heard.promise
+      assert.equal(await read(calls[1]), 200)
+      const run = `${path}/invocations/${data.request_id}`
+      await service().call('POST', `${run}/cancel`)
+      await until('it is cancelled', async () => (await service().call('GET', run)).body.data.finished_at)
+      assert.equal(await read(calls[1]), 409)
     })
   },
   LOCAL_TOOLS,

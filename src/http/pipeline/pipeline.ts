@@ -52,8 +52,7 @@ export function pipeline(edge: Edge): Pipeline {
     now,
   })
   const count = async (known: Known) => {
-    // How many steps a run may take is limited otherwise.
-    if (known.actor.run) return
+    if (known.actor.run && known.arrived.route?.operation.isLimitedByRun) return
     await countRequest(known, limiter, config.limits)
     await takeFromProject(known, findProject, limiter)
     await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)

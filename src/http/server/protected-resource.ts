@@ -56,6 +56,6 @@ export function publicUrl(
   { secure, message }: Pick<Arrived, 'secure' | 'message'>,
   { publicUrl: named }: Config['server'],
 ): string {
-  if (named !== undefined) return named.endsWith('/') ? named.slice(0, -1) : named
+  if (named !== undefined) return named
   return `${secure ? 'https' : 'http'}://${message.headers.host ?? ''}`
 }

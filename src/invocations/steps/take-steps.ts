@@ -24,6 +24,7 @@ export const takeSteps = operation({
     'For remote agents, with the token of their call: the service calls tools, asks models, people and memory, keeps values, and stores each result under its id. Steps of one request are done side by side.',
   permission: null,
   ofRuns: true,
+  isLimitedByRun: true,
   userTokens: true,
   transaction: false,
   // The receipt of the run has its steps.

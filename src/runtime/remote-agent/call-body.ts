@@ -9,24 +9,24 @@ import { isHostStep } from './host-steps.ts'
 /** All files of a call together. The agent reads larger ones by itself. */
 const MOST_FILE_BYTES = 4 * 1024 * 1024
 
-/** Where the agent finds its run, and with what. */
-export type RunDoor = { url: string; token: string }
+/** The address of the run, below which the agent asks for steps and reads files, and the token for that. */
+export type RunAddress = { url: string; token: string }
 
 /** Files that do not come along, and until when the agent may read them. */
-export type FilesLeft = { ids: readonly string[]; until: number }
+export type FilesToRead = { ids: readonly string[]; until: number }
 
 export async function callBody(
   run: RunInProgress,
   rounds: readonly Round[],
-  openDoor: (files: FilesLeft | undefined) => RunDoor,
+  addressOf: (files: FilesToRead | undefined) => RunAddress,
 ): Promise<string> {
   const { request_id, attempt, input, left, toolbox, deadline, now } = run
   const { agent, message, context, history, summary, recalled, attachments = [], given } = input
   const output = wantedOutput(input)
   const files = await filled(attachments, run)
   const until = now() + deadline.remaining()
-  const left_files = files.filter(({ isLeft }) => isLeft).map(({ file_id }) => file_id)
-  const door = openDoor(left_files.length > 0 ? { ids: left_files, until } : undefined)
+  const ids = files.filter(({ missing }) => missing === 'too large').map(({ file_id }) => file_id)
+  const { url, token } = addressOf(ids.length > 0 ? { ids, until } : undefined)
   const body: RemoteCallBody = {
     request_id,
     attempt,
@@ -39,9 +39,9 @@ export async function callBody(
       role,
       created_at: new Date(created_at).toISOString(),
     })),
-    attachments: files.map(({ isLeft, ...file }) => ({
+    attachments: files.map(({ missing, ...file }) => ({
       ...file,
-      url: isLeft ? `${door.url}/files/${file.file_id}` : null,
+      url: missing === 'too large' ? `${url}/files/${file.file_id}` : null,
     })),
     instructions: [agent.instructions, given?.instructions].filter(Boolean).join('\n\n') || null,
     model: agent.model,
@@ -52,8 +52,8 @@ export async function callBody(
     steps: doneIn(rounds),
     said: left.response,
     deadline: new Date(until).toISOString(),
-    steps_url: `${door.url}/steps`,
-    steps_token: door.token,
+    steps_url: `${url}/steps`,
+    steps_token: token,
   }
   return JSON.stringify(body)
 }
@@ -63,8 +63,9 @@ function unfitOf(last: Round | undefined): { answer: string; problem: string } |
   return last?.told === undefined ? null : { answer: last.text ?? '', problem: last.told }
 }
 
-/** A file with its bytes in base64. `isLeft`: they are there and too many. Else, without them, it is gone since the run began. */
-type FilledAttachment = Attachment & { data: string | null; isLeft: boolean }
+/** A file with its bytes in base64, or why they are missing: it is gone if it was there when the run began. */
+type FilledAttachment = Attachment &
+  ({ data: string; missing?: undefined } | { data: null; missing: 'too large' | 'gone' })
 
 /** The files of a message with their bytes, as far as these are not too many. */
 export async function filled(
@@ -78,13 +79,13 @@ export async function filled(
     const named = { file_id, name, media_type, size }
     const file = await files.find(file_id)
     if (!file || size > room) {
-      shown.push({ ...named, data: null, isLeft: file !== undefined })
+      shown.push({ ...named, data: null, missing: file ? 'too large' : 'gone' })
       continue
     }
     room -= size
     const pieces: Uint8Array[] = []
     if (size > 0) for await (const piece of file.read({ start: 0, end: size - 1 })) pieces.push(piece)
-    shown.push({ ...named, data: Buffer.concat(pieces).toString('base64'), isLeft: false })
+    shown.push({ ...named, data: Buffer.concat(pieces).toString('base64') })
   }
   return shown
 }

@@ -9,7 +9,7 @@ import type { A2aRemote, SignedRemote } from '../spec.ts'
 import { fillHeaders, SecretRefused, type SecretSource } from '../tools/fill-secrets.ts'
 import type { Fetch } from '../tools/tool.ts'
 import type { AskedStep } from './asked-step.ts'
-import { callBody, type FilesLeft, type RunDoor } from './call-body.ts'
+import { callBody, type FilesToRead, type RunAddress } from './call-body.ts'
 import { callHeaders, type SignCall } from './call-headers.ts'
 import type { RemoteTrial, StepsOutcome } from './check/call-remote.ts'
 import { type CheckedPoint, checkPoints } from './check/check-points.ts'
@@ -28,7 +28,7 @@ export type RemoteRunnerOptions = {
   /** A secret with which calls could be signed, and that no agent has. */
   newSecret(): string
   /** Where the agent asks for steps of this attempt and reads its files. */
-  runDoor(run: RunAttempt & { files?: FilesLeft | undefined }): RunDoor
+  addressOf(run: RunAttempt & { files?: FilesToRead | undefined }): RunAddress
 }
 
 type RunAttempt = Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>
@@ -92,7 +92,7 @@ export class RemoteRunner implements Runner {
     { project_id, agent_id, agent }: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
     { message, timeout_ms: most_ms, signal }: { message: string; timeout_ms: number; signal: AbortSignal },
   ): AsyncGenerator<CheckedPoint> {
-    const { fetch, reach, secrets, sign, newSecret, runDoor } = this.#options
+    const { fetch, reach, secrets, sign, newSecret, addressOf } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no address')
     const timeout_ms = Math.min(settings.timeout_ms ?? most_ms, most_ms)
@@ -113,7 +113,7 @@ export class RemoteRunner implements Runner {
       timeout_ms,
       host: {
         open: ({ request_id, attempt }, hearer) => {
-          const { url, token: steps_token } = runDoor({ project_id, agent_id, request_id, attempt })
+          const { url, token: steps_token } = addressOf({ project_id, agent_id, request_id, attempt })
           const take = async (steps: readonly AskedStep[]) => replyOf(await hearer.take([...steps]))
           return { steps_url: `${url}/steps`, steps_token, close: this.#listen(request_id, { attempt, take }) }
         },
@@ -137,11 +137,11 @@ export class RemoteRunner implements Runner {
   #openSigned(settings: SignedRemote, request: RunRequest, run: RunInProgress): WayToAgent {
     const { project_id, agent_id, request_id, attempt, span } = request
     const { url } = settings
-    const { runDoor, reach, now, sign } = this.#options
+    const { addressOf, reach, now, sign } = this.#options
     return {
       call: async (rounds, signal, hear) => {
-        const openDoor = (files?: FilesLeft) => runDoor({ project_id, agent_id, request_id, attempt, files })
-        const body = await callBody(run, rounds, openDoor)
+        const attempted = { project_id, agent_id, request_id, attempt }
+        const body = await callBody(run, rounds, (files) => addressOf({ ...attempted, files }))
         const { own, secret } = await this.#secretsOf(settings, request)
         const signing = { run: request, body, secret, own, now: now(), traceparent: span?.traceparent }
         const sockets = guardedSockets(new URL(url).origin, reach, agent_id)

@@ -38,7 +38,7 @@ const NOTHING_REMOTE = {
   memory: { search: async () => [], write: async () => ({}) },
   sign: () => ({}),
   newSecret: () => '',
-  runDoor: () => ({ url: '', token: '' }),
+  addressOf: () => ({ url: '', token: '' }),
 }
 
 /** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */

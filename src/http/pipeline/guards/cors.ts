@@ -25,7 +25,7 @@ const TAKEN = [
   'Last-Event-ID',
   'Moorage-Project',
   'Prefer',
-  // Firefox and Safari ask before a page may name itself. Clients of OpenAI's API do.
+  // OpenAI's clients set it. Firefox and Safari ask first whether a page may.
   'User-Agent',
   'X-Service-OTP',
   'Mcp-Protocol-Version',

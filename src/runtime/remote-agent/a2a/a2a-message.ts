@@ -35,8 +35,8 @@ export function textPart(text: string): Part {
   return { content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: 'text/plain' }
 }
 
-function filePart({ name, media_type, size, data }: Awaited<ReturnType<typeof filled>>[number]): Part {
-  if (data === null) return textPart(`[file ${name}: ${media_type}, ${size} bytes, not sent: it is too large or gone]`)
+function filePart({ name, media_type, size, data, missing }: Awaited<ReturnType<typeof filled>>[number]): Part {
+  if (data === null) return textPart(`[file ${name}: ${media_type}, ${size} bytes, not sent: it is ${missing}]`)
   const value = Buffer.from(data, 'base64')
   return { content: { $case: 'raw', value }, metadata: undefined, filename: name, mediaType: media_type }
 }
