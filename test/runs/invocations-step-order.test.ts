@@ -138,14 +138,10 @@ for (const engine of ANY_ENGINE) {
           return (await receiptOf(id)).finished_at === null ? undefined : []
         })
       }
-      const rows = await until(
-        'a run that came so far',
-        async () => {
-          const found = await stepsOfOne()
-          return found.length > 0 ? found : undefined
-        },
-        20_000,
-      )
+      const rows = await until('a run that came so far', async () => {
+        const found = await stepsOfOne()
+        return found.length > 0 ? found : undefined
+      })
       assert.deepEqual(
         rows.map(({ position, kind, definition }) => [position, kind, definition !== null]),
         [
