@@ -1,3 +1,4 @@
+import { bytesOf } from './base64.ts'
 import { verifyWebhook, WebhookVerificationError } from './webhook.ts'
 
 /** `data` is base64. Files that are too large to come along have a `url` instead; a file that is gone has neither. */
@@ -127,14 +128,6 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
 
 function problem(status: number, message: string): Response {
   return Response.json({ error: { message } }, { status })
-}
-
-/** `Uint8Array.from` would take ten times as long, and the agent's process would stand still meanwhile. */
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const text = atob(base64)
-  const bytes = new Uint8Array(text.length)
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i)
-  return bytes
 }
 
 type Step = { id: string; type: string; [field: string]: unknown }

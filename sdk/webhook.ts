@@ -1,3 +1,5 @@
+import { bytesOf } from './base64.ts'
+
 /** An event as a webhook receives it. */
 export type WebhookEvent = {
   id: string
@@ -81,7 +83,7 @@ function standardKey(secret: string): Uint8Array {
 
 function fromBase64(text: string): Uint8Array | undefined {
   try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+    return bytesOf(text)
   } catch {
     return undefined
   }
