@@ -55,6 +55,12 @@ export function requirePerson(actor: Actor): Actor & { person_id: string } {
   return { ...actor, person_id }
 }
 
+/** The token of a call is for the run of that call. */
+export function requireRun({ run }: Actor, request_id: string): TokenRun {
+  if (run?.request_id !== request_id) throw forbidden('This token is of another run')
+  return run
+}
+
 export function requirePermission({ kind, permissions }: Actor, permission: Permission): void {
   if (covers(permissions, permission)) return
   const who = kind === 'person' ? 'Your role here' : 'This key'

@@ -1,7 +1,8 @@
 import * as agents from '../../agents/store.ts'
-import { conflict, forbidden } from '../../errors.ts'
+import { conflict } from '../../errors.ts'
 import { FileParams } from '../../files/file.ts'
 import { getInReachOfRun } from '../../files/file-in-reach.ts'
+import { requireRun } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { InvocationParams } from '../invocation.ts'
@@ -22,13 +23,12 @@ export const getRunFile = operation({
   content: true,
 
   async run({ params }, { db, actor, bytes, now }: Needs<'db' | 'actor' | 'bytes' | 'now'>) {
-    const { run } = actor
-    if (run?.request_id !== params.request_id) throw forbidden('This token is of another run')
+    const run = requireRun(actor, params.request_id)
     const { seq } = await agents.get(db, params.agent_id)
     const stored = await invocations.find(db, seq, run.request_id)
     // A run that a client waits for may have no row before it has ended.
-    const isElsewhere = stored && (stored.status !== 'running' || stored.attempt !== run.attempt)
-    if (isElsewhere) throw conflict('This call of the agent is over')
+    const isOver = stored && (stored.status !== 'running' || stored.attempt !== run.attempt)
+    if (isOver) throw conflict('This call of the agent is over')
     const file = await getInReachOfRun(db, run, params.file_id, now())
     return { ...file, read: (range) => bytes.read(file.blob_id, range) }
   },

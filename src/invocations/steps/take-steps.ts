@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { conflict, forbidden, unavailable } from '../../errors.ts'
+import { conflict, unavailable } from '../../errors.ts'
+import { requireRun } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { AskedSteps, DoneStep } from '../../runtime/remote-agent/asked-step.ts'
@@ -35,9 +36,7 @@ export const takeSteps = operation({
   data: StepsResult,
 
   async run({ params, body }, { actor, runtime, stepsElsewhere }: Needs<'actor' | 'runtime' | 'stepsElsewhere'>) {
-    const { run } = actor
-    if (run?.request_id !== params.request_id) throw forbidden('This token is of another run')
-    const { request_id, attempt } = run
+    const { request_id, attempt } = requireRun(actor, params.request_id)
     const reply = await here(() => runtime.takeSteps(request_id, attempt, body.steps), request_id)
     return presented(reply ?? (await stepsElsewhere.ask({ request_id, attempt, steps: body.steps })))
   },
