@@ -64,7 +64,7 @@ export type FileShelf = {
 export class FileNotKept extends Error {}
 
 /** Reads the first bytes of a file. */
-export async function readFirst(file: OpenFile, most: number): Promise<Buffer> {
+export async function readFirst(file: Pick<OpenFile, 'size' | 'read'>, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   const end = Math.min(file.size, most) - 1
   for await (const piece of file.read({ start: 0, end })) pieces.push(piece)

@@ -1,4 +1,4 @@
-import type { Attachment } from '../attachments/attachment.ts'
+import { type Attachment, readFirst } from '../attachments/attachment.ts'
 import type { Round } from '../models/model.ts'
 import type { RunInProgress } from '../run-in-progress.ts'
 import { wantedOutput } from '../run-input.ts'
@@ -83,9 +83,8 @@ export async function filled(
       continue
     }
     room -= size
-    const pieces: Uint8Array[] = []
-    if (size > 0) for await (const piece of file.read({ start: 0, end: size - 1 })) pieces.push(piece)
-    shown.push({ ...named, data: Buffer.concat(pieces).toString('base64') })
+    const bytes = size > 0 ? await readFirst(file, size) : Buffer.alloc(0)
+    shown.push({ ...named, data: bytes.toString('base64') })
   }
   return shown
 }

@@ -1,6 +1,6 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { TEXT_TYPE } from '../../../lib/text/text.ts'
-import { IMAGES } from '../../../runtime/attachments/attachment.ts'
+import { IMAGES, readFirst } from '../../../runtime/attachments/attachment.ts'
 import { contentAddress, type MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 
@@ -44,12 +44,9 @@ async function wholeOf(file: MadeFile, uri: string, calls: OperationCalls): Prom
 
 /** Undefined if it cannot be read now: the run has ended well, and its answer is worth more than this file. */
 async function bytesOf({ file_id }: MadeFile, calls: OperationCalls): Promise<Buffer | undefined> {
-  const pieces: Uint8Array[] = []
   try {
-    const { size, read } = await calls.content('getFileContent', { params: { file_id } })
-    if (size === 0) return undefined
-    for await (const piece of read({ start: 0, end: size - 1 })) pieces.push(piece)
-    return Buffer.concat(pieces)
+    const content = await calls.content('getFileContent', { params: { file_id } })
+    return content.size === 0 ? undefined : await readFirst(content, content.size)
   } catch {
     return undefined
   }

@@ -150,8 +150,8 @@ function ownOrRefused(fill: () => Record<string, string>): Record<string, string
 }
 
 /**
- * An error of the protocol may come with any status. Everything else is a server that does not answer, and so is every
- * refusal of the card, which is no request of the protocol.
+ * An error of the protocol may come with any status. Everything else is told as a server that does not answer. The card is
+ * read outside of the protocol, so a refusal of it is told so too, whatever it says.
  */
 async function refusalOf(reply: Response, isOfProtocol: boolean): Promise<Response> {
   const text = await reply.text().catch(() => '')

@@ -40,8 +40,8 @@ function isOfNetwork(error: unknown): boolean {
 }
 
 /**
- * What the agent's server says of its own problems goes to the log, never to the client. What is no error of the agent
- * stays as it is.
+ * What the agent's server says of its own problems goes to the log, never to the client. Errors that are not
+ * the agent's are returned as they are.
  */
 export function failureIn(error: unknown, now: () => number, hasSpoken: boolean): unknown {
   if (error instanceof A2AError) {

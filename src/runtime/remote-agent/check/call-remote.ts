@@ -13,7 +13,7 @@ export type StepsOutcome = DoneStep[] | 'waiting' | 'over'
 /** Hears what an agent asks for during one call. */
 export type StepsHearer = {
   take(steps: AskedStep[]): Promise<StepsOutcome>
-  /** What the agent sent is no question for steps. */
+  /** The agent has sent something that does not ask for steps. */
   object(problem: string): void
 }
 
