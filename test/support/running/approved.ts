@@ -1,0 +1,36 @@
+import { resolve } from 'node:path'
+import type { TestContext } from 'node:test'
+
+const FOLDER = resolve(import.meta.dirname, '../../fixtures/approved')
+
+/** What differs from run to run, and what stands for it. */
+const UNSTEADY: readonly Replacement[] = [
+  [/\bmrg_[0-9A-Za-z]{49}/g, 'key'],
+  [/\b[a-z]{3,4}_[0-9A-HJKMNP-TV-Z]{20,}/g, 'id'],
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'uuid'],
+  [/\b\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?/g, 'time'],
+  [/\b(127\.0\.0\.1|localhost):\d+/g, 'host'],
+]
+
+type Replacement = readonly [found: RegExp, name: string]
+
+/**
+ * Fails unless a client is told the approved text, to the letter. It is in test/fixtures/approved and read by whoever
+ * reviews a change; `npm test -- part-of-the-file-name --test-update-snapshots` writes it anew.
+ */
+export function approve(t: TestContext, name: string, text: string): void {
+  t.assert.fileSnapshot(text, resolve(FOLDER, name), { serializers: [(value: string) => value] })
+}
+
+/** The text with names in place of what no two runs have in common. The same id has the same number throughout. */
+export function steady(text: string, more: readonly Replacement[] = []): string {
+  return [...more, ...UNSTEADY].reduce((so, [pattern, name]) => {
+    const numbers = new Map<string, number>()
+    return so.replace(pattern, (found) => {
+      if (name !== 'id' && name !== 'uuid') return `<${name}>`
+      const number = numbers.get(found) ?? numbers.size + 1
+      numbers.set(found, number)
+      return name === 'id' ? `<${found.split('_')[0]} ${number}>` : `<${name} ${number}>`
+    })
+  }, text)
+}
