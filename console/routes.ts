@@ -94,7 +94,7 @@ function matchPath(pattern: string, path: string): Params | undefined {
   return params
 }
 
-/** Somebody may have typed the address: a stray `%` is taken as it is. */
+/** A person may have typed the address: a stray `%` is taken as it is. */
 function decoded(value: string): string {
   try {
     return decodeURIComponent(value)

@@ -80,7 +80,7 @@ export function startBackground(parts: Parts): Background {
     pauses.check().catch(report('stopping what is paused'))
     takeUpRuns(parts)
       .then(() => queue.survey())
-      .catch(report('taking up the runs that nobody works on'))
+      .catch(report('taking up the runs that no node works on'))
     tendCounters(parts, () => parts.spending.heldLines()).catch(report('counting what dead nodes have spent'))
   }
   search()

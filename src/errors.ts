@@ -94,7 +94,6 @@ export function forbidden(message: string): ApiError {
   return new ApiError('forbidden', message)
 }
 
-/** `retryAfterMs` is rounded up to seconds, so that a client that waits so long gets through. */
 export function fileTooLarge(maxBytes: number): ApiError {
   return new ApiError('payload_too_large', `A file may have ${maxBytes} bytes (files.maxBytes)`)
 }

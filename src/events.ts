@@ -24,7 +24,7 @@ export type EventType = (typeof EVENT_TYPES)[number]
 
 /**
  * `agent_id` is null when the event concerns no single agent. `data` makes the content of the event and is called only
- * if somebody listens. Its fields are part of the API.
+ * if a webhook or a listener wants it. Its fields are part of the API.
  */
 export type NewEvent = {
   type: EventType

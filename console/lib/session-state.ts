@@ -37,7 +37,7 @@ type State =
   | { is: 'unknown' }
   | { is: 'out'; reason?: string | undefined; issuers: Issuer[]; invitation?: string }
   | { is: 'in'; session: Session }
-  /** Somebody is signed in, and has opened a link that would sign in anew. */
+  /** A person is signed in, and has opened a link that would sign in anew. */
   | { is: 'linked'; session: Session; link_token: string }
   | { is: 'invited'; session: Session; invitation: string }
 

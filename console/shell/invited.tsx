@@ -8,7 +8,7 @@ import { nameOf } from './name-of.ts'
 type Props = {
   invitation: string
   issuers: Issuer[]
-  /** Set if somebody is signed in already. */
+  /** Set if a person is signed in already. */
   session?: Session
 }
 

@@ -29,8 +29,8 @@ export type Verdict =
   | { ok: false; seq: number; problem: string }
 
 /**
- * Computes the whole chain again. Somebody who can write to the database can compute a new chain too. Only a head that
- * was `pinned` elsewhere proves that nobody did.
+ * Computes the whole chain again. Who can write to the database can compute a new chain too. Only a head that was
+ * `pinned` elsewhere proves that the chain is the first one.
  */
 export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promise<Verdict> {
   const head = await audit.getEnd(db, 'head')

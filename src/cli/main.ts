@@ -1,11 +1,11 @@
 import { EXIT } from './failure.ts'
 import { run } from './run.ts'
 
-const UNREAD = 'nobody reads stdout'
+const UNREAD = 'stdout is not read any more'
 const interrupt = new AbortController()
 // The first Ctrl-C lets a command clean up; the second ends it.
 process.once('SIGINT', () => interrupt.abort())
-// `moorage invoke … | head` is not an error. Since nobody reads any more, the command ends as with Ctrl-C.
+// `moorage invoke … | head` is not an error. Since its output is not read any more, the command ends as with Ctrl-C.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') process.exit(EXIT.failed)
   interrupt.abort(UNREAD)

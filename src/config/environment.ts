@@ -135,7 +135,7 @@ function readVariable(
     if (content !== '') return { name: `${name}_FILE`, text: content }
     report(`${name}_FILE`, 'the file it names is empty')
   } catch (error) {
-    // The path is not shown: somebody may have put the secret itself here, and it must not get into a log.
+    // The path is not shown: the operator may have put the secret itself here, and it must not get into a log.
     report(`${name}_FILE`, `the file it names cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   return undefined

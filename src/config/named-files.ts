@@ -23,7 +23,7 @@ export const PATH_SETTINGS: readonly Path[] = [['data'], CA_DIRECTORY, ...Object
 export function fileProblems(sources: Sources, cwd: string): Problem[] {
   const usesMtls = valueAt(sources.input, ['security', 'mtls', 'enabled']) === true
   const problems: Problem[] = []
-  // Values are not shown: somebody may have put the key itself where its path belongs.
+  // Values are not shown: the operator may have put the key itself where its path belongs.
   const report = (path: Path, message: string) => problems.push(...locate(path, message, 'value', sources))
 
   const read = (path: Path): Buffer | undefined => {

@@ -17,7 +17,7 @@ import type { ConsoleSession } from './console-session.ts'
 import type { Issuers } from './issuers.ts'
 import * as sessions from './store.ts'
 
-/** The provider is asked before that, so that a slow answer makes nobody wait. */
+/** The provider is asked before that, so that a slow answer makes no request wait. */
 export const CONFIRM_EARLY_MS = 5 * 60_000
 /** A node that asks and dies leaves the session to others after this time. */
 const ASKING_MS = 30_000

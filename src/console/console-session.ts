@@ -25,7 +25,7 @@ export const ConsoleSessionReply = z
 export type ConsoleSession = ConsoleSessionsTable
 
 const ROTATE_MS = 15 * 60_000
-/** Requests that were sent before the browser had the new secret may arrive so long after it. */
+/** Requests that were sent before the browser had the new secret may arrive up to GRACE_MS after it. */
 const GRACE_MS = 60_000
 /** How exact `last_used_at` is. */
 const TOUCH_MS = 60_000

@@ -5,7 +5,7 @@ import type { Database } from '../storage/database.ts'
 import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
-/** The permission for invocations that somebody else started: to see them, to cancel them, or to decide for them. */
+/** The permission for invocations that another client started: to see them, to cancel them, or to decide for them. */
 type Needed = 'read' | 'write' | 'approve'
 
 /**

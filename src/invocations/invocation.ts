@@ -234,5 +234,5 @@ export function endWith(
 
 export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled' } as const
 
-/** Nobody asked for this end, so the client may try again. */
+/** No client asked for this end, so the client may try again. */
 export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered' } as const

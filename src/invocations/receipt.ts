@@ -150,7 +150,7 @@ export function failureOf({ error }: Invocation): ApiError {
   return new ApiError(code, message, { ...told, headers: isSoon ? {} : NOT_AGAIN })
 }
 
-/** Most clients wait so long before they try again. */
+/** Most clients wait less than this before they try again. */
 const SOON_SECONDS = 60
 
 /**

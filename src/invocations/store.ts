@@ -57,7 +57,7 @@ export async function requestCancel(db: Database, id: string, now: number): Prom
 // The condition of the index of running invocations, in the same words: otherwise the index is not used.
 const RUNNING = sql<boolean>`status = 'running'`
 
-/** The runs of an owner that somebody wants to cancel. */
+/** The runs of an owner that a client wants to cancel. */
 export async function listCancelRequested(db: Database, owner: string): Promise<string[]> {
   const rows = await db
     .selectFrom('invocations')

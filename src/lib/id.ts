@@ -27,7 +27,7 @@ export type IdPrefix =
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 13
-/** Three characters. After so many ids in one millisecond, further ids do not sort in order any more. */
+/** Three characters. After MAX_SERIAL ids in one millisecond, further ids do not sort in order any more. */
 const MAX_SERIAL = 32 ** 3 - 1
 
 /**

@@ -31,7 +31,7 @@ type Sample = {
 }
 
 /**
- * What an invocation adds to its agent's metrics, for the journal. A cancelled one adds nothing: nobody waited for its
+ * What an invocation adds to its agent's metrics, for the journal. A cancelled one adds nothing: no client waited for its
  * answer.
  */
 export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample): Write[] {

@@ -15,7 +15,7 @@ export const deletePerson = operation({
   path: '/v1/people/{person_id}',
   summary: 'Remove a person',
   description:
-    "With their roles, their own keys and their sessions, at once. Their name and address are erased; their id stays in the audit log. Somebody whom an identity provider still vouches for can sign in again, has the same id, and has what their groups give. Webhooks and keys of services that they have made are the project's and go on: the reply names them, to be looked through. Takes an actor of all projects. The last administrator of the service stays: 409.",
+    "With their roles, their own keys and their sessions, at once. Their name and address are erased; their id stays in the audit log. A person for whom an identity provider still vouches can sign in again, has the same id, and has what their groups give. Webhooks and keys of services that they have made are the project's and go on: the reply names them, to be looked through. Takes an actor of all projects. The last administrator of the service stays: 409.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'person_id' },

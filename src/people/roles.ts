@@ -13,7 +13,7 @@ import { announce, type Database } from '../storage/database.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { Person, Role } from './person.ts'
 
-/** A role as somebody, or a group, gives it. */
+/** A role as a person, a key or a group gives it. */
 export type Grant = {
   /** Null: in all projects. */
   project_id: string | null
@@ -32,7 +32,7 @@ export async function listRoles(db: Database, person_ids: readonly string[]): Pr
 }
 
 /**
- * What a role may do that the actor gives. Nobody gives more than they may do themselves; the host may give everything. A
+ * What a role may do that the actor gives. No actor gives more than it may do itself; the host may give everything. A
  * role stays until it is taken away, so a right that ends by itself gives none.
  */
 export function permissionsToGive(actor: Actor, role: string, config: Config): readonly Permission[] {

@@ -89,7 +89,7 @@ export async function update(db: Database, project: Project): Promise<void> {
   await announce(db, 'projects', project.id)
 }
 
-/** The projects that may store only so much. */
+/** The projects that have a limit of stored bytes. */
 export async function listMeasured(db: Database): Promise<Project[]> {
   const rows = await db.selectFrom('projects').selectAll().where('limits', 'like', '%"stored_bytes":%').execute()
   return readable(db, rows, fromRow).filter(({ limits }) => limits.stored_bytes !== null)

@@ -24,7 +24,7 @@ export type Given<Attached = Attachment> = {
   previous?: string
   /** The message is that of `previous`, whose calls `rounds` answers. */
   goes_on?: boolean
-  /** What the caller wants to read again, and nobody else uses. */
+  /** What the caller wants to read again. The service does not use it. */
   noted?: Record<string, unknown>
 }
 

@@ -82,7 +82,7 @@ export type Step = RecallStep | ModelStep | ToolCallStep | WaitStep | ApprovalSt
  */
 export type StepKeeper = {
   readonly kept: readonly Step[]
-  /** Whether the run may leave its process and go on later, because nobody waits for its answer. */
+  /** Whether the run may leave its process and go on later, because no client waits for its answer. */
   readonly mayWait: boolean
   /** Whether it waits for budgets that have no room, instead of failing. */
   readonly waitsForBudgets: boolean

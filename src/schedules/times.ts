@@ -65,10 +65,10 @@ export async function listNext(timing: Timing, after: number, count: number): Pr
   return found
 }
 
-/** So many ticks are counted one by one at most, because the times of a pattern take long to compute. */
+/** Further ticks are not counted one by one, because the times of a pattern take long to compute. */
 export const MOST_COUNTED = 1_000
 
-/** After so many the event loop gets a turn: when a service was down for a night, many schedules count at once. */
+/** After these the event loop gets a turn: when a service was down for a night, many schedules count at once. */
 const COUNTED_AT_ONCE = 5
 
 /** How many ticks there are from one to another. */

@@ -74,7 +74,7 @@ export class Telemetry {
     for (const result of ['run', 'missed', 'skipped']) this.ticks.add(0, result)
   }
 
-  /** A value that is read whenever somebody asks. */
+  /** A value that is read whenever the metrics are asked for. */
   gauge(name: string, help: string, read: Gauge['read']): void {
     this.#gauges.push({ name, help, type: 'gauge', read })
   }

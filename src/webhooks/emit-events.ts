@@ -15,7 +15,7 @@ import * as webhooks from './store.ts'
 
 /**
  * The outbox. An event is stored together with what caused it: one row with its body, and one row for each webhook that
- * will receive it. The subscribers are kept in memory, so that an event that nobody wants costs nothing.
+ * will receive it. The subscribers are kept in memory, so that an event without subscribers costs nothing.
  */
 export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, newId: NewId): Events {
   const listeners: Parameters<Events['onWake']>[0][] = []

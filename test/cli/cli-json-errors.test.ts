@@ -34,7 +34,7 @@ describe('errors of commands with --json', () => {
       error: {
         code: 'usage',
         message:
-          'Delete hello with its deployments, memory, logs, webhooks and keys? Nobody can be asked here: say --yes',
+          'Delete hello with its deployments, memory, logs, webhooks and keys? There is no terminal to ask at: say --yes',
       },
       exit_code: 2,
     })

@@ -67,7 +67,7 @@ test('people are named by address, with projects by name, and what they lose is 
     const shell = newShell(service)
     const gone = await shell.moorage(['people', 'get', 'ada@example.com'])
     shell.remove()
-    assert.deepEqual([gone.code, gone.stderr], [3, 'error Nobody here has the address ada@example.com\n'])
+    assert.deepEqual([gone.code, gone.stderr], [3, 'error No person here has the address ada@example.com\n'])
   })
 })
 

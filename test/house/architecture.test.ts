@@ -73,6 +73,20 @@ describe('the house', () => {
     assert.ok(readers.length > 0, 'looked for the right words')
   })
 
+  test('sentences name the client, the node or the operator, and numbers by their names', () => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const read = (folder: string, ...endings: string[]) =>
+      filesOf(root + folder, endings).map(({ file, text }) => ({ file: `${folder}/${file}`, text }))
+    const written = [...read('src', '.ts'), ...read('console', '.ts', '.tsx'), ...read('docs', '.md')]
+    const vague = written.flatMap(({ file, text }) =>
+      [...text.matchAll(/\b(?:no|some)body\b|\bso (?:many|much|long)\b(?! as\b)/gi)].map(
+        ([word]) => `${file}: ${word}`,
+      ),
+    )
+    assert.deepEqual(vague, [])
+    assert.ok(written.length > 1_000, 'looked at the right files')
+  })
+
   test('no variable lives outside of a function', () => {
     const found = sources.filter(({ text }) => /^(export )?(let|var) /m.test(text))
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** Why nobody was signed in, by what the service writes behind the `#`, and what to do now. */
+/** Why a sign-in failed, by what the service writes behind the `#`, and what to do now. */
 const TEXTS: Record<string, string> = {
   expired: 'It took too long, or was begun in another browser. Sign in again.',
   denied: 'You were not let in there, or have declined. Sign in again, or ask who runs the identity provider.',

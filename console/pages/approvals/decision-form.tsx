@@ -21,7 +21,7 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
       ...(note.trim() && { note: note.trim() }),
     })
     toast(decision === 'approve' ? 'Approved: the run goes on' : 'Rejected: the agent is told')
-    // After an error the page is not loaded again at once: if somebody else was faster, the card would go with its error.
+    // After an error the page is not loaded again at once: if another person was faster, the card would go with its error.
     onDecided()
   })
   return (

@@ -73,7 +73,7 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
   )
 }
 
-/** Somebody may paste the whole address. */
+/** People paste the whole address. */
 function hostOf(text: string): string {
   return URL.canParse(text) && text.includes('://') ? new URL(text).host : text.toLowerCase()
 }

@@ -14,7 +14,7 @@ export type Tail = {
   reload(): void
 }
 
-/** So many lines are kept; the oldest go when more come. */
+/** How many lines are kept; the oldest go when more come. */
 const MOST = 100_000
 
 type Loaded = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined; older?: number }

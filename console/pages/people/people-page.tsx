@@ -129,7 +129,7 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
       keyOf={({ id }) => id}
       sort={query.sort}
       empty={
-        <Empty title="Nobody yet">
+        <Empty title="No people yet">
           <p>
             People are here once they have signed in with an identity provider. Their role comes from their groups
             there, from an invitation, or from you.

@@ -160,7 +160,7 @@ function RemovePerson({ person: { id, name }, onClose }: { person: Person; onClo
       }}
     >
       <p>
-        The roles, the own keys and the sessions of <b>{name}</b> end at once. Somebody for whom an identity provider
+        The roles, the own keys and the sessions of <b>{name}</b> end at once. A person for whom an identity provider
         still vouches can sign in again, and has what groups give there. Webhooks and keys of services that they have
         made go on.
       </p>

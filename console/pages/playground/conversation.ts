@@ -31,7 +31,7 @@ export type Conversation = {
 }
 
 const SHOWN = 100
-/** How often we ask whether somebody has decided. */
+/** How often we ask whether a person has decided. */
 const DECISION_MS = 3_000
 
 /**

@@ -1,6 +1,6 @@
 import type { Deployment } from '../../../sdk/client.ts'
 
-/** Nobody deploys to an environment of this name, so it serves the working copy. */
+/** No version is deployed to an environment of this name, so it serves the working copy. */
 const WORKING_COPY = 'working-copy'
 
 /** What an invocation may be served by: each environment, and the working copy. */

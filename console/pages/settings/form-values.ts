@@ -16,7 +16,7 @@ const LIMITS = [
 ] as const
 const MEMORY = ['history', 'recall', 'retention_days'] as const
 
-/** `true` stands for so many turns. */
+/** The number of turns that `true` stands for. */
 const SUMMARIZE_TURNS = '10'
 
 export function valuesOf(agent: Definition): FormValues {

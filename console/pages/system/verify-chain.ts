@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../../sdk/client.ts'
 import { service } from '../../lib/service.ts'
 
 const PAGE = 100
-/** So many entries are checked at most, because loading more is slow. The command line checks all of them. */
+/** How many entries are checked at most, because loading more is slow. The command line checks all of them. */
 const MOST = 2_000
 
 export type Verdict = { checked: number; problem?: string }

@@ -17,7 +17,7 @@ type FieldProps = Labelled & {
   pattern?: string
   inputMode?: 'numeric' | 'decimal' | 'text'
   autoComplete?: string
-  /** Makes it a text area of so many rows. */
+  /** Makes it a text area with this number of rows. */
   rows?: number
   isRequired?: boolean
   /** It has the focus when it appears. */

@@ -3,10 +3,10 @@ import { visible } from '../../lib/text/visible.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { isInteractive, type World } from '../world.ts'
 
-/** Asks for a yes. Where nobody can be asked, --yes is needed. */
+/** Asks for a yes. Without a terminal, --yes is needed. */
 export async function confirm(world: World, question: string, { yes }: { yes?: boolean }): Promise<void> {
   if (yes) return
-  if (!isInteractive(world)) throw usage(`${question} Nobody can be asked here: say --yes`)
+  if (!isInteractive(world)) throw usage(`${question} There is no terminal to ask at: say --yes`)
   const prompts = await import('@clack/prompts')
   const answer = await prompts.confirm({ ...streams(world), message: visible(question), initialValue: false })
   if (prompts.isCancel(answer)) throw interrupted()
@@ -15,7 +15,7 @@ export async function confirm(world: World, question: string, { yes }: { yes?: b
 
 type TextQuestion = { message: string; initial?: string | undefined; secret?: boolean; missing: string }
 
-/** Asks for a text. Where nobody can be asked, `missing` says what to give instead. */
+/** Asks for a text. Without a terminal, `missing` says what to give instead. */
 export async function ask(world: World, { initial, secret, missing, ...question }: TextQuestion): Promise<string> {
   if (!isInteractive(world)) throw usage(missing)
   const prompts = await import('@clack/prompts')
@@ -28,7 +28,7 @@ export async function ask(world: World, { initial, secret, missing, ...question 
 }
 
 /**
- * Asks for a secret, or reads it from stdin where nobody can be asked. It is never an argument: arguments are in the
+ * Asks for a secret, or reads it from stdin where that is no terminal. It is never an argument: arguments are in the
  * shell's history and in the list of processes.
  */
 export async function readSecret(world: World, message: string): Promise<string> {

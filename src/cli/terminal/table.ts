@@ -3,7 +3,7 @@ import { visibleLine } from '../../lib/text/visible.ts'
 const GAP = 2
 const NARROWEST = 8
 
-export type Head = { title: string /** Is never cut short: somebody will want to copy it. */; whole: boolean }
+export type Head = { title: string /** Is never cut short: people copy it. */; whole: boolean }
 
 /** The lines of a table, head first. If `width` is given, the widest columns are shortened until the table fits. */
 export function renderTable(head: Head[], rows: string[][], width?: number): string[] {

@@ -83,7 +83,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
 
   const answer = async (arrived: Arrived, endpoint: Endpoint, response: ServerResponse): Promise<void> => {
     const authorised = await letIn(front, arrived, endpoint)
-    // The rest of a body that nobody reads may still arrive. Then it must not be taken for another request.
+    // The rest of a body that the service does not read may still arrive. Then it must not be taken for another request.
     if (!arrived.message.complete && !readsBody(arrived.message)) response.shouldKeepAlive = false
     if (!authorised) return endpoint.page?.(arrived, response)
     if (authorised.operation.upload) return answerUpload(front, authorised, response)

@@ -42,7 +42,7 @@ async function whyNotOther(
 ): Promise<string | undefined> {
   if (actor.id === started_by) return NEEDS_OTHER_KEY
   const { authors, user_id } = await invocations.getBeginning(db, agent_seq, request_id)
-  // A user may have several tokens. A key that starts runs for a user is somebody else.
+  // A user may have several tokens. A key that starts runs for a user is not that user.
   const isSameUser = started_by.startsWith('token:') && user_id !== null && actor.scope.user_id === user_id
   if (isSameUser) return NEEDS_OTHER_PERSON
   const makers = await makersOf(db, actor.id, known)

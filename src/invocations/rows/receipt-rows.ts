@@ -5,7 +5,7 @@ import { textBytes } from '../../storage/queries/text-bytes.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
 
-/** So much of receipts is read at once. Between two reads others have their turn. */
+/** How much of receipts one read takes. Between two reads other requests have their turn. */
 const BYTES_AT_ONCE = 1024 * 1024
 
 /**

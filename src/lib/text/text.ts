@@ -36,7 +36,7 @@ export function withoutEndingSlashes(address: string): string {
   return address.replace(/(?<!\/)\/+$/, '')
 }
 
-/** Cuts text to so many bytes of UTF-8, between two characters. */
+/** Cuts text to at most `bytes` of UTF-8, between two characters. */
 export function cutToBytes(text: string, bytes: number): string {
   // Each UTF-16 unit of a character takes three bytes at most.
   if (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes) return text

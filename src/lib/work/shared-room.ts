@@ -9,7 +9,7 @@ export class SharedRoom {
     this.#left = amount
   }
 
-  /** Takes a part. Returns false if that was not possible in so many milliseconds. */
+  /** Takes a part. Returns false if that was not possible within `ms`. */
   async take(amount: number, ms: number): Promise<boolean> {
     if (this.#waiting.length === 0 && amount <= this.#left) {
       this.#left -= amount

@@ -13,7 +13,7 @@ type Due = {
   since: number
   /** Sessions with no turn after this time are due. */
   idle: number
-  /** Sessions with so many new turns are due, even while the conversation goes on. */
+  /** Sessions with this number of new turns are due, even while the conversation goes on. */
   turns: number
   limit: number
 }
@@ -110,7 +110,7 @@ export async function writeFacts(db: Database, session: Session, written: Writte
       session.agent_seq,
       items.map(({ agent_seq: _seq, ...item }) => item),
     )
-    // The new facts are counted, so the counts are locked: nobody removes memories before the transaction ends.
+    // The new facts are counted, so the counts are locked: no request removes memories before the transaction ends.
     if ((await generationOf(db, session)) !== generation) throw new OutdatedFactsError()
   }
   for (const [i, { supersedes }] of facts.entries()) {

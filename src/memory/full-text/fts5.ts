@@ -39,7 +39,7 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
 })
 const INDEXED_TEXT = sql.raw(`terms || ${SCOPE_WORDS.join(' || ')}`)
 
-/** One commit indexes so many memories, and the writer serves others between two commits. */
+/** One commit indexes these, and the writer serves other requests between two commits. */
 const MEMORIES_PER_STATEMENT = 2_000
 
 /** The memories after this seq are not in the index yet. */

@@ -160,7 +160,7 @@ function weekdayAt({ stems, now }: Reading, at: number): Window | undefined {
   return word?.is === 'weekday' ? days(latestWeekday(word.number, now, 0), 1) : undefined
 }
 
-/** The day, week, month … that is so many after the present one. */
+/** The day, week, month … that is `offset` of them after the present one. */
 function span(unit: Unit, offset: number, now: number): Window {
   const today = startOfDay(now)
   const date = new Date(now)

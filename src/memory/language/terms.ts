@@ -1,9 +1,7 @@
 import { STOP_WORDS } from './english.ts'
 import { stemOf, wordsOf } from './stems.ts'
 
-/**
- * A memory is found by its first terms only, so many, because an index entry of PostgreSQL has a limit of one megabyte.
- */
+/** A memory is found by its first terms only, because an index entry of PostgreSQL has a limit of one megabyte. */
 const MAX_TERMS = 4000
 export const MAX_CHARACTERS = 65_536
 

@@ -39,7 +39,7 @@ const FIRST_SIZE = 16
 const BYTES_BY_MEMORY = 45
 const BYTES_BY_CONVERSATION = 120
 const DAY = 86_400_000
-/** A time is searched in so many first terms of a memory, because people name times in short texts. */
+/** A time is searched in the first terms of a memory only, because people name times in short texts. */
 const READ_FOR_TIME = 200
 
 /**

@@ -4,9 +4,9 @@ import type { Plan, WeighedTerm } from './plan.ts'
 import type { Postings } from './postings.ts'
 import { ALIKE, LENGTH_WEIGHT, MEANING_WEIGHT, REACH, SATURATION, TIME_WEIGHT } from './weights.ts'
 
-/** The list has one entry for so many visits. */
+/** The list has one entry for each VISITS_PER_CHOSEN visits. */
 const VISITS_PER_CHOSEN = 64
-/** Of each word, however common, at least so many of the newest memories are looked at. */
+/** Of each word, however common, at least LEAST_VISITS of the newest memories are looked at. */
 const LEAST_VISITS = 64
 /** A word of this rarity (idf) gets all its visits. A more common word adds less to a score and gets fewer. */
 const WORTHY_RARITY = 4

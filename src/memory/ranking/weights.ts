@@ -32,8 +32,8 @@ export const OTHER_SPEAKER = 1 / 1.8
 /** The same for turns that have a role but no name: `my` asks for what the user said. */
 export const OTHER_ROLE = 0.8
 /**
- * A name must begin so many turns, and such a share of them, to be a speaker. Otherwise it may be a label such as
- * `Error: `.
+ * A name must begin SPEAKER_TURNS turns, and SPEAKER_SHARE of all, to be a speaker. Otherwise it may be a label such
+ * as `Error: `.
  */
 export const SPEAKER_TURNS = 3
 export const SPEAKER_SHARE = 0.02
@@ -43,8 +43,8 @@ export const MEANING_WEIGHT = 4
 /** From this cosine on, a memory needs no shared word. In our set, 5 more of 71 memories are found with it. */
 export const ALIKE = 0.5
 /**
- * A scope with up to so many memories is compared one by one, which takes a tenth of a millisecond. A larger scope is
- * searched by words only.
+ * The memories of a scope with up to COMPARED of them are compared one by one, which takes a tenth of a millisecond. A
+ * larger scope is searched by words only.
  */
 export const COMPARED = 2000
 

@@ -9,7 +9,7 @@ Answer with the summary alone, in the language of the conversation, in at most 3
 
 const MAX_TURN_CHARACTERS = 4_000
 
-/** The first of the turns that have about so many characters together, and one at least. */
+/** The first of the turns, about `characters` of them together, and one turn at least. */
 export function turnsWithin(turns: readonly Kept[], characters: number): Kept[] {
   let used = 0
   return turns.filter(({ memory: { content } }, i) => {

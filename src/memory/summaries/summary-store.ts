@@ -60,7 +60,7 @@ export type DueSession = Conversation & {
 
 type Due = { turns: number; since: number; limit: number }
 
-/** Sessions with so many turns that their summary does not cover. */
+/** Sessions with at least this number of turns that their summary does not cover. */
 export async function listDueSessions(
   db: Database,
   agent_seq: number,

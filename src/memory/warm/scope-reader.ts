@@ -4,9 +4,7 @@ import { inMemoryScope } from '../memory-filter.ts'
 import type { PostingRow } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
 
-/**
- * A scope whose news are at most so many is read together with others. The rows may be long, so the number is small.
- */
+/** A scope with at most FIRST_PAGE new rows is read together with others. Rows may be long, so the number is small. */
 export const FIRST_PAGE = 200
 
 /** How many rows, of all agents, are looked through for what is new of one agent. The index is asked for the rest. */

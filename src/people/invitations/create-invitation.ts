@@ -11,7 +11,7 @@ import * as invitations from './invitation-store.ts'
 
 const HOUR_MS = 3_600_000
 
-const NO_ISSUER = 'Nobody could sign in with an invitation: set console.oidc, the identity providers of people, first'
+const NO_ISSUER = 'An invitation would lead to no sign-in: set console.oidc, the identity providers of people, first'
 
 export const createInvitation = operation({
   id: 'createInvitation',

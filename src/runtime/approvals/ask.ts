@@ -19,13 +19,13 @@ export type Ask = {
   expires_after_seconds: number
 }
 
-/** What came of it. `expired` means that nobody decided in time. */
+/** What came of it. `expired` means that no person decided in time. */
 export type Ruling = {
   kind: AskKind
   call_id: string
   tool: string
   decision: 'approved' | 'rejected' | 'expired'
-  /** The id of the key or token; null if nobody decided. */
+  /** The id of the key or token; null if no person decided. */
   by: string | null
   /** The call is made with these instead. */
   arguments?: Record<string, unknown> | undefined

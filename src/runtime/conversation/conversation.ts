@@ -135,7 +135,7 @@ function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void
   }
 }
 
-/** If the provider says when to come back, or a budget has no room, the run waits so long, if it may. */
+/** If the provider says when to come back, or a budget has no room, the run waits until then, if it may. */
 function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const { said, started_at } = before
   const { deadline, keeper, left, log } = run

@@ -24,7 +24,7 @@ type Options = { log: Logger; now: () => number; proxy?: ProxySettings | undefin
 
 /** Text beyond this adds little. */
 const MAX_CHARACTERS = 8_000
-/** Even a small model takes so much. */
+/** Even a small model takes a text of this length. */
 const SHORT_CHARACTERS = 1_000
 /** The marks at the beginning and the end of a text. */
 const AROUND_TEXT = 4

@@ -81,7 +81,7 @@ export class LiveRun {
     this.cancellation.cancel()
   }
 
-  /** Stops the work here. Nobody has cancelled the run, so no end of it is written. */
+  /** Stops the work here. No client has cancelled the run, so no end of it is written. */
   abandon(): void {
     this.cancellation.giveUp()
   }

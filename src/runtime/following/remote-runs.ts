@@ -9,14 +9,14 @@ type Options = {
   live: LiveRuns
   /** Undefined when there is only one node. */
   wire: NodeWire | undefined
-  /** Which of these runs nobody works on any more. */
+  /** Which of these runs no node works on any more. */
   findEnded(ids: string[]): Promise<string[]>
   log: Logger
 }
 
 /**
  * Lets clients follow runs of other nodes. The node that runs one sends what it says to the others, in small batches
- * and only while somebody follows it; there it is told to any number of followers.
+ * and only while a client there follows it; each of those nodes tells it to any number of followers.
  */
 export class RemoteRuns {
   readonly #options: Options
@@ -34,7 +34,7 @@ export class RemoteRuns {
     live.onBegun((run) => this.#hearBegun(run))
   }
 
-  /** Somebody here follows a run that is not here. */
+  /** A client of this node follows a run of another node. */
   watch(request_id: string): Watch {
     return this.#watched.watch(request_id)
   }
@@ -46,7 +46,7 @@ export class RemoteRuns {
   }
 
   #hearBegun(run: LiveRun): void {
-    // Mostly nobody follows anything, and each run would have its id looked up.
+    // Mostly no client follows a run, and each run would have its id looked up.
     if (this.#watched.isEmpty && this.#spoken.isUnwanted) return
     // If there is a copy, its node has died, and this node has taken the run over.
     this.#watched.lookAgain(run.request_id)

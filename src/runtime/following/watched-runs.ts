@@ -2,7 +2,7 @@ import { LiveRun, type LiveRuns } from './live-runs.ts'
 import { type AllMessage, type MoreMessage, type RunMessage, runEvent, type Send } from './node-message.ts'
 import { isSame, type Position } from './transcript.ts'
 
-/** A run of another node that somebody here follows. */
+/** A run of another node that clients of this node follow. */
 type Watched = { followers: number; copy: LiveRun | undefined; change: PromiseWithResolvers<void> }
 
 /** How often a node says what it follows. Others believe it for longer than that. */
@@ -21,12 +21,12 @@ export type Watch = {
 type Options = {
   live: LiveRuns
   send: Send
-  /** Which of these runs nobody works on any more. */
+  /** Which of these runs no node works on any more. */
   findEnded(ids: string[]): Promise<string[]>
 }
 
 /**
- * The runs of other nodes that somebody here follows. This node keeps a copy of what each has said, for any number of
+ * The runs of other nodes that clients of this node follow. It keeps a copy of what each has said, for any number of
  * followers.
  */
 export class WatchedRuns {

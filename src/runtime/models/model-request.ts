@@ -26,7 +26,7 @@ export type ModelRequest = {
   max_output_tokens: number | null
   /** Takes what an attempt has used, even one that failed. */
   spend: (tokens: TokenCount) => void
-  /** Whether somebody reads the pieces as they come. */
+  /** Whether a client reads the pieces as they come. */
   streaming: boolean
   log: Log
   /** Headers for the provider, where the run belongs to a trace. */

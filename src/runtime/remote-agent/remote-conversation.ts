@@ -157,7 +157,7 @@ export class RemoteConversation {
       this.#open = undefined
       open.stop.abort()
       if (!(error instanceof ModelFailure)) throw error
-      // Nobody has read what it said, so it may say it again. Its steps are stored.
+      // No client has read what it said, so it may say it again. Its steps are stored.
       const isAgain = !emit || left.response.length === said
       if (isAgain) left.response = left.response.slice(0, said)
       throw new ModelFailure(error.message, error.detail, isAgain ? error.retry : undefined)

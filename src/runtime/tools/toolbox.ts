@@ -103,7 +103,7 @@ export async function openToolbox(
   }
 }
 
-/** Offers the caller's tools beside the agent's own, whose names nobody can take. */
+/** Offers the caller's tools beside the agent's own, whose names a caller cannot take. */
 export function withCallersTools(own: Toolbox, tools: readonly ToolDefinition[], log: Log): Toolbox {
   const taken = new Set(own.definitions.map(({ name }) => name))
   const offered = tools.filter(({ name }) => !taken.has(name))

@@ -127,7 +127,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Who has signed in for a device. `wait` while nobody has, `slow_down` if it is asked too often. */
+  /** Who has signed in for a device. `wait` while no person has, `slow_down` if it is asked too often. */
   async finishDevice(device_code: string): Promise<Vouched | 'wait' | 'slow_down'> {
     return this.#ask(async (configuration) => {
       try {

@@ -35,13 +35,13 @@ export class Dialer {
       line.waiting -= 1
       if (line.waiting > 0) return
       this.#lines.delete(host)
-      for (const socket of line.opening) socket.destroy(new GuardedFetchError('aborted', 'nobody waits for it'))
+      for (const socket of line.opening) socket.destroy(new GuardedFetchError('aborted', 'no request waits for it'))
     }
   }
 
   readonly connect: buildConnector.connector = ({ hostname: host, protocol, port }, callback) => {
     const line = this.#lines.get(host)
-    if (!line) return callback(new GuardedFetchError('aborted', 'nobody waits for it'), null)
+    if (!line) return callback(new GuardedFetchError('aborted', 'no request waits for it'), null)
     const isSecure = protocol === 'https:'
     // Returns the addresses that were checked before, so that the socket does not resolve the name a second time.
     const lookup: LookupFunction = (_name, _options, found) => found(null, [...line.addresses])

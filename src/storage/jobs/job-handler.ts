@@ -20,13 +20,11 @@ export type JobAttempt = {
 export type JobHandler = {
   concurrency: number
   run(payload: Json, attempt: JobAttempt): Promise<void>
-  /** After so many tries the job is kept as failed, with its error. */
+  /** After these tries the job is kept as failed, with its error. */
   max_attempts?: number
   /** The pause after the given attempt failed. */
   retry_ms?: (attempts: number) => number
-  /**
-   * For recurring work. One such job always exists, and runs again so long after its last end. It is never given up.
-   */
+  /** For recurring work. One such job always exists, and runs again this long after its last end. It is never given up. */
   every_ms?: number
 }
 

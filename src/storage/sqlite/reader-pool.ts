@@ -5,7 +5,7 @@ import { type Read, Reader } from './reader.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { SqliteWatcher } from './sqlite-thread.ts'
 
-/** A read that runs for so long counts as slow. Reads that wait behind it are given to another thread. */
+/** A read that runs for SLOW_MS counts as slow. Reads that wait behind it are given to another thread. */
 const SLOW_MS = 25
 const MOST_READERS = 4
 /** How many slow statements are remembered. The oldest are forgotten first. */

@@ -2,7 +2,7 @@ import type { QueryResult } from 'kysely'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import { type Caller, SqliteThread, type SqliteWatcher } from './sqlite-thread.ts'
 
-/** A read that somebody waits for. */
+/** A read that a caller waits for. */
 export type Read = {
   statement: SqliteStatement
   /** When it was asked for. */

@@ -67,7 +67,7 @@ export type KeyFactorsTable = {
   last_step: number | null
   wrong_codes: number
   locked_until: number | null
-  /** Grows with every change, so that nobody overwrites a state that they have not read. */
+  /** Grows with every change, so that no node overwrites a state that it has not read. */
   version: number
   created_at: number
   created_by: string
@@ -169,5 +169,5 @@ export type ConsoleSessionsTable = {
   expires_at: number
 }
 
-/** Links that sign somebody in once. */
+/** Links that sign a person in once. */
 export type ConsoleLinksTable = { hash: string; key_id: string; key_hash: string; expires_at: number }

@@ -1,7 +1,7 @@
 import type { Keyring } from '../../security/keyring.ts'
 import { openHeaders, type Webhook } from '../webhook.ts'
 
-/** A response may be cut in an event when it is so long. */
+/** A longer response may be cut in an event. */
 const WHOLE_BYTES = 32_000
 
 const STATE_OF: Record<string, string> = {

@@ -7,7 +7,7 @@ export type Part<Row> = { offset: number; rows: Row[]; total: number }
  */
 export type HeldRows<Row> = { rows: ReadonlyMap<number, Row>; fresh: number; total: number }
 
-/** So many rows are kept; those that are loaded again are among them. */
+/** How many rows are kept; those that are loaded again are among them. */
 const MOST = 2_000
 
 /** A part that replaces what was known: the view begins with the service's first row. */

@@ -20,7 +20,7 @@ const MOST_ROWS = 400_000
 
 /**
  * A list that may have hundreds of thousands of rows. It scrolls in a window of its own, and only the rows in the window
- * are in the page. The URL has the position. The list is live; rows that somebody looks at stay where they are.
+ * are in the page. The URL has the position. The list is live; rows that the reader looks at stay where they are.
  */
 export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sort = '', empty, error }: Props<Item>) {
   const position = usePosition()

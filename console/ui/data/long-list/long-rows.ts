@@ -4,7 +4,7 @@ import { whenSeen } from '../../../lib/resource.ts'
 import { keep, recall } from '../../../lib/resource-cache.ts'
 import { begun, type HeldRows, held, type Part, unheld } from './held-rows.ts'
 
-/** So many rows are asked for at once: more than a window shows. */
+/** How many rows are asked for at once: more than a window shows. */
 export const PART = 100
 /** A reader who drags the scroll bar passes many rows: those are not asked for. */
 const SETTLED_MS = 70

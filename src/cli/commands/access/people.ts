@@ -137,7 +137,7 @@ async function idOf(client: Client, ref: string): Promise<string> {
   if (!ref.includes('@')) return ref
   const { data } = await client.people.list({ email: ref, limit: 10 })
   const [person, ...others] = data
-  if (!person) throw new Failure(EXIT.notFound, `Nobody here has the address ${ref}`)
+  if (!person) throw new Failure(EXIT.notFound, `No person here has the address ${ref}`)
   if (others.length > 0) {
     throw usage(`Several people have the address ${ref}, name one by id: ${data.map(({ id }) => id).join(', ')}`)
   }

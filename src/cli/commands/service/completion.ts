@@ -84,7 +84,7 @@ const AGENT_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/
 const MAX_NAMES = 1_000
 const PATIENCE_MS = 2_000
 
-/** Nobody wants to wait long for Tab, or to see errors of the service there. */
+/** People do not want to wait long for Tab, or to see errors of the service there. */
 export async function knownAgents(world: World, words: readonly string[]): Promise<string[]> {
   const names: string[] = []
   try {

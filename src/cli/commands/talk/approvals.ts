@@ -114,7 +114,7 @@ async function findCall(client: Client, request_id: string, { agent, call }: Whi
   const named = data.filter(({ call_id }) => call === undefined || call_id === call)
   const pending = named.filter(({ status }) => status === 'pending')
   const [found, ...others] = pending.length > 0 ? pending : named
-  if (!found) throw new Failure(EXIT.notFound, `${request_id} asks nobody anything, or is not there`)
+  if (!found) throw new Failure(EXIT.notFound, `${request_id} waits for no decision, or is not there`)
   if (others.length > 0) {
     const calls = [found, ...others].map(({ call_id }) => call_id).join(', ')
     throw usage(`${request_id} asks about several calls: add --call with one of ${calls}`)

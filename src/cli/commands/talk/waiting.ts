@@ -44,7 +44,7 @@ function sameWay({ url, profile }: Common, words: string): string {
   return `moorage ${words}${url ? ` --url ${url}` : ''}${profile ? ` --profile ${profile}` : ''}`
 }
 
-/** The same for somebody else. The environment names the service, because a login would bring its own key. */
+/** The same for another person. The environment names the service, because a login would bring its own key. */
 function withOtherKey(world: World, options: Common, words: string): string {
   return `MOORAGE_URL=${addressOf(world, options).url} MOORAGE_API_KEY='another key' moorage ${words}`
 }

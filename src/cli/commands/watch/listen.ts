@@ -71,7 +71,7 @@ async function forwardAll(
     )
   }
 
-  /** A listener ends when nobody has asked for two minutes. Then a new one is made. */
+  /** A listener ends when it was not asked for two minutes. Then a new one is made. */
   async function askOrRenew(query: Parameters<Client['listeners']['get']>[1]): Promise<Listener> {
     try {
       return await client.listeners.get(id, query, { retries: 0 })

@@ -9,7 +9,7 @@ export type OpenQuestion = {
   created_at: string
 }
 
-/** The client has to see to it that somebody decides. */
+/** The client has to see to it that a person decides. */
 const WAITS = 'Waits until a person has decided'
 
 /** Questions of a task. A message answers one; calls of tools are approved with the API, where people see them. */

@@ -61,7 +61,7 @@ export class TaskTeller {
   fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly OpenQuestion[] = []): Task {
     const { status, message, response, output, error, steps, created_at, started_at, finished_at } = receipt
     const at = finished_at ?? started_at ?? created_at
-    // A run may wait for its provider, too. Then nobody has to do anything.
+    // A run may wait for its provider, too. Then the client has nothing to do.
     const state = steps.at(-1)?.kind === 'wait' && status === 'waiting' ? 'TASK_STATE_WORKING' : STATE_OF[status]
     return {
       ...(state === STATE_OF.waiting

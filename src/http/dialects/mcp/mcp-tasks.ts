@@ -127,7 +127,7 @@ function justQueued(ids: { agent_id: string; request_id: string }): TaskReceipt 
 }
 
 function taskOf({ agent_id, request_id, status, error, steps, ...times }: TaskReceipt): Task {
-  // A run may wait for its provider, too. Then nobody has to do anything.
+  // A run may wait for its provider, too. Then the client has nothing to do.
   const isForProvider = status === 'waiting' && steps.at(-1)?.kind === 'wait'
   const words = status === 'waiting' ? 'Waits until a person has decided' : error?.message
   return {

@@ -30,7 +30,7 @@ export function answeredOf(result: unknown): AnsweredRun {
   return receipt ? receipt() : (result as AnsweredRun)
 }
 
-/** The same, if nobody has deleted it. */
+/** The same, if no client has deleted it. */
 export function keptOf(result: unknown): AnsweredRun {
   const answered = answeredOf(result)
   if (answered.erased_at !== null) throw new ApiError('not_found', 'This response was deleted')

@@ -2,7 +2,7 @@ import { unavailable } from '../../../errors.ts'
 import { type BodyLimits, readBytes, readsBody } from '../../input/read-bytes.ts'
 import type { Arrived } from '../request.ts'
 
-/** Nobody has shown a valid token for these bodies yet, so only a few are held at the same time. */
+/** No client has shown a valid token for these bodies yet, so only a few are held at the same time. */
 const MOST_AT_ONCE = 32
 
 /** Finds the agent that a request means although its path does not name it. */

@@ -26,16 +26,16 @@ export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Aut
     return undefined
   arrived.trace.agent_id = agent.id
   if (agent.gate) promiseHttps(arrived, agent.gate)
-  const actor = nobody(known, arrived)
+  const actor = publicCaller(known, arrived)
   // Counted by address. The agent's own limit is for those who may ask it, and strangers must not use it up.
   await countRequest({ arrived, actor }, edge.limiter, edge.parts.config.limits)
   return { arrived, actor, operation: route.operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
-function nobody({ id: agent_id, project_id }: GuardedAgent, { address }: Arrived): Actor {
+function publicCaller({ id: agent_id, project_id }: GuardedAgent, { address }: Arrived): Actor {
   return {
     kind: 'token',
-    id: `nobody:${addressBucket(address)}`,
+    id: `public:${addressBucket(address)}`,
     scope: { project_id, agent_id, user_id: null },
     reach: 'project',
     permissions: [],

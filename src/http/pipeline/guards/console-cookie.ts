@@ -57,7 +57,7 @@ const SECRET = /^[\w-]{43}$/
 
 /**
  * The actor of the cookie that a request carries. The cookie counts only if our own page sent it, under a name of ours,
- * where nobody could read it on its way. Undefined for every other request.
+ * where no other machine could read it on its way. Undefined for every other request.
  */
 export async function actorOfCookie(
   arrived: Arrived,
@@ -73,7 +73,7 @@ export async function actorOfCookie(
   return used?.actor
 }
 
-/** A cookie that is there twice was put there by somebody else, from another path or a neighbouring name. */
+/** A cookie that is there twice was put there by another site, from another path or a neighbouring name. */
 export function readCookie(arrived: Arrived): string | undefined {
   const { cookie } = arrived.message.headers
   if (cookie === undefined) return undefined

@@ -9,7 +9,7 @@ const HOST = /^[\w.[\]:-]+$/
 const IP_ADDRESS = /^(?:\[.*\]|\d+\.\d+\.\d+\.\d+)$/
 const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
-/** Decides whether a request may come from our own console, in somebody's browser. */
+/** Decides whether a request may come from our own console in a browser. */
 export type ConsoleDoor = {
   /** Throws under a name that is not ours. */
   checkHost(arrived: Arrived): void
@@ -24,7 +24,7 @@ export function consoleDoor({ console, server }: Config): ConsoleDoor {
   return {
     checkHost({ message }) {
       const name = nameOf(message)
-      // A name that somebody else owns can be made to lead here, and its pages would then count as ours. An address
+      // A name that an attacker owns can be made to lead here, and its pages would then count as ours. An address
       // cannot.
       if (name && (IP_ADDRESS.test(name) || THIS_MACHINE.test(name) || names.has(name))) return
       throw forbidden('The console is not served under this name: add it to console.hosts')

@@ -40,7 +40,7 @@ async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): P
       retry_after: Math.max(1, Math.ceil(result.retry_after_ms / 1000)),
     })
   }
-  // The answer is the same for a used code and a wrong code, so that somebody who saw a code learns nothing.
+  // The answer is the same for a used code and a wrong code, so that an onlooker who saw a code learns nothing.
   throw codeRequired('This one-time code is wrong or was used before')
 }
 

@@ -96,7 +96,7 @@ export class Connections {
     const end = () => (socket.writable ? answer() : socket.destroy())
     const last = this.#lastReply(socket)
     if (!last) end()
-    // The reply was sent before its request was read to the end. A second one would answer nobody's request.
+    // The reply was sent before its request was read to the end. A second one would answer no request.
     else if (last.headersSent && !last.req.complete) socket.destroy()
     else if (last.req.complete) last.once('finish', end)
     // It is the body of the last request that cannot be read. Its handler waits for that body, or is not called any

@@ -11,11 +11,11 @@ import { answerRaw } from './broken-request.ts'
 
 /** Handles that connections of clients leave to files, the database and calls to other services. */
 const RESERVED = 64
-/** So many of them may be used to tell clients that they are refused. */
+/** Those of them that may be used to tell clients that they are refused. */
 const FOR_REFUSALS = 32
 /** How long a refused client may take to read its answer. */
 const READ_WITHIN_MS = 1_000
-/** After so long without a refusal there are handles again. */
+/** After CALM_MS without a refusal there are handles again. */
 const CALM_MS = 5_000
 const RETRY_AFTER_MS = 5_000
 

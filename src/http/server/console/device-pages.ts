@@ -60,7 +60,7 @@ class DevicePages {
     this.#reply(arrived, response, 200, { device, issuer: issuer.settings.name, ...shown })
   }
 
-  /** 202 while nobody has signed in; 201 with the key, once. Every question counts: it goes on to the provider. */
+  /** 202 while no person has signed in; 201 with the key, once. Every question counts: it goes on to the provider. */
   async finish(arrived: Arrived, response: ServerResponse): Promise<void> {
     arrived.trace.action = 'signInDevice'
     await this.#front.steps.countFailure(addressBucket(arrived.address))

@@ -34,7 +34,7 @@ const UNANSWERED = new Set(['issuer_unavailable'])
 /** Who it was is not known, or not proven. Otherwise the person is known, and may not come in. */
 const UNPROVEN = new Set(['expired', 'denied', 'refused'])
 
-/** Signing in with an identity provider: the way there, the way back, and its word that somebody has signed out. */
+/** Signing in with an identity provider: the way there, the way back, and its word that a person has signed out. */
 export function issuerPages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
   const pages = new IssuerPages(front, console)
   return [
@@ -101,7 +101,7 @@ class IssuerPages {
     this.#redirect(arrived, response, attempt?.to ?? '/', cookies)
   }
 
-  /** Says why not, if nobody is signed in. The browser does not send the session of before from another site: it ends in time. */
+  /** Says why not, if the person is not signed in. The browser does not send the session of before from another site: it ends in time. */
   async #signIn(arrived: Arrived, issuer: OidcIssuer, attempt: SignInAttempt): Promise<{ secret: string } | string> {
     const { request_id, address, secure, message } = arrived
     const callback = new URL(`${this.#callback(arrived, issuer)}?${arrived.query}`)
@@ -124,7 +124,7 @@ class IssuerPages {
     }
   }
 
-  /** OpenID Connect Back-Channel Logout: the provider says that somebody has signed out there. */
+  /** OpenID Connect Back-Channel Logout: the provider says that a person has signed out there. */
   async logout(arrived: Arrived, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signOutByIssuer'

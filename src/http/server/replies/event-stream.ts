@@ -4,8 +4,8 @@ import type { Writer } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
 /**
- * Events of so long are sent in one write. Nobody notices, and a streamed answer under load takes a sixth less CPU time
- * than with one write for each pass of the event loop.
+ * Events of this time are sent in one write. No reader notices, and a streamed answer under load takes a sixth less CPU
+ * time than with one write for each pass of the event loop.
  */
 const GATHERED_MS = 5
 /** How much text one write has. */
