@@ -1,4 +1,4 @@
-const MOST = 80
+const MAX_RESOURCES = 80
 
 const kept = new Map<string, unknown>()
 
@@ -11,7 +11,7 @@ export function keep(key: string, data: unknown): void {
   kept.delete(key)
   kept.set(key, data)
   for (const oldest of kept.keys()) {
-    if (kept.size <= MOST) return
+    if (kept.size <= MAX_RESOURCES) return
     kept.delete(oldest)
   }
 }

@@ -9,7 +9,7 @@ import { leftBy } from '../runtime/run-in-progress.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
 import type { RunTree } from '../runtime/runner.ts'
 import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
-import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
+import { eventsOf, milestonesOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Approval } from './approvals/approval.ts'
 import { approvalsOf, type WaitingOutcome } from './approvals/ask-people.ts'
@@ -96,7 +96,7 @@ async function runStored(
     created_by,
   } = started.invocation
   const began_at = parts.now()
-  run.begin({ attempt, milestones: milestonesOf(kept.map(tellingOf)), user_id: context.user_id, created_by })
+  run.begin({ attempt, milestones: milestonesOf(kept), user_id: context.user_id, created_by })
   const span = beginRunSpan(started, parts)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
   const waitsForBudgets = started.invocation.on_budget === 'wait'

@@ -31,23 +31,27 @@ export function eventsOf(steps: readonly Step[]): RunEvent[] {
   })
 }
 
-/** How much of the answer a step has told: characters of the response, and tool events. */
-type Telling = { attempt: number; characters: number; tools: number }
+/** What a step has added to the stream of its run: characters of the response, and tool events. */
+type StreamedPart = { attempt: number; characters: number; tools: number }
 
-export function tellingOf(step: Step): Telling {
+function partOf(step: Step): StreamedPart {
   if (step.kind !== 'model') return { attempt: step.attempt, characters: 0, tools: step.kind === 'tool' ? 1 : 0 }
   return { attempt: step.attempt, characters: step.text.length, tools: step.answer.calls.length }
 }
 
 /** How far each attempt has come with stored steps. Later attempts go on from there, with the same text. */
-export function milestonesOf(tellings: readonly Telling[]): Position[] {
+export function milestonesOf(steps: readonly Step[]): Position[] {
+  return milestonesOfParts(steps.map(partOf))
+}
+
+export function milestonesOfParts(parts: readonly StreamedPart[]): Position[] {
   const milestones: Position[] = []
   let [characters, tools] = [0, 0]
-  for (const telling of tellings) {
-    characters += telling.characters
-    tools += telling.tools
-    if (milestones.at(-1)?.attempt === telling.attempt) milestones.pop()
-    milestones.push({ attempt: telling.attempt, characters, tools })
+  for (const part of parts) {
+    characters += part.characters
+    tools += part.tools
+    if (milestones.at(-1)?.attempt === part.attempt) milestones.pop()
+    milestones.push({ attempt: part.attempt, characters, tools })
   }
   return milestones
 }

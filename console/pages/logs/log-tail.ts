@@ -15,7 +15,7 @@ export type Tail = {
 }
 
 /** How many lines are kept; the oldest go when more come. */
-const MOST = 100_000
+const MAX_LINES = 100_000
 
 type Loaded = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined; older?: number }
 
@@ -76,6 +76,6 @@ function withoutError({ entries, olderThan, older = 0 }: Loaded): Loaded {
 }
 
 function cut(entries: LogEntry[], older = 0): Pick<Loaded, 'entries' | 'older'> {
-  const gone = Math.max(0, entries.length - MOST)
+  const gone = Math.max(0, entries.length - MAX_LINES)
   return { entries: gone > 0 ? entries.slice(gone) : entries, older: older - gone }
 }

@@ -3,7 +3,7 @@ import { service } from '../../lib/service.ts'
 
 const PAGE = 100
 /** How many entries are checked at most, because loading more is slow. The command line checks all of them. */
-const MOST = 2_000
+const MAX_CHECKED = 2_000
 
 export type Verdict = { checked: number; problem?: string }
 
@@ -32,7 +32,7 @@ export async function verifyChain(): Promise<Verdict> {
 /** The newest entries that are in the chain, newest first. */
 async function loadNewest(end: number): Promise<AuditEntry[]> {
   const found: AuditEntry[] = []
-  for (let offset = 0; offset < MOST; offset += PAGE) {
+  for (let offset = 0; offset < MAX_CHECKED; offset += PAGE) {
     const { data, pagination } = await service.audit.list({ limit: PAGE, offset })
     found.push(...data)
     if (!pagination.has_more) break

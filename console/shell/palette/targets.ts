@@ -6,7 +6,7 @@ import { shownEntries } from '../../routes.ts'
 import type { IconName } from '../../ui/icon.tsx'
 import { agentCommands, projectCommands, serviceCommands, type Target } from './commands.ts'
 
-const MOST = 12
+const MAX_TARGETS = 12
 
 /** Ids that have a page of their own, by what they begin with. */
 const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: string): string }> = {
@@ -28,13 +28,13 @@ export function findTargets(typed: string, agents: Iterable<string>): Target[] {
   if (byId) return [byId]
   const words = text.toLowerCase().split(/\s+/)
   const own = agentHere()
-  if (!text) return [...(own ? agentCommands(own) : []), ...pages(), ...serviceCommands()].slice(0, MOST)
+  if (!text) return [...(own ? agentCommands(own) : []), ...pages(), ...serviceCommands()].slice(0, MAX_TARGETS)
   const ofAgents = [...agents].flatMap((name) => [...pagesOfAgent(name), ...agentCommands(name)])
   const all = [...pages(), ...ofAgents, ...serviceCommands(), ...projectCommands()]
   const matching = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
   // The agent that is open comes first. Then short labels, so that an agent stands before its tabs.
   const rank = ({ label }: Target) => label.length - (own && label.startsWith(`${own} ›`) ? 1_000 : 0)
-  return matching.toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST)
+  return matching.toSorted((a, b) => rank(a) - rank(b)).slice(0, MAX_TARGETS)
 }
 
 function targetOfId(text: string): Target | undefined {

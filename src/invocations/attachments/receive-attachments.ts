@@ -12,7 +12,7 @@ import { fetchFile, type ReceiveParts } from './fetch-file.ts'
 /** A conversation that a client tells anew may have images in all its turns. */
 const MOST_RECEIVED = 100
 /** Attachments of one message that are received at the same time. */
-const AT_ONCE = 4
+const RECEIVED_AT_ONCE = 4
 
 type Received = { body: Pick<Asked, 'attachments'>; given: AskedGiven | undefined }
 
@@ -45,7 +45,7 @@ export async function receiveAttachments(
         taken.set(one, await received.catch(asRefusal))
       }
     }
-    const lanes = await Promise.allSettled(Array.from({ length: AT_ONCE }, receiveOnes))
+    const lanes = await Promise.allSettled(Array.from({ length: RECEIVED_AT_ONCE }, receiveOnes))
     for (const lane of lanes) if (lane.status === 'rejected') throw lane.reason
   } catch (error) {
     await release()

@@ -5,7 +5,7 @@ import { pausedMessage } from '../../operation/pauses.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Position, readEventId, type StreamEvent, Transcript } from '../../runtime/following/transcript.ts'
 import type { Watch } from '../../runtime/following/watched-runs.ts'
-import { eventsOf, milestonesOf, tellingOf } from '../../runtime/told-steps.ts'
+import { eventsOf, milestonesOf } from '../../runtime/told-steps.ts'
 import { isPassing } from '../../storage/failures.ts'
 import { waitingEvent } from '../approvals/waiting-event.ts'
 import { listAwaited } from '../children/awaited-approvals.ts'
@@ -118,7 +118,7 @@ class FollowingClient {
     this.#toldWaiting = attempt
     const reason = pause && { reason: pausedMessage(pause) }
     const { steps } = await listKept(db, id)
-    const from = this.#begin(attempt, milestonesOf(steps.map(tellingOf)))
+    const from = this.#begin(attempt, milestonesOf(steps))
     const transcript = new Transcript(attempt)
     for (const event of eventsOf(steps)) transcript.add(event)
     for (const event of transcript.after(from)) this.#tell(event)

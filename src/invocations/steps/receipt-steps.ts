@@ -6,7 +6,7 @@ import type { TokenCount } from '../../runtime/models/usage.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
 import type { PassedOver, RecalledNames, Step, Unfit } from '../../runtime/steps.ts'
-import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
+import { milestonesOfParts, type ShownCall } from '../../runtime/told-steps.ts'
 import { CostUsd, Time } from '../../shapes.ts'
 import { NamedFile } from '../attachments/attachment-shape.ts'
 import { ChildShape } from '../children/child-shape.ts'
@@ -273,7 +273,7 @@ function resultOf(tool: ToolResult): ToolResult {
 
 /** How far each attempt had come with stored steps, as the receipt says. */
 export function receiptMilestones(steps: readonly ReceiptStep[]): Position[] {
-  return milestonesOf(
+  return milestonesOfParts(
     roundsOf(steps).flatMap(({ attempt, characters, tools }) => [
       { attempt, characters, tools: tools.length },
       ...tools.map((tool) => ({ attempt: tool.attempt, characters: 0, tools: 1 })),

@@ -35,7 +35,7 @@ const ApprovalCondition = z
     (condition) => COMPARISONS.some((name) => condition[name] !== undefined),
     `must have one of ${COMPARISONS.join(', ')}`,
   )
-  .describe('True when all its comparisons are. What is no number is taken for greater, and for less')
+  .describe('True when all its comparisons are. A value that is not a number passes `greater_than` and `less_than`')
 type ApprovalCondition = z.infer<typeof ApprovalCondition>
 
 export const ToolApproval = z

@@ -9,7 +9,7 @@ const READ_MS = 5_000
 const TIMEOUT_MS = 15_000
 const WAIT_MS = 60_000
 /** Documents that are read at the same time. */
-const AT_ONCE = 2
+const DOCUMENTS_AT_ONCE = 2
 const HEAP = { maxOldGenerationSizeMb: 256 }
 /** The heap's limit does not count unpacked streams, and a few bytes can be packed gigabytes. */
 const MOST_GROWTH = 400 * 1024 * 1024
@@ -20,7 +20,7 @@ const LOOK_AGAIN_MS = 50
  * read by a thread of its own that ends with it.
  */
 export class PdfTexts {
-  readonly #places = new SharedRoom(AT_ONCE)
+  readonly #places = new SharedRoom(DOCUMENTS_AT_ONCE)
   readonly #workers = new Set<Worker>()
 
   async read(bytes: Uint8Array, most_characters: number): Promise<PdfAnswer> {

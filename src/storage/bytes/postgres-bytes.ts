@@ -4,11 +4,11 @@ import { type ByteStore, MissingBytesError } from './byte-store.ts'
 
 const CHUNK_BYTES = 262_144
 /** All uploads of a node use this number of connections together. The others are for requests that take less. */
-const AT_ONCE = 3
+const UPLOADS_AT_ONCE = 3
 
 /** Keeps blobs in the database, in chunks: every node has them, and none holds more than a chunk of one in memory. */
 export function postgresBytes(db: Database): ByteStore {
-  const places = new SharedRoom(AT_ONCE)
+  const places = new SharedRoom(UPLOADS_AT_ONCE)
   const insert = async (blob_id: string, part: number, bytes: Uint8Array) => {
     await places.take(1, Number.POSITIVE_INFINITY)
     await db

@@ -8,7 +8,7 @@ export type Part<Row> = { offset: number; rows: Row[]; total: number }
 export type HeldRows<Row> = { rows: ReadonlyMap<number, Row>; fresh: number; total: number }
 
 /** How many rows are kept; those that are loaded again are among them. */
-const MOST = 2_000
+const MAX_ROWS_HELD = 2_000
 
 /** A part that replaces what was known: the view begins with the service's first row. */
 export function begun<Row>({ offset, rows, total }: Part<Row>): HeldRows<Row> {
@@ -22,7 +22,7 @@ export function held<Row>(
   { keyOf, growsAtTop }: { keyOf(row: Row): string; growsAtTop: boolean },
 ): HeldRows<Row> {
   const fresh = Math.max(0, freshOf(known, part, keyOf) ?? known.fresh + (growsAtTop ? part.total - totalOf(known) : 0))
-  const rows = new Map(known.rows.size > MOST ? [] : known.rows)
+  const rows = new Map(known.rows.size > MAX_ROWS_HELD ? [] : known.rows)
   for (const [i, row] of part.rows.entries()) rows.set(part.offset + i - fresh, row)
   return { rows, fresh, total: part.total - fresh }
 }
