@@ -27,6 +27,13 @@ export async function buildProgram(world: World, wanted: (name: string) => boole
     if (!wanted(name)) continue
     const setUp = await load()
     setUp(command, world)
+    endHelp(command)
   }
   return program
+}
+
+/** A command without commands of its own has none after which --help could stand. */
+function endHelp(command: Command): void {
+  if (command.commands.length === 0) command.helpOption('-h, --help', 'show this')
+  for (const child of command.commands) endHelp(child)
 }

@@ -98,6 +98,7 @@ async function readKey(world: World): Promise<string> {
 export function profile(command: Command, world: World): void {
   command
     .command('list', { isDefault: true })
+    .alias('ls')
     .description('List logins')
     .option('--json', 'print JSON')
     .action((options: { json?: boolean }) => {

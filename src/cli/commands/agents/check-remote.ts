@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { openSockets } from '../../../runtime/providers/provider-sockets.ts'
 import type { RemoteTrial } from '../../../runtime/remote-agent/check/call-remote.ts'
 import { type CheckedPoint, checkPoints } from '../../../runtime/remote-agent/check/check-points.ts'
@@ -38,7 +38,7 @@ export function remote(command: Command, world: World): void {
     )
     .option('-m, --message <text>', 'what it is told', 'Hello')
     .option('--step <id=value>', 'what comes of this step: text or JSON; may be repeated', stepAnswer)
-    .option('--timeout <duration>', 'how long a call may take (30s)', seconds, 30)
+    .addOption(new Option('--timeout <duration>', 'how long a call may take').argParser(seconds).default(30, '30s'))
     .option('--host <address>', 'the address of this machine at which the agent asks for steps', '127.0.0.1')
     .option('--json', 'print JSON')
     .action(async (given: string, options: CheckOptions) => {

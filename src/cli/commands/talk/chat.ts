@@ -18,7 +18,7 @@ export function chat(command: Command, world: World): void {
     .addOption(attachOption())
     .addHelpText(
       'after',
-      '\nA line is a message. /attach FILE sends a file with the next one, and --attach with the first. Ctrl-C stops an answer; /exit, Ctrl-D or Ctrl-C at the prompt ends the conversation.',
+      '\nA line is a message. /attach FILE sends a file with the next one, and --attach with the first.\nCtrl-C stops an answer; /exit, Ctrl-D or Ctrl-C at the prompt ends the conversation.',
     )
     .action(async (agent: string, options: Common & TalkOptions & { attach?: string[] }) => {
       const body = bodyOf({ session: `cli-${randomUUID()}`, user: 'cli', ...options })

@@ -83,6 +83,7 @@ export function memoryItems(command: Command, world: World): void {
     })
 
   takesService(command.command('delete'))
+    .alias('rm')
     .description('Make an agent forget one memory')
     .argument('<agent>', 'id or name')
     .argument('<memory_id>')

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { verifySignature, verifyWebhook, WebhookVerificationError } from '../../../../sdk/webhook.ts'
 import { seconds } from '../../command.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
@@ -18,7 +18,7 @@ export function verify(command: Command, world: World): void {
     .option('-H, --header <header...>', 'its headers, as Name: value')
     .option('--secret-file <file>', 'file with the secret; without it WEBHOOK_SECRET, or you are asked')
     .option('--json', 'print JSON')
-    .option('--tolerance <duration>', 'how old it may be (5m)', seconds, 300)
+    .addOption(new Option('--tolerance <duration>', 'how old it may be').argParser(seconds).default(300, '5m'))
     .action(async (options: VerifyOptions) => {
       const secret = await readSecret(world, options)
       const headers = Object.fromEntries((options.header ?? []).map(readHeader))
