@@ -11,7 +11,7 @@ export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.input === null) return 'is empty; give it a value or remove the key'
   switch (issue.code) {
     case 'invalid_type':
-      return `must be ${TYPE_NAMES[issue.expected] ?? issue.expected}`
+      return `must be ${isFraction(issue) ? 'a number' : (TYPE_NAMES[issue.expected] ?? issue.expected)}`
     case 'invalid_value':
       return oneOf(issue.values.map(String), issue.input)
     case 'invalid_union':
@@ -19,17 +19,22 @@ export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_key':
       return 'is not a valid name'
     case 'too_small':
-      return isCounted(issue.origin) ? 'must not be empty' : `must be at least ${issue.minimum}`
+      if (!isCounted(issue.origin)) return `must be at least ${issue.minimum}`
+      return Number(issue.minimum) === 1
+        ? 'must not be empty'
+        : `must have at least ${counted(issue.minimum, issue.origin)}`
     case 'too_big':
-      return `must be at most ${issue.maximum}`
+      return isCounted(issue.origin)
+        ? `must have at most ${counted(issue.maximum, issue.origin)}`
+        : `must be at most ${issue.maximum}`
     default:
       return undefined
   }
 }
 
-export function unknownKey(key: string, known: readonly string[]): string {
+export function unknownKey(key: string, known: readonly string[], what: 'setting' | 'field' = 'setting'): string {
   const meant = nearest(key, known)
-  return meant === undefined ? 'unknown setting' : `unknown setting; did you mean ${meant}?`
+  return meant === undefined ? `unknown ${what}` : `unknown ${what}; did you mean ${meant}?`
 }
 
 const MAX_PROBLEMS = 100
@@ -76,6 +81,14 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 }
 
 const isCounted = (origin: string) => origin === 'string' || origin === 'array'
+
+const counted = (count: number | bigint, origin: string) =>
+  `${count} ${origin === 'string' ? 'character' : 'item'}${Number(count) === 1 ? '' : 's'}`
+
+/** Whether the number may have decimal places. A text in the place of a whole number is told as if it were one. */
+function isFraction({ expected, inst }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): boolean {
+  return expected === 'number' && !(inst && 'format' in inst._zod.def)
+}
 
 function oneOf(options: readonly string[], given: unknown): string {
   const meant = typeof given === 'string' ? nearest(given, options) : undefined

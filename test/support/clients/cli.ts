@@ -15,6 +15,8 @@ export type RunOptions = {
   cwd?: string
   /** As if stdout and stderr were a terminal. */
   isTTY?: boolean
+  /** How wide that terminal is. */
+  columns?: number
   /** Presses Ctrl-C as soon as what was printed so far fits. */
   stopWhen?: (stdout: string, stderr: string) => boolean
   /** Presses Ctrl-C when it is aborted. */
@@ -37,12 +39,12 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   }
   return {
     folder,
-    async moorage(args, { stdin = '', env = {}, cwd = folder, isTTY = false, stopWhen, stop } = {}) {
+    async moorage(args, { stdin = '', env = {}, cwd = folder, isTTY = false, columns, stopWhen, stop } = {}) {
       const interrupt = new AbortController()
       stop?.addEventListener('abort', () => interrupt.abort(), { once: true })
       const look = () => stopWhen?.(stdout.text(), stderr.text()) && interrupt.abort()
-      const stdout = collector(isTTY, look)
-      const stderr = collector(isTTY, look)
+      const stdout = collector(isTTY, look, columns)
+      const stderr = collector(isTTY, look, columns)
       const streams = { stdin: Readable.from([stdin]), stdout, stderr }
       const world = {
         env: { ...base, ...env },
@@ -82,7 +84,7 @@ function shellBeside(open: (service: Service) => Shell): { service: () => Servic
   return { service: () => service, shell: () => shell }
 }
 
-function collector(isTTY: boolean, onText: () => void) {
+function collector(isTTY: boolean, onText: () => void, columns?: number) {
   let text = ''
   const stream = new Writable({
     decodeStrings: false,
@@ -92,5 +94,5 @@ function collector(isTTY: boolean, onText: () => void) {
       done()
     },
   })
-  return Object.assign(stream, { isTTY, text: () => text })
+  return Object.assign(stream, { isTTY, ...(columns && { columns }), text: () => text })
 }

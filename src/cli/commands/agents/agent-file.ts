@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CreateAgentBody } from '../../../agents/agent.ts'
 import { readConfigFile } from '../../../config/config-file.ts'
-import { misfitsOf, type Problem, tellFirst } from '../../../config/problems.ts'
+import { inOrder, misfitsOf, type Problem, plainMessage, tellFirst, unknownKey } from '../../../config/problems.ts'
+import { keysAt, pathText } from '../../../config/settings.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import type { World } from '../../world.ts'
+import { agentFields } from './print-agent-schema.ts'
 
 /** An agent as its file describes it. Fields that the file leaves out have their defaults. */
 export type AgentFile = {
@@ -25,16 +27,17 @@ export function readAgentFile({ cwd }: World, path: string): AgentFile {
   }
   const file = readConfigFile(path, cwd, true)
   if (file.problems.length > 0) throw mistakes(file.problems)
-  const parsed = CreateAgentBody.safeParse(file.value)
+  const parsed = CreateAgentBody.safeParse(file.value, { error: plainMessage })
   if (parsed.success) return { path, body: parsed.data, given: file.value }
   throw mistakes(
     tellFirst(misfitsOf(parsed.error.issues), ({ path: at, message }) => {
-      const where = file.positionOf(at, message === undefined ? 'key' : 'value')?.where ?? path
-      return [{ text: `${where}: ${at.map(String).join('.')}: ${message ?? 'unknown field'}` }]
+      const position = file.positionOf(at, message === undefined ? 'key' : 'value')
+      const problem = message ?? unknownKey(String(at.at(-1)), keysAt(agentFields(), at.slice(0, -1)), 'field')
+      return [{ ...position, text: `${position?.where ?? path}: ${pathText(at)}: ${problem}` }]
     }),
   )
 }
 
 function mistakes(problems: Problem[]): Failure {
-  return new Failure(EXIT.usage, problems.map(({ text }) => text).join('\n'))
+  return new Failure(EXIT.usage, inOrder(problems).join('\n'))
 }

@@ -6,3 +6,9 @@ export function agentSchema(): object {
   const { id: _, ...schema } = z.toJSONSchema(CreateAgentBody, { io: 'input' })
   return { title: 'Moorage agent', ...schema }
 }
+
+/** The part of that schema that has the fields of an agent. */
+export function agentFields(): z.core.JSONSchema.BaseSchema {
+  const schema = z.toJSONSchema(CreateAgentBody, { io: 'input' })
+  return schema.$defs?.['CreateAgent'] ?? schema
+}

@@ -1,0 +1,100 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import { startClock, stopClock, transcriptOf } from '../support/clients/transcript.ts'
+import { approve } from '../support/running/approved.ts'
+import { type Service, startService } from '../support/service/service.ts'
+
+describe('what the commands of agents print', () => {
+  let service: Service
+  let shell: Shell
+  before(async () => {
+    stopClock()
+    service = await startService('sqlite')
+    shell = newShell(service)
+  })
+  after(async () => {
+    await service.stop()
+    shell.remove()
+    startClock()
+  })
+  const write = (name: string, text: string) => writeFileSync(join(shell.folder, name), text)
+  const change = (name: string, from: string, to: string) =>
+    write(name, readFileSync(join(shell.folder, name), 'utf8').replace(from, to))
+
+  test('from init to delete', async (t) => {
+    const { run, both, about, text } = transcriptOf(() => shell)
+    about('a first agent')
+    await run('init clerk')
+    await run('init clerk')
+    await run('init "Bad Name"')
+    await run('init clerk -f other.yaml --json')
+    await run('init clerk --force')
+    await run('diff')
+    await run('deploy v1 -m "First release"')
+    await run('deploy v1')
+    await run('diff')
+    about('a second version')
+    change('agent.yaml', 'Say hello.', 'Good day.')
+    change('agent.yaml', 'max_steps: 8', 'max_steps: 5')
+    await both('diff')
+    await run('deploy v1')
+    await run('deploy v2 --dry-run')
+    await run('deploy --version v2 -e staging -m "Polite"')
+    await run('deploy v2 -m "Polite everywhere" --json')
+    change('agent.yaml', 'Good day.', 'Ahoy.')
+    await run('deploy')
+    about('mistakes of the file')
+    write('wrong.yaml', 'name: clerk\nmodel: 7\ninstuctions: Be brief\nlimits: { max_steps: 0 }\n')
+    write('broken.yaml', 'name: clerk\n\tmodel: x\n')
+    write('twice.yaml', 'name: clerk\nname: other\n')
+    for (const file of ['wrong', 'broken', 'twice', 'missing']) await run(`deploy -f ${file}.yaml`)
+    await run('diff -f wrong.yaml --json')
+
+    about('deployments')
+    const list = await both('deployments list clerk')
+    const [newest, older] = JSON.parse(list.stdout) as { id: string }[]
+    await run('deployments ls clerk -e staging')
+    await run('deployments ls clerk --status superseded --limit 1')
+    await run('deployments ls clerk --status gone')
+    await both(`deployments get ${newest?.id}`)
+    await run(`deployments get clerk ${older?.id}`)
+    await both(`deployments diff clerk ${newest?.id}`)
+    await run(`deployments diff clerk ${newest?.id} --from working_copy`)
+    await run(`deployments diff clerk ${older?.id} --from ${older?.id}`)
+    await both('rollback clerk --dry-run')
+    await run('rollback clerk -m "Too salty"')
+    await run('rollback clerk -e nowhere')
+    await run('deployments create clerk v1 -e staging -m "As it was"')
+    await run('deployments create clerk v3 --digest 0000')
+    await run('deployments create clerk v3 -m "Working copy" --json')
+
+    about('agents')
+    await run('agents create')
+    await run('agents create echo --model builtin/echo --description "Says it again" --temperature 0.5')
+    await run('agents create spare --model "builtin/echo, builtin/script" --instructions "Be brief" --json')
+    await run('agents create echo')
+    await run('agents create other --model "openai/a, builtin/none"')
+    await run('agents create "Bad Name" --temperature 3')
+    await run('agents create odd --temperature warm')
+    await run('agents update echo --status paused --name parrot')
+    await run('agents update parrot')
+    await run('agents update parrot -f agent.yaml --name parrot --json')
+    await both('agents list --sort name')
+    await run('agents ls --limit 2 --sort -created_at')
+    await run('agents ls --sort size')
+    await run('invoke clerk hello')
+    await run('invoke clerk hello again --no-stream')
+    await both('agents overview')
+    await both('agents invocable')
+    await both('agents get spare')
+    await run('agents get spar')
+    await run('agents check clerk')
+    await run('agents delete spare')
+    await run('agents delete spare --yes')
+    await run('agents rm parrot -y --json')
+    await run('agents rm parrot -y')
+    approve(t, 'cli/agents.txt', text())
+  })
+})
