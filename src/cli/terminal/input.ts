@@ -29,8 +29,9 @@ function momentOf(given: string, direction: 1 | -1): string {
 export async function readMessage({ stdin }: World, words: string[]): Promise<string> {
   const given = words.join(' ')
   if (given !== '' && given !== '-') return given
-  if (stdin.isTTY && given === '') throw usage('Say something, or send it on stdin')
-  return (await text(stdin)).replace(/\r?\n$/, '')
+  const read = stdin.isTTY && given === '' ? '' : (await text(stdin)).replace(/\r?\n$/, '')
+  if (read === '') throw usage('Say something, or send it on stdin')
+  return read
 }
 
 /** `-` is stdin, `@file` is a file, and anything else is the text itself. */
@@ -51,7 +52,7 @@ export function parseJson(given: string, what: string): unknown {
   try {
     return JSON.parse(given)
   } catch {
-    throw usage(`${what} is not valid JSON`)
+    throw usage(`${what} must be valid JSON`)
   }
 }
 

@@ -89,7 +89,7 @@ export function printRecord(world: World, record: object, { json }: { json?: boo
   const width = Math.max(...fields.map(([name]) => name.length))
   const line = ([name, value]: [string, unknown]) => {
     const [first = '', ...rest] = shown(world, 'stdout', cell(value)).split('\n')
-    const indented = rest.map((text) => `${' '.repeat(width + 2)}${text}`)
+    const indented = rest.map((text) => `${' '.repeat(width + 2)}${text}`.trimEnd())
     return [`${paint(world, 'stdout', 'dim', name.padEnd(width))}  ${first}`.trimEnd(), ...indented].join('\n')
   }
   printPainted(world, fields.map(line).join('\n'))

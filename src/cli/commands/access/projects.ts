@@ -16,6 +16,7 @@ const COLUMNS: Column<Project>[] = [
   { title: 'REQUESTS A MINUTE', of: ({ limits }) => limits.requests_per_minute ?? 'no limit' },
   { title: 'RUNS AT ONCE', of: ({ limits }) => limits.concurrent_runs ?? 'no limit' },
   { title: 'STORED BYTES', of: ({ limits }) => limits.stored_bytes ?? 'no limit' },
+  { title: 'FILE BYTES', of: ({ limits }) => limits.file_bytes ?? 'no limit' },
   { title: 'KEPT DAYS', of: ({ limits }) => limits.retention_days ?? 'as the service' },
   { title: 'CREATED', of: ({ created_at }) => created_at },
 ]

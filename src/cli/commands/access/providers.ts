@@ -3,6 +3,7 @@ import type { Provider } from '../../../../sdk/client.ts'
 import { takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
+import { counted } from '../../terminal/counted.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
 import { confirm, readSecret } from '../../terminal/prompts.ts'
@@ -73,7 +74,10 @@ export function providers(command: Command, world: World): void {
       )
       if (!ok) throw new Failure(EXIT.failed, error ?? 'It did not answer')
       if (options.json) return printJson(world, { ok, models })
-      success(world, model === undefined ? `${name} answers, and has ${models} models` : `${name}/${model} answers`)
+      success(
+        world,
+        model === undefined ? `${name} answers, and has ${counted(models, 'model')}` : `${name}/${model} answers`,
+      )
     })
 
   takesStore(command.command('remove'))

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { configOption, dataOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
+import { counted } from '../../terminal/counted.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import { copyFiles, keepFiles } from './copy-files.ts'
@@ -62,10 +63,7 @@ export function backup(command: Command, world: World): void {
       const manifest: Manifest = { format: 1, created_at, schema_version, master_key, bytes, sha256, files }
       writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
 
-      success(
-        world,
-        `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB) with ${files} ${files === 1 ? 'file' : 'files'}`,
-      )
+      success(world, `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB) with ${counted(files, 'file')}`)
       if (!options.includeMasterKey) {
         note(world, '  The master key is not in it: keep a copy of master.key, or of MOORAGE_MASTER_KEY, elsewhere.')
       }

@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
 import type { Invocation, Prompt } from '../../../../sdk/client.ts'
 import { integer, takesService, yesOption } from '../../command.ts'
+import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
+import { counted } from '../../terminal/counted.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, print, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
@@ -10,8 +12,10 @@ import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 import { speak } from './invoke.ts'
 
-const COLUMNS: Column<Invocation>[] = [
+/** In a list of one agent nothing is said of agents. */
+const columns = (nameOf: NameOf | undefined): Column<Invocation>[] => [
   { title: 'REQUEST', of: (invocation) => invocation.request_id },
+  ...(nameOf ? [{ title: 'AGENT', of: (invocation: Invocation) => nameOf(invocation.agent_id) }] : []),
   { title: 'STATUS', of: (invocation) => invocation.status },
   { title: 'VERSION', of: (invocation) => invocation.version },
   { title: 'TOKENS', of: (invocation) => invocation.tokens_used },
@@ -44,9 +48,11 @@ const STEP_COLUMNS: Column<Step>[] = [
 
 function whatOf(step: Step): string {
   if (step.kind === 'wait') return step.reason
-  if (step.kind === 'recall') return `found ${step.turns} turns, ${step.memories} memories`
+  if (step.kind === 'recall')
+    return `found ${counted(step.turns, 'turn')}, ${counted(step.memories, 'memory', 'memories')}`
   if (step.kind === 'model' && step.unfit) return `does not fit: ${step.unfit.problems[0]?.error ?? ''}`
-  if (step.kind === 'model') return step.characters > 0 ? `said ${step.characters} characters` : 'called tools'
+  if (step.kind === 'model')
+    return step.characters > 0 ? `said ${counted(step.characters, 'character')}` : 'called tools'
   if (step.kind === 'approval') return `${step.name}: ${step.decision}${step.by === null ? '' : ` by ${step.by}`}`
   const name = step.child ? `${step.name} → ${step.child.agent}` : step.name
   return step.error === undefined ? name : `${name}: ${step.error}`
@@ -99,14 +105,21 @@ export function invocations(command: Command, world: World): void {
       const { status, door, user, session, schedule } = options
       const query = { status, door, user_id: user, session_id: session }
       if (agent === undefined && schedule !== undefined) throw usage('Say whose schedule it is: name the agent')
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) =>
+      await withClient(world, options, async (client) => {
+        const found = await gather(world, options, (limit) =>
           agent === undefined
             ? client.invocations.listAll({ ...query, limit })
             : client.invocations.list(agent, { ...query, schedule_id: schedule, limit }),
-        ),
-      )
-      printRows(world, found, COLUMNS, options)
+        )
+        const isOfAll = agent === undefined && !options.json
+        const nameOf = isOfAll
+          ? await agentNames(
+              client,
+              found.map(({ agent_id }) => agent_id),
+            )
+          : undefined
+        printRows(world, found, columns(nameOf), options)
+      })
     })
 
   takesService(command.command('get'))
@@ -156,7 +169,7 @@ export function invocations(command: Command, world: World): void {
       const query = step === undefined ? {} : { step }
       const prompt = await withClient(world, options, (client) => client.invocations.prompt(agent, id, query))
       if (options.json) return printJson(world, prompt)
-      for (const message of prompt.messages) print(world, `${messageText(message)}\n`)
+      print(world, prompt.messages.map(messageText).join('\n\n'))
       for (const note of prompt.notes) warn(world, note)
     })
 

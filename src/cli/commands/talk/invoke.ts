@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Client, InvocationEvent, InvocationResult } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import { parseJson, readMessage } from '../../terminal/input.ts'
+import { parseJson, readFile, readMessage } from '../../terminal/input.ts'
 import { note, print, printJson, shown } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
@@ -65,18 +64,11 @@ export function invoke(command: Command, world: World): void {
 
 /** JSON begins with a brace, and no file name does. */
 function readSchema(world: World, given: string): Record<string, unknown> {
-  const text = given.trimStart().startsWith('{') ? given : readGivenFile(resolve(world.cwd, given))
+  const text = given.trimStart().startsWith('{') ? given : readFile(resolve(world.cwd, given))
   const schema = parseJson(text, 'The schema')
-  if (schema === null || typeof schema !== 'object' || Array.isArray(schema)) throw usage('The schema is an object')
+  if (schema === null || typeof schema !== 'object' || Array.isArray(schema))
+    throw usage('The schema must be an object')
   return schema as Record<string, unknown>
-}
-
-function readGivenFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw usage(`The schema cannot be read: ${(error as Error).message}`)
-  }
 }
 
 function printLast(world: World, last: LastEvent, options: InvokeOptions): WaitingEvent | undefined {
@@ -118,7 +110,7 @@ type InvokeBody = Omit<Parameters<Client['agents']['invoke']>[1], 'message'>
 
 export function bodyOf({ user, session, environment, context = '{}' }: TalkOptions): InvokeBody {
   const given = parseJson(context, 'The context')
-  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw usage('The context is an object')
+  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw usage('The context must be an object')
   return {
     context: {
       ...given,

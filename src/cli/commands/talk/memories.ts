@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { FoundMemory } from '../../../../sdk/client.ts'
 import { number, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
+import { counted } from '../../terminal/counted.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { pointInTime, readMessage } from '../../terminal/input.ts'
 import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
@@ -66,7 +67,7 @@ export function memory(command: Command, world: World): void {
       await confirm(world, `Clear ${isAll ? 'the whole' : 'this part of the'} memory of ${agent}?`, options)
       const cleared = await withClient(world, options, (client) => client.memory.clear(agent, query, options))
       if (options.json) return printJson(world, cleared)
-      success(world, `Forgot ${cleared.deleted} ${cleared.deleted === 1 ? 'memory' : 'memories'}`)
+      success(world, `Forgot ${counted(cleared.deleted, 'memory', 'memories')}`)
     })
 
   memoryItems(command, world)

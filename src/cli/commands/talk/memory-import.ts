@@ -6,6 +6,7 @@ import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import type { ImportItem } from '../../import/import-item.ts'
 import { readImport } from '../../import/read-import.ts'
+import { counted } from '../../terminal/counted.ts'
 import { readFile } from '../../terminal/input.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
@@ -31,12 +32,13 @@ export function memoryImport(command: Command, world: World): void {
       const found = readImport(text)
       if (!found) throw usage(`${file} is no export that is known: of Moorage, Letta or mem0`)
       const items = found.items.map((item) => ({ ...item, context: contextOf(item, options) }))
+      const memories = counted(items.length, 'memory', 'memories')
       if (options.dryRun) {
         if (options.json) return printJson(world, { format: found.format, items })
-        return note(world, `${items.length} memories of ${found.format}`)
+        return note(world, `${memories} of ${found.format}`)
       }
       await withClient(world, options, (client) =>
-        progress(world, `Importing ${items.length} memories`, async () => {
+        progress(world, `Importing ${memories}`, async () => {
           for (const [i, batch] of inBatches(items).entries()) {
             // The same file within a day is the same request, so that a retry after a failure repeats nothing.
             const idempotencyKey = createHash('sha256')
@@ -47,7 +49,7 @@ export function memoryImport(command: Command, world: World): void {
         }),
       )
       if (options.json) return printJson(world, { format: found.format, imported: items.length })
-      success(world, `Imported ${items.length} memories of ${found.format} into ${agent}`)
+      success(world, `Imported ${memories} of ${found.format} into ${agent}`)
     })
 
   takesService(command.command('status'))

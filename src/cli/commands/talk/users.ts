@@ -3,6 +3,7 @@ import type { AgentSession, AgentUser, Client } from '../../../../sdk/client.ts'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
+import { counted } from '../../terminal/counted.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
@@ -51,7 +52,7 @@ export function users(command: Command, world: World): void {
           print(world, JSON.stringify(line))
           lines += 1
         }
-        note(world, `${lines} lines`, 'dim')
+        note(world, counted(lines, 'line'), 'dim')
       })
     })
 
@@ -67,14 +68,14 @@ export function users(command: Command, world: World): void {
       if (options.json) printJson(world, erased)
       if (unfinished > 0) {
         const runs = unfinished_runs.map(({ request_id, status }) => `${request_id} (${status})`).join(', ')
-        const which = unfinished === 1 ? '1 run has' : `${unfinished} runs have`
+        const which = counted(unfinished, 'run has', 'runs have')
         const help = options.cancel ? 'Run the command again' : 'Add --cancel, or erase again once all runs have ended'
         throw new Failure(EXIT.failed, `${user_id} is not erased yet: ${which} not ended: ${runs}. ${help}`)
       }
       if (options.json) return
       success(
         world,
-        `Erased ${user_id}: ${memories} memories, ${files} files, the texts of ${invocations} receipts, and what they left`,
+        `Erased ${user_id}: ${counted(memories, 'memory', 'memories')}, ${counted(files, 'file')}, the texts of ${counted(invocations, 'receipt')}, and what they left`,
       )
     })
 }

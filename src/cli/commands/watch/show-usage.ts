@@ -4,6 +4,7 @@ import { csvOf } from '../../../lib/text/csv.ts'
 import { takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { type PlaceOf, projectNames, withProjectName } from '../../connect/project-names.ts'
+import { counted } from '../../terminal/counted.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { pointInTime } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
@@ -99,7 +100,7 @@ export function usage(command: Command, world: World): void {
       const { looked_at, changed, priced, change_usd } = sums
       success(
         world,
-        `${changed} of ${looked_at} calls cost something else now, ${priced} had no price: USD ${usd(Math.abs(change_usd))} ${change_usd < 0 ? 'less' : 'more'}`,
+        `${changed} of ${counted(looked_at, 'call')} cost something else now, ${priced} had no price: USD ${usd(Math.abs(change_usd))} ${change_usd < 0 ? 'less' : 'more'}`,
       )
     })
 
@@ -148,12 +149,18 @@ function show(world: World, { rows, totals }: Usage, placeOf: PlaceOf): void {
   const columns = grouped.map((name) => ({ title: NAMES[name], of: (row: UsageRow) => valueOf(row, name) }))
   printRows(world, rows, [...columns, ...SUMS], {})
   if (rows.length > 1)
-    note(world, `${totals.total_tokens} tokens in ${totals.calls} calls, USD ${usd(totals.cost_usd)}`)
+    note(
+      world,
+      `${counted(totals.total_tokens, 'token')} in ${counted(totals.calls, 'call')}, USD ${usd(totals.cost_usd)}`,
+    )
   if (totals.lost_calls > 0) {
-    note(world, `${totals.lost_calls} calls were under way when their node died: they count with the most they may use`)
+    note(
+      world,
+      `${counted(totals.lost_calls, 'call was', 'calls were')} under way when the node died, and counted with the most that may be used`,
+    )
   }
   if (totals.unpriced_calls === 0) return
-  const known = `${totals.unpriced_calls} calls have no known price; the others cost USD ${usd(totals.priced_cost_usd)}`
+  const known = `${counted(totals.unpriced_calls, 'call has', 'calls have')} no known price; the others cost USD ${usd(totals.priced_cost_usd)}`
   note(world, `${known}. Set \`prices\` in moorage.yaml; \`moorage usage prices\` shows which are missing`)
 }
 
