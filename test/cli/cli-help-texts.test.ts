@@ -30,7 +30,7 @@ describe('--help', () => {
   test('lists the commands', async (t) => {
     const { stdout, stderr } = await shell.moorage([])
     assert.equal(stderr, '')
-    approve(t, 'cli/help.txt', stdout)
+    approve(t, 'cli/help/all.txt', stdout)
   })
 
   for (const group of new Set(COMMANDS.map((command) => command.group))) {
@@ -41,7 +41,7 @@ describe('--help', () => {
       assert.equal(commands.length, names.length)
       const texts: string[] = []
       for (const command of commands) texts.push(await helpBelow(command, [command.name()]))
-      approve(t, `cli/help-${group.toLowerCase()}.txt`, texts.join(''))
+      approve(t, `cli/help/${group.toLowerCase()}.txt`, texts.join(''))
     })
   }
 })

@@ -34,7 +34,7 @@ for (const engine of ANY_ENGINE) {
         shown.stdout,
         /^MODEL +CALLS +INPUT +CACHED +OUTPUT +REASONING +USD\nlocal\/dear +1 +1000 +0 +100 +0 +unknown\n$/,
       )
-      assert.match(shown.stderr, /1 calls have no known price/)
+      assert.match(shown.stderr, /1 call has no known price/)
       const csv = await shell.moorage(['usage', '--by', 'user,door', '--door', 'api', '--csv'])
       assert.equal(
         csv.stdout,

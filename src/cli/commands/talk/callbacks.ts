@@ -6,12 +6,13 @@ import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
+import { statusOf } from '../watch/webhooks.ts'
 
 const COLUMNS: Column<Callback>[] = [
   { title: 'ID', of: (callback) => callback.id },
   { title: 'NAME', of: (callback) => callback.name },
   { title: 'URL', of: (callback) => callback.url },
-  { title: 'STATUS', of: (callback) => callback.disabled_reason ?? callback.status },
+  { title: 'STATUS', of: statusOf },
 ]
 
 export function callbacks(command: Command, world: World): void {

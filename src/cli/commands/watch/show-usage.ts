@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { Client, Price, Usage, UsageRow } from '../../../../sdk/client.ts'
 import { csvOf } from '../../../lib/text/csv.ts'
 import { takesStore } from '../../command.ts'
+import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { type PlaceOf, projectNames, withProjectName } from '../../connect/project-names.ts'
 import { counted } from '../../terminal/counted.ts'
@@ -71,7 +72,11 @@ export function usage(command: Command, world: World): void {
         if (options.json) return printJson(world, found)
         if (options.csv) return print(world, csvOf(found.rows))
         const hasProjects = found.rows.some(({ project_id }) => project_id)
-        show(world, found, hasProjects ? await projectNames(client) : () => undefined)
+        const nameOf = await agentNames(
+          client,
+          found.rows.map(({ agent_id }) => agent_id ?? null),
+        )
+        show(world, found, nameOf, hasProjects ? await projectNames(client) : () => undefined)
       })
     })
 
@@ -100,7 +105,7 @@ export function usage(command: Command, world: World): void {
       const { looked_at, changed, priced, change_usd } = sums
       success(
         world,
-        `${changed} of ${counted(looked_at, 'call')} cost something else now, ${priced} had no price: USD ${usd(Math.abs(change_usd))} ${change_usd < 0 ? 'less' : 'more'}`,
+        `${changed} of ${looked_at} calls cost something else now, ${priced} had no price: USD ${usd(Math.abs(change_usd))} ${change_usd < 0 ? 'less' : 'more'}`,
       )
     })
 
@@ -141,11 +146,13 @@ const NAMES = {
   purpose: 'PURPOSE',
 } as const
 
-function show(world: World, { rows, totals }: Usage, placeOf: PlaceOf): void {
+function show(world: World, { rows, totals }: Usage, nameOf: NameOf, placeOf: PlaceOf): void {
   const names = Object.keys(NAMES) as (keyof typeof NAMES)[]
   const grouped = names.filter((name) => rows[0] && name in rows[0])
-  const valueOf = (row: UsageRow, name: keyof typeof NAMES) =>
-    name === 'project_id' && row.project_id ? withProjectName(row.project_id, placeOf) : row[name]
+  const valueOf = (row: UsageRow, name: keyof typeof NAMES) => {
+    if (name === 'agent_id' && row.agent_id) return nameOf(row.agent_id)
+    return name === 'project_id' && row.project_id ? withProjectName(row.project_id, placeOf) : row[name]
+  }
   const columns = grouped.map((name) => ({ title: NAMES[name], of: (row: UsageRow) => valueOf(row, name) }))
   printRows(world, rows, [...columns, ...SUMS], {})
   if (rows.length > 1)
@@ -160,7 +167,8 @@ function show(world: World, { rows, totals }: Usage, placeOf: PlaceOf): void {
     )
   }
   if (totals.unpriced_calls === 0) return
-  const known = `${counted(totals.unpriced_calls, 'call has', 'calls have')} no known price; the others cost USD ${usd(totals.priced_cost_usd)}`
+  const others = totals.unpriced_calls === totals.calls ? '' : `; the others cost USD ${usd(totals.priced_cost_usd)}`
+  const known = `${counted(totals.unpriced_calls, 'call has', 'calls have')} no known price${others}`
   note(world, `${known}. Set \`prices\` in moorage.yaml; \`moorage usage prices\` shows which are missing`)
 }
 

@@ -18,8 +18,13 @@ const columns = (nameOf: NameOf): Column<Webhook>[] => [
   { title: 'URL', of: (webhook) => webhook.url },
   { title: 'AGENT', of: (webhook) => (webhook.agent_id === null ? 'all' : nameOf(webhook.agent_id)) },
   { title: 'EVENTS', of: (webhook) => webhook.events },
-  { title: 'STATUS', of: (webhook) => webhook.disabled_reason ?? webhook.status },
+  { title: 'STATUS', of: statusOf },
 ]
+
+/** `disabled (failing)` */
+export function statusOf({ status, disabled_reason }: Pick<Webhook, 'status' | 'disabled_reason'>): string {
+  return disabled_reason === null ? status : `${status} (${disabled_reason})`
+}
 
 type Body = Parameters<Client['webhooks']['create']>[0]
 type FieldOptions = { agent?: string; events?: Body['events']; description?: string }
