@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Path } from './settings.ts'
 
@@ -87,7 +87,7 @@ const counted = (count: number | bigint, origin: string) =>
 
 /** Whether the number may have decimal places. A text in the place of a whole number is told as if it were one. */
 function isFraction({ expected, inst }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): boolean {
-  return expected === 'number' && !(inst && 'format' in inst._zod.def)
+  return expected === 'number' && !(inst instanceof z.ZodNumberFormat)
 }
 
 function oneOf(options: readonly string[], given: unknown): string {
