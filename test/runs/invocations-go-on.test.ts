@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import type { JournalEntry } from '../../src/storage/journal/entry.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onManyNodes, type Reply, type Service } from '../support/service/service.ts'
+import { breakConnectionOnce, refuse } from '../support/stores/unwilling-store.ts'
 
 const SOON = { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '50ms' }
 
@@ -50,18 +50,6 @@ async function endLeases({ app }: Service): Promise<void> {
   app.jobs.wake()
 }
 
-/** The next write that ends a stored run fails. */
-function failNextEnding({ app }: Service, error: Error): void {
-  const { storage } = app.parts
-  const { write } = storage
-  storage.write = (entry: JournalEntry) => {
-    const endsRun = entry.endings?.some(({ of }) => of.table === 'invocations' && of.columns.includes('finished_at'))
-    if (!endsRun) return write(entry)
-    storage.write = write
-    return Promise.reject(error)
-  }
-}
-
 function assertGoesOn({ status, body, text }: Reply): void {
   assert.equal(status, 503, text)
   assert.equal(body.error.retry_after, 1)
@@ -82,19 +70,24 @@ onManyNodes(
       script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'done' }] },
     })
 
-    test('when the connection breaks once while its end is written: it is answered all the same', async () => {
-      const { send, runs } = await begin(service(), calling())
-      failNextEnding(service(), Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
-      const first = await send()
-      assert.equal(first.status, 200, first.text)
-      assert.equal((await send()).text, first.text)
-      assert.equal((await runs()).length, 1)
-    })
+    betweenNodes(engine)(
+      'when the connection breaks while its end is written: it is answered all the same',
+      async () => {
+        const { send, runs } = await begin(service(), calling())
+        const takeBack = await breakConnectionOnce(service(), 'the end of a run')
+        const first = await send()
+        await takeBack()
+        assert.equal(first.status, 200, first.text)
+        assert.equal((await send()).text, first.text)
+        assert.equal((await runs()).length, 1)
+      },
+    )
 
     test('when its end cannot be written', async () => {
       const { send, runs } = await begin(service(), calling())
-      failNextEnding(service(), new Error('refused'))
+      const takeAgain = await refuse(service(), 'the end of a run')
       assertGoesOn(await send())
+      await takeAgain()
       await endLeases(service())
       const again = await send()
       assert.equal(again.status, 200, again.text)

@@ -7,6 +7,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { ANY_ENGINE, type Service, startService, withService } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
 import { newRemoteAgent, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
@@ -117,43 +118,40 @@ for (const engine of ANY_ENGINE) {
       await withService(engine, story, LOCAL_TOOLS)
     })
 
-    test('counts a run once, where its end is written, and the tokens of each attempt', () =>
-      withService(engine, async (service) => {
-        const script = { rules: [{ call: { tool: 'lost', arguments: {} }, reply: 'found' }] }
-        const tools = [{ type: 'http', name: 'lost', url: 'https://127.0.0.1:1/' }]
-        await createAgent(service, 'mover', { model: 'builtin/script', script, tools })
-        const { live, node, storage } = service.app.parts
-        const { write } = storage
-        let isMoved = false
-        // Another node takes the run over just before its end, and dies.
-        storage.write = async (entry) => {
-          if (!isMoved && entry.endings?.some(({ of }) => of.columns.includes('response'))) {
-            isMoved = true
-            const moved = { owner: 'another node', lease_until: 1 }
-            await storage.db.updateTable('invocations').set(moved).where('owner', '=', node).execute()
-          }
-          return write(entry)
-        }
-        const { body } = await service.call('POST', '/v1/agents/mover/invoke', {
-          body: { message: 'go' },
-          headers: { Prefer: 'respond-async' },
-        })
-        const id = body.data.request_id
-        await until('it is moved', () => isMoved && live.find(id) === undefined)
-        assert.equal((await scrape(service)).get('moorage_runs_total{status="completed",kind="model"}') ?? 0, 0)
-        const first = (await scrape(service)).get('moorage_tokens_total{direction="in"}') ?? 0
-        service.app.jobs.wake()
-        const path = `/v1/agents/mover/invocations/${id}`
-        const receipt = await until('the end', async () => {
-          const { data } = (await service.call('GET', path)).body
-          return data.status === 'completed' ? data : undefined
-        })
-        await until('it is left', () => live.find(id) === undefined)
-        const samples = await scrape(service)
-        assert.equal(samples.get('moorage_runs_total{status="completed",kind="model"}'), 1)
-        const again = receipt.usage.input_tokens - receipt.steps[0].usage.input_tokens
-        assert.equal(samples.get('moorage_tokens_total{direction="in"}'), first + again)
-      }))
+    test('counts a run once, where its end is written, and the tokens of each attempt', async (t) => {
+      const { service, model, stop } = await startWithModel(engine)
+      t.after(stop)
+      await createAgent(service, 'mover', { model: 'local/tiny' })
+      const answer = (prompt_tokens: number) => ({ text: ['found'], usage: { prompt_tokens, completion_tokens: 1 } })
+      model.reply(answer(100), answer(20))
+      const { promise: taken, resolve: letGo } = Promise.withResolvers<void>()
+      model.holdNext(taken)
+      const asked = model.nextRequest()
+      const { body } = await service.call('POST', '/v1/agents/mover/invoke', {
+        body: { message: 'go' },
+        headers: { Prefer: 'respond-async' },
+      })
+      await asked
+      // Another node takes the run over just before its end, and dies.
+      const { live, storage } = service.app.parts
+      const id = body.data.request_id
+      const moved = { owner: 'another node', lease_until: 1 }
+      await storage.db.updateTable('invocations').set(moved).where('id', '=', id).execute()
+      letGo()
+      await until('it is left', () => live.find(id) === undefined)
+      const completed = 'moorage_runs_total{status="completed",kind="model"}'
+      const tokens = 'moorage_tokens_total{direction="in"}'
+      const first = await scrape(service)
+      assert.deepEqual([first.get(completed) ?? 0, first.get(tokens)], [0, 100])
+      service.app.jobs.wake()
+      await until('the end', async () => {
+        const { data } = (await service.call('GET', `/v1/agents/mover/invocations/${id}`)).body
+        return data.status === 'completed' && data.usage.input_tokens === 20
+      })
+      await until('it is left', () => live.find(id) === undefined)
+      const both = await scrape(service)
+      assert.deepEqual([both.get(completed), both.get(tokens)], [1, 120])
+    })
 
     test('tells how much waits in the queues, and since when', () =>
       withService(engine, async (service) => {

@@ -1,0 +1,67 @@
+import { sql } from 'kysely'
+import pg from 'pg'
+import { until } from '../running/until.ts'
+import type { Service } from '../service/service.ts'
+
+/** What a service writes of a run, as the database sees it. */
+const WRITES = {
+  'a result of a tool': { event: 'insert', table: 'steps', when: "new.kind = 'tool'" },
+  'a wait': { event: 'update', table: 'invocations', when: 'new.wake_at is not null' },
+  'the end of a run': { event: 'update', table: 'invocations', when: 'new.finished_at is not null' },
+} as const
+
+type Write = keyof typeof WRITES
+
+/** An advisory lock of PostgreSQL. */
+const HELD = 4711
+
+/** The database refuses to write it, as one whose disk is full. Resolves to what makes it willing again. */
+export async function refuse(service: Service, write: Write): Promise<() => Promise<void>> {
+  if (service.engine === 'postgres') return trouble(service, write, `raise exception 'the disk is full'`)
+  const { event, table, when } = WRITES[write]
+  const refusal = `select raise(abort, 'the disk is full')`
+  await run(service, `create trigger trouble before ${event} on ${table} when ${when} begin ${refusal}; end`)
+  return () => run(service, 'drop trigger trouble')
+}
+
+/** PostgreSQL breaks the connection when it is to write it for the first time. Resolves to what takes that back. */
+export async function breakConnectionOnce(service: Service, write: Write): Promise<() => Promise<void>> {
+  await run(service, 'create sequence tried')
+  const end = 'perform pg_terminate_backend(pg_backend_pid()), pg_sleep(60)'
+  const takeBack = await trouble(service, write, `if nextval('tried') = 1 then ${end}; end if; return new`)
+  return async () => {
+    await takeBack()
+    await run(service, 'drop sequence tried')
+  }
+}
+
+/** PostgreSQL writes it only when it is let. */
+export async function holdBack(service: Service, write: Write) {
+  const client = new pg.Client({ connectionString: service.app.parts.config.database.url })
+  await client.connect()
+  await client.query(`select pg_advisory_lock(${HELD})`)
+  await trouble(service, write, `perform pg_advisory_xact_lock(${HELD}); return new`)
+  return {
+    /** Resolves when the service waits for it. */
+    asked: () =>
+      until(write, async () => {
+        const { rows } = await client.query(`select 1 from pg_locks where objid = ${HELD} and not granted`)
+        return rows.length > 0
+      }),
+    letGo: () => client.end(),
+  }
+}
+
+async function trouble(service: Service, write: Write, body: string): Promise<() => Promise<void>> {
+  const { event, table, when } = WRITES[write]
+  await run(service, `create function trouble() returns trigger language plpgsql as $$ begin ${body}; end $$`)
+  await run(
+    service,
+    `create trigger trouble before ${event} on ${table} for each row when (${when}) execute function trouble()`,
+  )
+  return () => run(service, 'drop function trouble() cascade')
+}
+
+async function run({ app }: Service, statement: string): Promise<void> {
+  await sql.raw(statement).execute(app.parts.storage.db)
+}
