@@ -94,7 +94,7 @@ for (const engine of MANY_NODES.filter((each) => each === 'postgres')) {
       )
     }))
 
-  test(`a run whose wait is over before it is laid aside goes on at once, on ${engine}`, () =>
+  test(`a run whose wait is over before it is laid aside goes on, on ${engine}`, () =>
     withTools(engine, { timeout_ms: 5_000 }, async ({ service, model, queue, receiptOf }) => {
       const { asked, letGo } = await holdBack(service, 'a wait')
       model.reply({ status: 429, headers: { 'retry-after': '6' } }, { text: ['At last'] })
