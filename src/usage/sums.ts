@@ -59,12 +59,14 @@ export async function listUsage(db: Database, wanted: WantedUsage): Promise<Usag
   ]
   const columns = groups.map((name) => sql.ref(name))
   const keys = [sql`periods.start`, ...columns]
+  // What is absent comes last, as in every list.
+  const order = keys.map((key) => sql`${key} nulls last`)
   const { rows } = await sql<UsageRow>`
     with periods as materialized (${periodsIn(db, bounds, from.type)})
     select ${sql.join([...keys, ...from.sums])}
     from periods join ${from.table} on ${from.column} >= lower_bound and ${from.column} < upper_bound
     where ${sql.join(conditions, sql` and `)}
-    group by ${sql.join(keys)} order by ${sql.join(keys)} limit ${sql.lit(MOST_ROWS + 1)}`.execute(db)
+    group by ${sql.join(keys)} order by ${sql.join(order)} limit ${sql.lit(MOST_ROWS + 1)}`.execute(db)
   return rows
 }
 

@@ -104,10 +104,13 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
 const FIELDS =
   /\b(?:max_completion_tokens|parallel_tool_calls|frequency_penalty|presence_penalty|reasoning_effort|response_format|output_config|max_tokens|tool_choice|temperature|verbosity|messages|top_p|tools|stop|seed|model)\b/
 
+/** Words of everyday language. They name a field only if they stand in quotes: "This model takes no images" refuses another one. */
+const EVERYDAY = /(?<!["'`])\b(?:messages|model|stop)\b(?!["'`])/g
+
 /** The field that was refused. The provider's own words may show what is none of the client's business. */
 function refusedField({ text, reason }: BadStatus): string | undefined {
   const { param } = Object(errorIn(text)) as { param?: unknown }
-  const field = FIELDS.exec(typeof param === 'string' ? param : '') ?? FIELDS.exec(reason)
+  const field = FIELDS.exec(typeof param === 'string' ? param : '') ?? FIELDS.exec(reason.replace(EVERYDAY, ''))
   return field?.[0]
 }
 

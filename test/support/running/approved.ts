@@ -8,11 +8,12 @@ const UNSTEADY: readonly Replacement[] = [
   [/\bmrg_[0-9A-Za-z]{49}/g, 'key'],
   [/\b[a-z]{3,4}_[0-9A-HJKMNP-TV-Z]{20,}/g, 'id'],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'uuid'],
-  [/\b\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?/g, 'time'],
   [/\b(127\.0\.0\.1|localhost):\d+/g, 'host'],
 ]
 
-type Replacement = readonly [found: RegExp, name: string]
+const TIMES: Replacement = [/\b\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?/g, 'time']
+
+export type Replacement = readonly [found: RegExp, name: string]
 
 /**
  * Fails unless a client is told the approved text, to the letter. It is in test/fixtures/approved and read by whoever
@@ -22,9 +23,13 @@ export function approve(t: TestContext, name: string, text: string): void {
   t.assert.fileSnapshot(text, resolve(FOLDER, name), { serializers: [(value: string) => value] })
 }
 
-/** The text with names in place of what no two runs have in common. The same id has the same number throughout. */
-export function steady(text: string, more: readonly Replacement[] = []): string {
-  return [...more, ...UNSTEADY].reduce((so, [pattern, name]) => {
+/**
+ * The text with names in place of what no two runs have in common. The same id has the same number throughout. Where the
+ * clock stands still, times are told as they are.
+ */
+export function steady(text: string, more: readonly Replacement[] = [], { keepsTimes = false } = {}): string {
+  const unsteady = [...more, ...UNSTEADY, ...(keepsTimes ? [] : [TIMES])]
+  return unsteady.reduce((so, [pattern, name]) => {
     const numbers = new Map<string, number>()
     return so.replace(pattern, (found) => {
       if (name !== 'id' && name !== 'uuid') return `<${name}>`

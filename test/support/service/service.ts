@@ -105,7 +105,7 @@ async function startNode(
   let offset = 0
   let log = ''
   const start = () => {
-    const { config } = loadConfig({ env: environment, cwd: home })
+    const { config, settings } = loadConfig({ env: environment, cwd: home })
     const write = (line: string) => {
       log += line
     }
@@ -113,6 +113,7 @@ async function startNode(
       now: () => Date.now() + offset,
       log: createLog(config.log, { write }),
       lingerMs: 0,
+      settings,
       ...overrides,
     })
   }

@@ -1,0 +1,90 @@
+/** An agent each of whose fields says something of its own. */
+export const FULL_AGENT = {
+  name: 'full',
+  description: 'Answers for the harbour',
+  model: ['builtin/script', 'builtin/echo'],
+  temperature: 0.4,
+  instructions: 'You speak for the harbour.',
+  tools: [
+    {
+      type: 'http',
+      name: 'berth',
+      description: 'Books a berth',
+      method: 'PUT',
+      url: 'https://berths.example.com/{ship}',
+      headers: { Authorization: 'Bearer {{secret:BERTHS}}', 'X-Quay': '7' },
+      input_schema: { type: 'object', properties: { ship: { type: 'string' }, nights: { type: 'integer' } } },
+      timeout_ms: 2500,
+      retry: 'safe',
+      approval: { when: [{ argument: 'nights', greater_than: 3 }], expires_after_seconds: 900 },
+    },
+    {
+      type: 'mcp',
+      url: 'https://tides.example.com/mcp',
+      allow: ['tide', 'moon'],
+      timeout_ms: 3500,
+      approval: 'always',
+    },
+    { type: 'ask_person', name: 'ask_master', description: 'Asks the harbour master', expires_after_seconds: 1200 },
+    {
+      type: 'agent',
+      name: 'pilot',
+      description: 'Asks the pilot',
+      agent: 'hello',
+      environment: 'sea',
+      memory: 'shared',
+    },
+  ],
+  script: {
+    rules: [
+      { match: { equals: 'stop' }, fail: 'The harbour is closed' },
+      { match: { contains: 'berth' }, call: { tool: 'berth', arguments: { ship: '{{message}}', nights: 2 } } },
+      { match: { starts_with: 'count' }, output: { ships: 3 } },
+    ],
+    fallback: 'You said {{message}}',
+  },
+  output: null,
+  memory: { remember: true, history: 12, recall: 6, facts: 'off', summarize: 40, retention_days: 30 },
+  limits: {
+    timeout_ms: 45_000,
+    max_steps: 9,
+    max_input_tokens: 8000,
+    max_output_tokens: 700,
+    max_concurrency: 5,
+    cut_to_budget: true,
+    max_tool_calls: 11,
+    max_tokens_per_run: 20_000,
+    max_cost_per_run: 0.25,
+  },
+  approvals: { self: true, expires_after_seconds: 7200 },
+  metadata: { team: 'harbour', 'cost-centre': '4711' },
+  security: {
+    ipWhitelist: { enabled: true, addresses: ['127.0.0.0/8', '::1'] },
+    enforceHttps: false,
+    hsts: { enabled: true, maxAge: 600 },
+    rateLimit: { enabled: true, requests: 50, window: '2m' },
+    mfa: { enabled: false, requiredFor: ['delete', 'rollback'] },
+    cors: { origins: ['https://harbour.example.com'], maxAge: 300 },
+    publicCard: true,
+  },
+  auth: {
+    type: 'jwt',
+    secret: 'a-secret-of-at-least-32-characters!',
+    issuer: 'https://id.example.com',
+    audience: 'quay',
+  },
+}
+
+/** An agent that is a program elsewhere. */
+export const REMOTE_AGENT = {
+  name: 'far-away',
+  kind: 'remote',
+  description: 'A program elsewhere',
+  remote: {
+    url: 'https://127.0.0.1:9/far',
+    headers: { 'X-Fleet': 'north' },
+    timeout_ms: 12_000,
+    secret: 'WEATHER',
+  },
+  metadata: { fleet: 'north' },
+}

@@ -1,0 +1,65 @@
+import { until } from '../support/running/until.ts'
+import { makeCrew } from '../support/tour/crew.ts'
+import { printed } from '../support/tour/printed.ts'
+import { tour } from '../support/tour/tour.ts'
+
+tour('a tour of what operators read', (told, chapter, world) => {
+  chapter('operators/log.txt', async () => {
+    await makeCrew(told, world())
+    const invoke = (agent: string, message: string, headers: Record<string, string> = {}) =>
+      told.call('POST', `/v1/agents/${agent}/invoke`, { body: { message }, headers })
+    await invoke('pilot', 'How is the weather?')
+    await invoke('pilot', 'refuse this')
+    await invoke('captain', 'stop now')
+    await invoke('captain', 'how is the weather at sea?')
+    await invoke('hello', 'ahoy', { Accept: 'text/event-stream' })
+    await invoke('nobody', 'ahoy')
+    await told.call('GET', '/v1/agents', { key: null })
+    await told.call('POST', '/v1/agents', { body: '{"name":' })
+    await told.call('GET', '/v2/agents')
+    await told.call('POST', '/v1/keys', { body: { name: 'reader', role: 'viewer' } })
+    await told.call('DELETE', '/v1/agents/captain')
+    await until('the last request is logged', () => told.service.log().includes('"method":"DELETE"'))
+    for (const line of told.service.log().trim().split('\n')) {
+      const { time: _, ms, ...fields } = JSON.parse(line)
+      told.say(JSON.stringify({ ...fields, ...(ms !== undefined && { ms: typeof ms }) }))
+    }
+  })
+
+  chapter('operators/metrics.txt', async () => {
+    const { headers, text } = await told.call('GET', '/metrics')
+    told.say(`content-type: ${headers.get('content-type')}`)
+    told.say(withoutMeasures(text))
+  }, [[/engine="(sqlite|postgres)"|node_version="[\d.]+"/g, 'its own']])
+
+  chapter('operators/system.txt', async () => {
+    const { body } = await told.call('GET', '/v1/system')
+    const settings = body.data.settings.filter(
+      ({ setting }: { setting: string }) => !/^(data|database\.url)$/.test(setting),
+    )
+    told.show('the system', { ...body.data, settings })
+    const telemetry = await told.call('GET', '/v1/telemetry')
+    const rows = telemetry.body.data.readings.map(({ samples, ...metric }: { samples: object[] }) => ({
+      ...metric,
+      ...samples[0],
+    }))
+    told.say(rows.map((row: object) => printed({ ...row, value: undefined })).join('\n'))
+    for (const path of ['/healthz', '/readyz', '/v1/nowhere'])
+      await told.tell('GET', path, { key: null, headersToo: true })
+  }, [
+    [/(?<="(started_at|seen_at|engine)": ")[^"]+/g, 'its own'],
+    [/(?<="(memory_bytes|busy_percent|bytes)": )\d+/g, 'n'],
+  ])
+})
+
+/** What is measured differs from run to run; which series there are, and what is counted, does not. */
+const MEASURED =
+  /^(process_|nodejs_|moorage_(journal|cache|disk|database_(connections|waiting)|.*duration_seconds_(sum|bucket)))/
+
+function withoutMeasures(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => (MEASURED.test(line) ? line.replace(/ \S+$/, ' n') : line))
+    .filter((line) => !/_bucket\{/.test(line) || /operation="createKey"|kind="tool"|journal_batch/.test(line))
+    .join('\n')
+}
