@@ -1,5 +1,7 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { TestContext } from 'node:test'
+import { createTwoFilesPatch } from 'diff'
 
 const FOLDER = resolve(import.meta.dirname, '../../fixtures/approved')
 
@@ -20,7 +22,15 @@ export type Replacement = readonly [found: RegExp, name: string]
  * reviews a change; `npm test -- part-of-the-file-name --test-update-snapshots` writes it anew.
  */
 export function approve(t: TestContext, name: string, text: string): void {
-  t.assert.fileSnapshot(text, resolve(FOLDER, name), { serializers: [(value: string) => value] })
+  const path = resolve(FOLDER, name)
+  try {
+    t.assert.fileSnapshot(text, path, { serializers: [(value: string) => value] })
+  } catch (error) {
+    if (!existsSync(path)) throw error
+    // Both texts may have a thousand lines: those that differ say enough.
+    const lines = createTwoFilesPatch('approved', 'now', readFileSync(path, 'utf8'), text, '', '', { context: 2 })
+    throw new Error(`${name} is not what was approved:\n${lines.split('\n').slice(0, 60).join('\n')}`)
+  }
 }
 
 /**
