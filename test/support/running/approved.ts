@@ -1,9 +1,12 @@
+import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createTwoFilesPatch } from 'diff'
 
 const FOLDER = resolve(import.meta.dirname, '../../fixtures/approved')
+
+const MOST_LINES = 60
 
 /** What differs from run to run, and what stands for it. */
 const UNSTEADY: readonly Replacement[] = [
@@ -23,14 +26,23 @@ export type Replacement = readonly [found: RegExp, name: string]
  */
 export function approve(t: TestContext, name: string, text: string): void {
   const path = resolve(FOLDER, name)
+  if (!isApproved(t, path, text)) assert.fail(`${name} is not what was approved:\n${differences(path, text)}`)
+}
+
+function isApproved(t: TestContext, path: string, text: string): boolean {
   try {
     t.assert.fileSnapshot(text, path, { serializers: [(value: string) => value] })
-  } catch (error) {
-    if (!existsSync(path)) throw error
-    // Both texts may have a thousand lines: those that differ say enough.
-    const lines = createTwoFilesPatch('approved', 'now', readFileSync(path, 'utf8'), text, '', '', { context: 2 })
-    throw new Error(`${name} is not what was approved:\n${lines.split('\n').slice(0, 60).join('\n')}`)
+    return true
+  } catch {
+    return false
   }
+}
+
+/** Both texts may have a thousand lines: those that differ say enough. */
+function differences(path: string, text: string): string {
+  const approved = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  const lines = createTwoFilesPatch('approved', 'now', approved, text, '', '', { context: 2 }).split('\n')
+  return lines.slice(0, MOST_LINES).join('\n')
 }
 
 /**
