@@ -35,6 +35,8 @@ export async function cancelRun(agent: Agent, request_id: string, parts: CancelP
     const { steps } = await listKept(db, invocation.id)
     const cancelled = endWith(withKept(invocation, steps), 'cancelled', CANCELLED, now())
     const writes = await effects(cancelled, agent, agent, logsOf(steps), { events, newId })
-    return storage.transaction((trx) => invocations.endUnowned(trx, cancelled, writes, now()))
+    const isEnded = await storage.transaction((trx) => invocations.endUnowned(trx, cancelled, writes, now()))
+    if (isEnded) events.wake(writes)
+    return isEnded
   }
 }

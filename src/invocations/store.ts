@@ -9,7 +9,6 @@ import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { DELIVERIES } from '../webhooks/delivery/delivery-store.ts'
 import { settlePending } from './approvals/approval-store.ts'
 import { cancelBelow } from './children/child-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
@@ -40,8 +39,6 @@ export async function endUnowned(
   await removeKept(db, [id])
   await writeRows(db, effects)
   await cancelBelow(db, id, now)
-  // Its webhooks hear of it at once.
-  if (effects.some(({ into }) => into === DELIVERIES)) await announce(db, 'deliveries')
   // The run that called it may go on.
   if (invocation.parent_request_id !== null) await announce(db, 'queue')
   return true

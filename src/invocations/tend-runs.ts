@@ -61,11 +61,13 @@ type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
 
 /** Returns false if another node was quicker. */
 async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {
-  const { now, storage } = parts
+  const { events, now, storage } = parts
   const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
   const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
   const writes = agent ? await effects(failed, agent, agent, [], parts) : []
-  return storage.transaction((db) => invocations.endUnowned(db, failed, writes, now()))
+  const isEnded = await storage.transaction((db) => invocations.endUnowned(db, failed, writes, now()))
+  if (isEnded) events.wake(writes)
+  return isEnded
 }
 
 /** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */
