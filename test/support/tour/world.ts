@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../outside/local-server.ts'
 import { type ModelReply, type ModelServer, startModelServer } from '../outside/model-server.ts'
-import type { Tour } from './tour.ts'
 
 export type Arrived = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
 
@@ -20,19 +19,19 @@ const PRICES = [
   { model: 'local/large', input: 7, output: 21 },
 ]
 
-export async function openWorld(tour: Tour): Promise<World> {
+export async function openWorld(clock: { time: number }): Promise<World> {
   const model = await startModelServer()
   const arrived: Arrived[] = []
   const place = await startLocalServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request
     arrived.push({ method, path, headers, body: await readBody(request) })
     // Two of them are called at the same time.
-    if (path.startsWith('/berth')) tour.time += 45
+    if (path.startsWith('/berth')) clock.time += 45
     if (path.startsWith('/broken')) response.writeHead(500)
     response.end(ANSWERS[path.split(/[?/]/)[1] ?? ''] ?? 'ok')
   })
   model.replyBy(({ model: asked, messages }) => {
-    tour.time += 120
+    clock.time += 120
     const last = messages.at(-1)
     return replyTo(typeof last?.content === 'string' ? last.content : '(parts)', last?.role === 'tool', asked)
   })
