@@ -5,6 +5,7 @@ import { fileProblems, PATH_SETTINGS } from './config/named-files.ts'
 import { inOrder, misfitsOf, plainMessage, tellFirst, unknownKey } from './config/problems.ts'
 import { ConfigShape, configSchema } from './config/rules.ts'
 import {
+  defaultAt,
   isSamePath,
   isSecretAt,
   keysAt,
@@ -117,7 +118,7 @@ function show(setting: Setting, config: Config, sources: Sources | undefined, sc
       return keys.flatMap((key) => leaves(valueAt(value, [key]), [...path, key]))
     }
     // Durations and sizes are shown as they were written.
-    const written = (sources && valueAt(sources.input, path)) ?? setting.default
+    const written = (sources && valueAt(sources.input, path)) ?? defaultAt(schema, path)
     const readable = typeof value === 'number' && typeof written === 'string' ? written : value
     const isHidden = value !== undefined && isSecretAt(schema, path)
     return [

@@ -65,5 +65,9 @@ export function fileProblems(sources: Sources, cwd: string): Problem[] {
 }
 
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
 }

@@ -34,6 +34,11 @@ export function isSecretAt(schema: SettingsSchema, path: Path): boolean {
   return schemasAt(schema, path).some((found) => found.writeOnly === true)
 }
 
+/** What stands at a path if nothing is set. */
+export function defaultAt(schema: SettingsSchema, path: Path): unknown {
+  return schemasAt(schema, path).find((found) => found.default !== undefined)?.default
+}
+
 export function isSamePath(one: Path, other: Path): boolean {
   return one.length === other.length && startsWith(one, other)
 }

@@ -28,7 +28,7 @@ const MAX_ORIGINS = 100
 const Origin = z.string().refine(isOrigin, 'must be an exact origin such as https://app.example.com')
 
 const Window = z
-  .string()
+  .string('must be a duration such as 1m')
   .regex(DURATION_PATTERN, 'must be a duration such as 1m')
   .refine(isWindow, 'must be between 1s and 1d')
 

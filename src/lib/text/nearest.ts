@@ -1,5 +1,7 @@
 /** Longer words are not compared: that would take long, and no candidate is as long. */
 const LONGEST = 100
+/** How far apart two words are if one begins with the other: a single mistake is nearer. */
+const BEGINNING = 1.5
 
 /** The candidate that the reader most likely meant by `word`, if one is close enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
@@ -9,7 +11,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
   for (const candidate of candidates) {
     const offered = plain(candidate)
-    const distance = isBeginning(wanted, offered) ? 1 : editDistance(wanted, offered)
+    const distance = Math.min(editDistance(wanted, offered), isBeginning(wanted, offered) ? BEGINNING : wanted.length)
     if (distance < bestDistance) {
       best = candidate
       bestDistance = distance
