@@ -75,8 +75,15 @@ export function explain(error: unknown): string {
   }
   if (!(error instanceof MoorageError)) return error instanceof Error ? error.message : String(error)
   // An answer that is wrong as a whole has no field.
-  const details = error.details.map(({ field, error: problem }) => `  ${field === '' ? '' : `${field}: `}${problem}`)
+  const details = error.details.map(
+    ({ field, error: problem }) => `  ${field === '' ? '' : `${optionOf(field)}: `}${problem}`,
+  )
   return lines(error.message, ...details, hintFor(error), error.request_id && `  request ${error.request_id}`)
+}
+
+/** The header in which a project is named is an option here. */
+function optionOf(field: string): string {
+  return field === 'Moorage-Project' ? '--project' : field
 }
 
 function hintFor({ code, retry_after }: MoorageError): string | undefined {

@@ -56,7 +56,8 @@ export function whoami(command: Command, world: World): void {
       if (options.json) return printJson(world, { url, from: origin, ...self })
       const project_id = withProjectName(self.project_id, await projectNames(client))
       const tiers = self.tiers.map(({ name, requests_per_minute: rate }) => `${name} (${rate} a minute)`)
-      printRecord(world, { url, from: origin, ...self, project_id, tiers }, options)
+      const roles = self.roles.map(({ name, permissions }) => `${name} (${permissions.join(', ')})`)
+      printRecord(world, { url, from: origin, ...self, project_id, tiers, roles }, options)
     })
   })
 }
