@@ -43,6 +43,7 @@ describe('what the commands that talk to agents print', () => {
     shell = newShell(service)
     lead = await approver(service)
     const make = async (name: string, body: object) => {
+      pass(1)
       const made = await service.call('POST', '/v1/agents', { body: { name, ...body } })
       assert.equal(made.status, 201, made.text)
     }

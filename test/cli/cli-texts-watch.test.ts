@@ -48,6 +48,7 @@ describe('what the commands that watch print', () => {
       ['clerk', 'local/tiny'],
       ['guide', 'local/large'],
     ]) {
+      pass(1)
       const made = await service.call('POST', '/v1/agents', { body: { name, model: of } })
       assert.equal(made.status, 201, made.text)
     }

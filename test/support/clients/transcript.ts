@@ -1,5 +1,5 @@
 import { mock } from 'node:test'
-import { steady } from '../running/approved.ts'
+import { type Replacement, steady } from '../running/approved.ts'
 import type { CliRun, RunOptions, Shell } from './cli.ts'
 
 /** When every transcript begins, for the service and for the command line. */
@@ -20,8 +20,6 @@ export function pass(ms: number): void {
 export function startClock(): void {
   mock.timers.reset()
 }
-
-type Replacement = readonly [RegExp, string]
 
 export type Transcript = {
   /** Runs a command line as a shell would read it, and writes down all that it prints. */
@@ -52,15 +50,9 @@ export function transcriptOf(shell: () => Shell): Transcript {
     about(title) {
       written += `== ${title} ==\n\n`
     },
-    text: (more = []) => keepingTimes(written.replaceAll(shell().folder, '<folder>'), more),
+    text: (more = []) => steady(written.replaceAll(shell().folder, '<folder>'), more, { keepsTimes: true }),
   }
   return transcript
-}
-
-/** The clock stands still, so the times in the text are those of every run and stay. */
-function keepingTimes(text: string, more: readonly Replacement[]): string {
-  const hidden = text.replaceAll(/(\d{4}-\d\d-\d\d)T(?=\d\d:\d\d)/g, '$1\u0000')
-  return steady(hidden, more).replaceAll('\u0000', 'T')
 }
 
 function ended(text: string): string {
