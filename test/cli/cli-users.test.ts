@@ -27,7 +27,7 @@ onAnyEngine('moorage users erase, of a user with a run that waits for a person',
     assert.equal((await statusOf()).message, 'order-1')
 
     const done = await shell.moorage(['users', 'erase', 'anna', '--cancel', '--yes'])
-    const told = 'Erased anna: 0 memories, 0 files, the texts of 1 receipts, and what they left'
+    const told = 'Erased anna: 0 memories, 0 files, the texts of 1 receipt, and what they left'
     assert.deepEqual(done, { code: 0, stdout: '', stderr: `✔ ${told}\n` })
     const { status, message } = await statusOf()
     assert.deepEqual({ status, message }, { status: 'cancelled', message: '' })
