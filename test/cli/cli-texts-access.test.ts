@@ -14,6 +14,9 @@ const HINT = [/mrg_\w+…\w+/g, 'hint'] as const
 /** That a key was used is written down at times that differ. */
 const USED = [/(?<="last_used_at": )(null|"[^"]*")|(?<=mrg_\w+…\w+  )\S+$/gm, 'when'] as const
 
+/** What a project stores is measured in the background. */
+const STORED = [/(?<="stored_bytes": )(null|\d+)(?=,\n +"is_default)|(?<=^stored_bytes {2})\S+/gm, 'bytes'] as const
+
 describe('what the commands of access print', () => {
   let model: ModelServer
   let service: Service
@@ -210,6 +213,7 @@ describe('what the commands of access print', () => {
       text([
         USED,
         HINT,
+        STORED,
         [/\b[0-9a-f]{64}\b/g, 'hash'],
         [/#invitation=[\w-]+|(?<="token": ")[\w-]+/g, 'token'],
         [new RegExp(service.data, 'g'), 'data'],
