@@ -34,6 +34,6 @@ export function notOurs(
   cause?: unknown,
 ): MoorageError {
   const request_id = headers.get('x-request-id') ?? undefined
-  const message = `${url} did not answer ${how}: is this the right address?`
+  const message = `${url || 'The service'} did not answer ${how}: is this the right address?`
   return new MoorageError('invalid_reply', message, { status, request_id, cause })
 }

@@ -12,7 +12,7 @@ export const FULL_AGENT = {
       description: 'Books a berth',
       method: 'PUT',
       url: 'https://berths.example.com/{ship}',
-      headers: { Authorization: 'Bearer {{secret:BERTHS}}', 'X-Quay': '7' },
+      headers: { Authorization: 'Bearer {{secret.BERTHS}}', 'X-Quay': '7' },
       input_schema: { type: 'object', properties: { ship: { type: 'string' }, nights: { type: 'integer' } } },
       timeout_ms: 2500,
       retry: 'safe',

@@ -1,3 +1,4 @@
+import type { Reply } from '../service/service.ts'
 import type { Tour } from './tour.ts'
 import type { World } from './world.ts'
 
@@ -8,7 +9,7 @@ export async function makeCrew(tour: Tour, { place }: World): Promise<void> {
     name,
     description: `The ${name} of the harbour`,
     url: `${place.url}/${name}`,
-    headers: { Authorization: 'Bearer {{secret:WEATHER}}' },
+    headers: { Authorization: 'Bearer {{secret.WEATHER}}' },
     ...more,
   })
   const create = (name: string, body: object) => tour.call('POST', '/v1/agents', { body: { name, ...body } })
@@ -53,4 +54,9 @@ export async function makeCrew(tour: Tour, { place }: World): Promise<void> {
     },
     approvals: { self: true },
   })
+}
+
+/** The id of the run that a stream tells of. */
+export function runOf({ text }: Reply): string {
+  return /req_\w+/.exec(text)?.[0] ?? ''
 }

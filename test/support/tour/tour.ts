@@ -125,7 +125,7 @@ function rowsOf(items: Record<string, unknown>[], only: readonly string[]): stri
 export function tour(
   name: string,
   story: (tour: Tour, chapter: Chapter, world: () => World) => void,
-  settings: Record<string, string> = {},
+  settings: Record<string, string> | ((world: World) => Record<string, string>) = {},
 ): void {
   for (const engine of ANY_ENGINE) {
     describe(`${name} on ${engine}`, () => {
@@ -133,7 +133,10 @@ export function tour(
       let world: World
       before(async () => {
         world = await openWorld(told)
-        await told.start(engine, { ...world.settings, ...settings })
+        await told.start(engine, {
+          ...world.settings,
+          ...(typeof settings === 'function' ? settings(world) : settings),
+        })
       })
       after(async () => {
         await told.service.stop()

@@ -4,12 +4,16 @@ import { type ModelReply, type ModelServer, startModelServer } from '../outside/
 
 export type Arrived = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
 
+export type PlaceAnswer = { status?: number; body: string }
+
 /** What the service of a tour calls. A model's answer takes 120 ms on the clock of the tour, a berth 45 ms. */
 export type World = {
   model: ModelServer
   /** Tools, and whatever else is called at one address: its path says what it answers. */
   place: LocalServer
   arrived: Arrived[]
+  /** Lines up answers of the place to requests of this path. */
+  answer(path: string, ...answers: PlaceAnswer[]): void
   settings: Record<string, string>
   close(): Promise<void>
 }
@@ -22,9 +26,17 @@ const PRICES = [
 export async function openWorld(clock: { time: number }): Promise<World> {
   const model = await startModelServer()
   const arrived: Arrived[] = []
+  const answers = new Map<string, PlaceAnswer[]>()
   const place = await startLocalServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request
     arrived.push({ method, path, headers, body: await readBody(request) })
+    const lined = answers.get(path)?.shift()
+    if (lined) {
+      response.writeHead(lined.status ?? 200, {
+        'content-type': lined.status ? 'application/json' : 'text/event-stream',
+      })
+      return void response.end(lined.body)
+    }
     // Two of them are called at the same time.
     if (path.startsWith('/berth')) clock.time += 45
     if (path.startsWith('/broken')) response.writeHead(500)
@@ -40,6 +52,7 @@ export async function openWorld(clock: { time: number }): Promise<World> {
     model,
     place,
     arrived,
+    answer: (path, ...more) => void answers.set(path, [...(answers.get(path) ?? []), ...more]),
     settings: {
       ...LOCAL_TOOLS,
       MOORAGE_PROVIDERS: JSON.stringify([provider]),
