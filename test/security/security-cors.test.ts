@@ -101,7 +101,7 @@ onOneEngine(
           assert.equal(reply.headers.get('access-control-allow-credentials'), null)
           assert.equal(
             reply.headers.get('access-control-expose-headers'),
-            'X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Idempotent-Replayed, Retry-After, Location, ETag, Preference-Applied, Deprecation, Sunset, Mcp-Session-Id',
+            'X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Idempotent-Replayed, Retry-After, Location, ETag, Preference-Applied, X-Should-Retry, Deprecation, Sunset, Mcp-Session-Id',
           )
         }
       })

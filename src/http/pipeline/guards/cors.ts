@@ -13,6 +13,8 @@ const EXPOSED = [
   'Location',
   'ETag',
   'Preference-Applied',
+  // OpenAI's clients go by it when they decide whether to try again.
+  'X-Should-Retry',
   'Deprecation',
   'Sunset',
   'Mcp-Session-Id',
