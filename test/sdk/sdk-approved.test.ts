@@ -42,7 +42,7 @@ const OWN_KEYS = [[/(?<=idempotency-key: )[0-9a-f]{32}/g, 'its own']] as const
 type Method = (...given: unknown[]) => Promise<unknown> | AsyncIterable<unknown>
 
 /** What a method is given, by the names of its parameters. */
-function given(method: Method): unknown[] {
+function argumentsOf(method: Method): unknown[] {
   const [, names = ''] =
     /^(?:async )?\*?\(?([^)=]*)/.exec(method.toString().replace(/^async\s+\w+|^\w+(?=\()/, '')) ?? []
   return names.split(',').map((name) => {
@@ -79,7 +79,7 @@ describe('what the SDK sends', () => {
       for (const [name, method] of Object.entries(methods as Record<string, Method>)) {
         if (/^(follow|stream|upload|download)$/.test(name)) continue
         sent.length = 0
-        const args = given(method)
+        const args = argumentsOf(method)
         const told = await outcome(() => method(...args))
         text += `${room}.${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})\n${sent.map((line) => `  ${line}\n`).join('')}  → ${told}\n`
       }
