@@ -55,7 +55,7 @@ const CODES: Record<number, string> = {
 /** The error in the form of the API, for programs. */
 export function failureBody(error: unknown) {
   const exit_code = exitCodeOf(error)
-  const hint = error instanceof Failure ? error.hint?.trim() : undefined
+  const hint = error instanceof Failure ? error.hint?.trim().replaceAll(/\n +/g, '\n') : undefined
   const said = error instanceof Failure && error.cause ? error.cause : error
   if (said instanceof MoorageError) {
     const { code, message, details, retry_after, request_id } = said

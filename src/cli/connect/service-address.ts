@@ -1,4 +1,4 @@
-import { EXIT, Failure } from '../failure.ts'
+import { EXIT, Failure, usage } from '../failure.ts'
 import type { World } from '../world.ts'
 import { chosenProfile, DEFAULT_URL, noProfile, readProfiles } from './profiles.ts'
 
@@ -29,6 +29,7 @@ export function addressOf(world: World, flags: AddressFlags): Address {
   // A login that is chosen by flag wins over the environment.
   const { MOORAGE_URL, MOORAGE_API_KEY } = flags.profile === undefined ? world.env : {}
   const url = flags.url ?? (MOORAGE_URL || login?.url || DEFAULT_URL)
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw usage(`"${url}" is no http(s) URL`)
   const credentials: Credential[] = []
   if (MOORAGE_API_KEY) {
     // A key without an address belongs to the default service.
