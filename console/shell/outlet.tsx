@@ -5,6 +5,7 @@ import { here } from '../lib/location.ts'
 import { matchRoute, type PageComponent, type Params } from '../routes.ts'
 import { Empty } from '../ui/empty.tsx'
 import { Failure } from '../ui/failure.tsx'
+import { Page } from '../ui/page.tsx'
 
 type Shown = { visit: number; Component: PageComponent; params: Params }
 
@@ -20,6 +21,8 @@ export function Outlet() {
   useEffect(() => {
     let isCurrent = true
     visit.current++
+    // The page before such an address is not shown again after it.
+    if (!match) setShown(undefined)
     match?.route.load().then(
       (Component) => {
         if (!isCurrent) return
@@ -34,9 +37,11 @@ export function Outlet() {
   }, [path, tries])
   if (!match) {
     return (
-      <Empty title="There is no such page">
-        <p>Nothing of the console is at this address. The menu has everything that there is.</p>
-      </Empty>
+      <Page title="Not found">
+        <Empty title="There is no such page">
+          <p>Nothing of the console is at this address. The menu has everything that there is.</p>
+        </Empty>
+      </Page>
     )
   }
   if (error) return <Failure error={error} retry={() => setTries(tries + 1)} />

@@ -41,11 +41,13 @@ export function RequestPage({ params: { request: request_id = '' } }: { params: 
   const run = found.data
   if (run === null) {
     return (
-      <Empty title="There is no such request">
-        <p>
-          <code>{request_id}</code> was never made here, or its receipt is older than the service keeps them.
-        </p>
-      </Empty>
+      <Page title="Request" crumbs={[{ label: 'Activity', to: '/activity' }]}>
+        <Empty title="There is no such request">
+          <p>
+            <code>{request_id}</code> was never made here, or its receipt is older than the service keeps them.
+          </p>
+        </Empty>
+      </Page>
     )
   }
   return (

@@ -61,15 +61,17 @@ function outputIn(values: FormValues): unknown {
   }
 }
 
-/** Headers are in the YAML. */
-function remoteIn(agent: Definition, values: FormValues): unknown {
-  const address =
-    values['kind'] === 'a2a'
-      ? { a2a: values['remote.a2a'] ?? '' }
-      : { url: values['remote.url'] ?? '', secret: values['remote.secret'] ?? '' }
+/** Headers are in the YAML. What is compared with the agent's own has its order, too. */
+function remoteIn({ remote }: Definition, values: FormValues): unknown {
+  const isA2a = values['kind'] === 'a2a'
+  const address = isA2a
+    ? { a2a: values['remote.a2a'] ?? '' }
+    : { url: values['remote.url'] ?? '', secret: values['remote.secret'] ?? '' }
+  const isSameWay = remote !== null && 'a2a' in remote === isA2a
   return {
+    ...(isSameWay && remote),
     ...address,
-    ...(agent.remote && { headers: agent.remote.headers }),
+    ...(remote && { headers: remote.headers }),
     timeout_ms: values['remote.timeout_ms'] ? Number(values['remote.timeout_ms']) : null,
   }
 }

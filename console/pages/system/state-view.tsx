@@ -89,7 +89,8 @@ const KINDS: Column<Row>[] = [
   {
     title: 'Last 30 days',
     isExtra: true,
-    cell: ({ kind, days }) => days && <Sparkline values={days} label={`${kind} of the last 30 days`} />,
+    cell: ({ kind, days }) =>
+      days && <Sparkline values={days} label={`${kind.replaceAll('_', ' ')} of the last 30 days`} />,
   },
   { title: 'Today', isNumber: true, cell: ({ days }) => (days ? shortText(days.at(-1) ?? 0) : '') },
 ]

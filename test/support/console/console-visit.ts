@@ -12,6 +12,8 @@ export type VisitOptions = {
   dark?: boolean
   /** Where the reader's clock stands, such as `Asia/Tokyo`, if that is not where the service runs. */
   timezone?: string
+  /** What the reader's clock shows, and goes on showing. */
+  at?: number
   /** Where the service is reached, if that is not its own address. */
   url?: string
   /** What a live page asks for every few seconds, it asks for every moment. */
@@ -29,6 +31,8 @@ export type Visit = {
   asked(): string[]
   /** Resolves when nothing is asked of the API any more. A live page asks again later. */
   settled(): Promise<void>
+  /** Resolves when nothing is under way, whether or not anything was asked. */
+  quiet(): Promise<void>
   /** Lets a problem pass that the test itself causes. */
   expect(problem: RegExp): void
   /** Fails if anything went wrong in the window until now, or anything was asked of another origin. */
@@ -48,6 +52,7 @@ export async function visit(
     height = 900,
     dark = false,
     timezone,
+    at,
     url = service.url,
     isHurried,
     isStill,
@@ -60,6 +65,7 @@ export async function visit(
     ...(timezone && { timezoneId: timezone }),
   })
   context.setDefaultTimeout(120_000 * PATIENCE)
+  if (at !== undefined) await context.clock.setFixedTime(at)
   if (isHurried) await context.addInitScript(HURRY)
   if (isStill) await context.addInitScript(STAND_STILL)
   if (key !== null) {
@@ -81,6 +87,7 @@ export async function visit(
       await page.locator('.coming').first().waitFor({ state: 'detached' })
       await until('the page has what it asked for', watched.isQuiet)
     },
+    quiet: async () => void (await until('nothing is under way', watched.hasAll)),
     expect: watched.expect,
     checkWell,
     async leave() {
@@ -135,8 +142,10 @@ function watch(page: Page, origin: string) {
   })
   page.on('requestfinished', isOver)
   page.on('requestfailed', isOver)
+  const hasAll = () => underWay.size === 0 && performance.now() - changedAt > QUIET_MS
   return {
-    isQuiet: async () => asked.length > 0 && underWay.size === 0 && performance.now() - changedAt > QUIET_MS,
+    isQuiet: async () => asked.length > 0 && hasAll(),
+    hasAll,
     // Each is told once: the next test of the same window has its own.
     problems: () => found.splice(0).filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
     expect: (problem: RegExp) => void allowed.push(problem),

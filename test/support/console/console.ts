@@ -22,14 +22,21 @@ type StoryOptions = {
   /** What pages ask for is tested on both engines elsewhere. */
   engine?: Engine
   settings?: Settings | (() => Promise<Settings>)
+  /** The clock of the service. */
+  now?: () => number
 }
 
-export function inConsole(name: string, story: Story, { engine = 'sqlite', settings = {} }: StoryOptions = {}): void {
+export function inConsole(
+  name: string,
+  story: Story,
+  { engine = 'sqlite', settings = {}, now }: StoryOptions = {},
+): void {
   describe(name, { skip: withoutChromium() }, () => {
     let browser: ConsoleBrowser
     let service: Service
     before(async () => {
-      service = await startService(engine, typeof settings === 'function' ? await settings() : settings)
+      const given = typeof settings === 'function' ? await settings() : settings
+      service = await startService(engine, given, {}, now && { now })
       browser = await openBrowser()
     })
     after(async () => {
