@@ -28,6 +28,9 @@ tour(
       await told.tell('GET', '/v1/keys/self')
       await told.tell('POST', '/v1/keys', { body: { name: 'more', role: 'admin' }, key: developer.secret })
       await told.tell('PATCH', '/v1/agents/hello', { body: { description: 'x' }, key: reader.secret })
+      await told.tell('GET', '/v1/agents/nobody', { key: reader.secret })
+      await told.tell('GET', '/v1/agents/nobody', { key: developer.secret })
+      await told.tell('GET', '/v1/agents', { key: reader.secret, only: ['name'] })
       await told.tell('GET', `/v1/keys/${developer.id}`)
       const rotated = await told.tell('POST', `/v1/keys/${developer.id}/rotate`, {
         body: { grace_period_seconds: 600 },
@@ -168,6 +171,16 @@ tour(
         await told.tell('GET', `/v1/audit-log?${filter}`, { only: ['action', 'outcome', 'created_at'] })
       const range = 'since=2026-03-10T00:00:00Z&until=2026-03-10T08:01:00Z&limit=2'
       await told.tell('GET', `/v1/audit-log?${range}`, { only: ['action', 'outcome', 'created_at'] })
+    })
+
+    chapter('access/locked.txt', async () => {
+      const { body } = await told.call('GET', '/v1/keys/self')
+      const path = `/v1/keys/${body.data.id}/mfa`
+      const app = await enrol(told.service, body.data.id)
+      const wrong = { 'X-Service-OTP': app.wrong() }
+      for (let count = 0; count < 10; count++) await told.service.call('POST', path, { headers: wrong })
+      await told.tell('POST', path, { headers: wrong })
+      await told.tell('GET', path)
     })
   },
   SETTINGS,

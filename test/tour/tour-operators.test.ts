@@ -13,6 +13,7 @@ tour('a tour of what operators read', (told, chapter, world) => {
     await invoke('captain', 'stop now')
     await invoke('captain', 'how is the weather at sea?')
     await invoke('hello', 'ahoy', { Accept: 'text/event-stream' })
+    await invoke('asking', 'May we?')
     await invoke('nobody', 'ahoy')
     await told.call('GET', '/v1/agents', { key: null })
     await told.call('POST', '/v1/agents', { body: '{"name":' })

@@ -111,8 +111,9 @@ tour(
             { data: Buffer.from('a,b\n1,2\n').toString('base64'), media_type: 'text/csv', name: 'table.csv' },
           ],
         })
-        world().answer(pathOf(agent), answer({ text: '{"ships":"many"}' }), answer({ text: '{"ships":3,"flag":"NO"}' }))
-        await invoke('How many ships?', { output: { schema: SHIPS, retries: 1 } })
+        for (const text of ['{"ships":"many"}', 'three', '{"ships":3,"flag":"NO"}'])
+          world().answer(pathOf(agent), answer({ text }))
+        await invoke('How many ships?', { output: { schema: SHIPS, retries: 2 } })
         world().answer(pathOf(agent), {
           status: 401,
           body: JSON.stringify({ error: { message: 'Incorrect API key sk-abc' } }),

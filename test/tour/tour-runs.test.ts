@@ -43,6 +43,8 @@ tour('a tour of runs', (told, chapter, world) => {
     await run('captain', 'captain', 'how is the weather at sea?', { context: { user_id: 'bob' } })
     await told.tell('GET', pathOf('captain', 'captain'))
     await told.tell('GET', `/v1/invocations?parent_request_id=${runs['captain']}`, { only: ['message', 'response'] })
+    await run('unanswered', 'captain', 'refuse this at sea')
+    await told.tell('GET', pathOf('captain', 'unanswered'))
     await run('stopped', 'captain', 'stop now')
     await run('late', 'captain', 'late, please', {}, ASYNC)
     await told.tell('POST', `${pathOf('captain', 'late')}/cancel`)
@@ -77,6 +79,10 @@ tour('a tour of runs', (told, chapter, world) => {
     ] as const) {
       await told.tell('GET', `${pathOf(agent, name)}/prompt${step && `?step=${step}`}`)
     }
+    const long = await told.call('POST', '/v1/agents/hello/invoke', { body: { message: 'x'.repeat(25_000) } })
+    const { body } = await told.call('GET', `/v1/agents/hello/invocations/${long.body.data.request_id}/prompt`)
+    const [{ content, characters }] = body.data.messages
+    told.show('a long message', { shown: content.length, characters })
     await told.tell('GET', `${pathOf('pilot', 'weather')}/effects`)
     await told.tell('GET', `${pathOf('captain', 'stopped')}/effects`)
   })

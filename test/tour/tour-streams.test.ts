@@ -63,6 +63,28 @@ tour('a tour of streams and doors', (told, chapter, world) => {
       ]
       await chat('pilot', 'a berth, please', { tools, tool_choice: 'auto', ...stream })
       await chat('pilot', 'a berth, please', { tools, stop: ['END'], seed: 7, top_p: 0.5 })
+      const calls = ['berth', 'price'].map((name, i) => ({
+        id: `c${i}`,
+        type: 'function',
+        function: { name, arguments: '{"ship":"Anna"}' },
+      }))
+      const messages = [
+        { role: 'user', content: 'a berth, please' },
+        { role: 'assistant', content: 'One moment.', tool_calls: calls },
+        { role: 'tool', tool_call_id: 'c0', content: 'B7' },
+        { role: 'tool', tool_call_id: 'c1', content: '12 euros' },
+        { role: 'user', content: 'Thank you' },
+      ]
+      await told.tell('POST', '/v1/chat/completions', { body: { model: 'pilot', messages, tools } })
+      const { body } = await told.call('GET', '/v1/invocations?door=openai&limit=1')
+      await told.tell('GET', `/v1/agents/pilot/invocations/${body.data[0].request_id}/prompt`)
+      const parts = [
+        { type: 'text', text: 'Look' },
+        { type: 'image_url', image_url: { url: 7 } },
+      ]
+      await told.tell('POST', '/v1/chat/completions', {
+        body: { model: 'pilot', messages: [{ role: 'user', content: parts }] },
+      })
       await chat('pilot', 'cut it short')
       await chat('pilot', 'refuse this')
       await chat('pilot', 'refuse this', stream)

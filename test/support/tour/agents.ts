@@ -16,7 +16,7 @@ export const FULL_AGENT = {
       input_schema: { type: 'object', properties: { ship: { type: 'string' }, nights: { type: 'integer' } } },
       timeout_ms: 2500,
       retry: 'safe',
-      approval: { when: [{ argument: 'nights', greater_than: 3 }], expires_after_seconds: 900 },
+      approval: { when: [{ argument: 'nights', greater_than: 2.5 }], expires_after_seconds: 900 },
     },
     {
       type: 'mcp',
