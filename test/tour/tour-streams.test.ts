@@ -133,7 +133,6 @@ tour('a tour of streams and doors', (told, chapter, world) => {
       await rpc('tools/call', {
         name: 'pilot',
         arguments: { message: 'How is the weather?' },
-        _meta: { progressToken: 'p1' },
       })
       await rpc('tools/call', { name: 'captain', arguments: { message: 'stop now' } })
       await rpc('tools/call', { name: 'asking', arguments: { message: 'May we?' } })
