@@ -64,7 +64,7 @@ export function usdText(value: number | null): string {
 
 /** `512 bytes`, `1.2 MB`. */
 export function sizeText(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} bytes`
+  if (bytes < 1_000) return bytes === 1 ? '1 byte' : `${bytes} bytes`
   const unit = SIZES.toReversed().find(([, size]) => bytes >= size * 0.9995) ?? KILOBYTES
   return `${count.format(Number((bytes / unit[1]).toPrecision(3)))} ${unit[0]}`
 }

@@ -119,5 +119,6 @@ export function valueTicks(most: number): number[] {
   const rough = most / MOST_VALUES
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10)
-  return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => i * step)
+  // What is a whole number of steps may come out a little less.
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step)
 }

@@ -71,7 +71,7 @@ const OUTLINE = `(within) => {
     if (tag === 'path') return write('path' + look + ' ' + short(element.getAttribute('d') ?? '') + (facts.length ? ' | ' + facts.join(' | ') : ''))
     const children = [...element.childNodes].filter((node) => node.nodeType === 1 || wordsOf(node) !== '')
     const isPlain = tag === 'select' || children.every((node) => node.nodeType === 3)
-    const words = isPlain && tag !== 'select' ? children.map((node) => node.data).join('').replaceAll('\\n', '⏎').trim() : ''
+    const words = isPlain && tag !== 'select' ? element.textContent.trim().replaceAll('\\n', '⏎') : ''
     const name = tag + look + (words ? ' “' + words + '”' : '') + facts.map((fact) => ' | ' + fact).join('')
     // What only holds another element says nothing.
     const isSilent = !look && facts.length === 0 && children.length === 1 && !isPlain && !/^(td|th|tr|li|h\\d|p)$/.test(tag)
