@@ -33,6 +33,18 @@ tour('a tour of what operators read', (told, chapter, world) => {
     told.say(withoutMeasures(text))
   }, [[/engine="(sqlite|postgres)"|node_version="[\d.]+"/g, 'its own']])
 
+  chapter('operators/reference.txt', async () => {
+    const { text } = await told.call('GET', '/docs')
+    const rows = [...text.matchAll(/<div class="field">.*?<\/div>/gs)].filter(([row]) => row.includes('class="place"'))
+    const words = rows.map(([row]) =>
+      row
+        .replace(/<[^>]+>/g, ' ')
+        .replace(/\s+/g, ' ')
+        .trim(),
+    )
+    told.say([...new Set(words)].join('\n'))
+  })
+
   chapter('operators/system.txt', async () => {
     const { body } = await told.call('GET', '/v1/system')
     const settings = body.data.settings.filter(

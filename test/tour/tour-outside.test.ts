@@ -2,6 +2,7 @@ import { after, before } from 'node:test'
 import { serveAgent, toNodeHandler } from '../../sdk/client.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
+import { upload } from '../support/slices/files.ts'
 import { SIGNING_SECRET } from '../support/slices/remote-agents.ts'
 import { chatStream, claudeStream } from '../support/tour/provider-answers.ts'
 import { tour } from '../support/tour/tour.ts'
@@ -152,6 +153,17 @@ tour(
         [/chatcmpl-\w+/g, 'chat id'],
       ])
     }
+
+    chapter('outside/large-image.txt', async () => {
+      const bytes = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(3_900_000)])
+      const file = await upload(told.service, bytes, { type: 'image/png', query: '?name=large.png' })
+      world().answer(pathOf('claude'), claudeStream({ text: 'I see nothing.' }))
+      const body = { message: 'Look', attachments: [{ file_id: file.body.data.id }] }
+      const reply = await told.tell('POST', '/v1/agents/claude/invoke', { body })
+      const run = await told.call('GET', `/v1/agents/claude/invocations/${reply.body.data.request_id}`)
+      told.show('what was shown', run.body.data.attachments)
+      showArrived('a large image')
+    })
 
     chapter('outside/tools.txt', async () => {
       const { place } = world()
