@@ -122,6 +122,9 @@ describe('what the commands that talk to agents print', () => {
     const fourth = /req_\w+/.exec((await run('invoke till 4714 --no-stream')).stderr)?.[0] ?? ''
     await run('approvals ls --status all')
 
+    await run(`login ${service.url} --profile desk`, { stdin: service.admin })
+    await run('invoke till 4715 --profile desk', { env: { MOORAGE_URL: '', MOORAGE_API_KEY: '' } })
+
     about('invocations')
     await run('invocations list')
     await run('invocations ls --limit 2 --json')

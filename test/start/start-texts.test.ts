@@ -49,8 +49,8 @@ budgets: { outputTokens: 4097 }
 files: { maxBytes: 51MiB, maxBytesPerUser: 1GiB, maxPerUser: 100001, maxPerProject: 1000001 }
 retention: { logs: 31d, invocations: 91d, metrics: 401d, deliveries: 32d, audit: 402d, files: 33d, usage: 403d }
 providers:
-  - { name: local, baseUrl: "http://127.0.0.1:11434/v1", apiKey: hush }
   - { name: anthropic, type: anthropic }
+  - { name: local, baseUrl: "http://127.0.0.1:11434/v1", apiKey: hush }
 prices: [{ model: local/tiny, input: 1, output: 2.5, cached_input: 0.5 }]
 secrets: { CRM_TOKEN: { value: hush, hosts: [crm.example.com] } }
 memory: { warm: 64MiB, embedder: { type: openai-compatible, baseUrl: "http://127.0.0.1:1/v1", model: m, apiKey: hush, dimensions: 256 } }
@@ -84,7 +84,7 @@ describe('what an operator is shown', () => {
     await run('config show --data /srv/other', { env })
     await run('config show --json', { env })
     about('mistakes')
-    writeFileSync(join(shell.folder, 'wrong.yaml'), 'server: { port: 70000 }\nsever: {}\n')
+    writeFileSync(join(shell.folder, 'wrong.yaml'), 'server: { port: 70000 }\nsever: {}\nprices: [{ model: local/, input: much, output: -1 }]\n')
     await both('config validate -c wrong.yaml', { env: { MOORAGE_LOG__LEVEL: 'loud' } })
     await run('config show -c missing.yaml')
     const gone = await startLocalServer(() => {})
