@@ -84,7 +84,10 @@ describe('what an operator is shown', () => {
     await run('config show --data /srv/other', { env })
     await run('config show --json', { env })
     about('mistakes')
-    writeFileSync(join(shell.folder, 'wrong.yaml'), 'server: { port: 70000 }\nsever: {}\nprices: [{ model: local/, input: much, output: -1 }]\n')
+    writeFileSync(
+      join(shell.folder, 'wrong.yaml'),
+      'server: { port: 70000 }\nsever: {}\nprices: [{ model: local/, input: much, output: -1 }]\n',
+    )
     await both('config validate -c wrong.yaml', { env: { MOORAGE_LOG__LEVEL: 'loud' } })
     await run('config show -c missing.yaml')
     const gone = await startLocalServer(() => {})
