@@ -41,9 +41,7 @@ export class ConsoleScene {
 
   /** Writes down what there is to see, when it changes no more, and what was asked and sent since the last look. */
   async look(title: string, within?: string): Promise<void> {
-    await this.window.quiet()
-    const isDialog = (await this.page.locator('dialog[open]').count()) > 0
-    const seen = await this.#still(within ?? (isDialog ? 'dialog[open], .toast' : undefined))
+    const seen = await this.#still(within)
     this.#text += `═══ ${title}\n${seen}\n\n${this.#sent()}\n\n`
   }
 
@@ -93,7 +91,8 @@ export class ConsoleScene {
     return until('the page changes no more', async () => {
       await this.window.quiet()
       await this.page.evaluate(FRAMES)
-      const now = await seenPage(this.page, within)
+      const hasDialog = (await this.page.locator('dialog[open]').count()) > 0
+      const now = await seenPage(this.page, within ?? (hasDialog ? 'dialog[open], .toast' : undefined))
       const isStill = now === last && !/aria-busy|\.coming|\.busy/.test(now)
       last = now
       return isStill ? now : undefined

@@ -35,6 +35,13 @@ export const FORMS_OF_AGENTS: Forms = {
       ],
     ],
     [
+      '/agents/ferry/settings',
+      [
+        ['press', 'Check now'],
+        ['look', 'the remote agent is checked'],
+      ],
+    ],
+    [
       '/agents/support/settings?open=pause',
       [
         ['press', 'Pause agent'],

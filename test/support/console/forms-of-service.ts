@@ -149,7 +149,14 @@ export const FORMS_OF_SERVICE: Forms = {
       ],
     ],
   ],
-  'steps-of-runs': ({ rope, paid }) => [
+  'steps-of-runs': ({ rope, paid, waiting }) => [
+    [
+      `/activity/${waiting}`,
+      [
+        ['press', 'Cancel'],
+        ['sent', 'it is cancelled'],
+      ],
+    ],
     [
       `/activity/${rope}`,
       [

@@ -9,7 +9,10 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 /** Ids of what the pages show. */
-export type Harbour = Record<'well' | 'broken' | 'reports' | 'told' | 'unfit' | 'paid' | 'rope' | 'deployment', string>
+export type Harbour = Record<
+  'well' | 'broken' | 'reports' | 'told' | 'waiting' | 'unfit' | 'paid' | 'rope' | 'deployment',
+  string
+>
 
 // The shape of a reply is not checked here.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -26,11 +29,11 @@ export async function fillHarbour(service: Service, world: HarbourWorld): Promis
   }
   const { backend, reports } = await setUp(send, world)
   const { deployment, rope } = await sellAllDay(send, clock, backend)
-  const { paid, unfit } = await workWithTools(service, send, backend)
+  const { waiting, paid, unfit } = await workWithTools(service, send, backend)
   const { well, broken, told } = await tellWebhooks(service, send, world)
   await keepThings(service, send)
   clock.pass(7 * MINUTE_MS)
-  return { well, broken, reports, told, unfit, paid, rope, deployment }
+  return { well, broken, reports, told, waiting, unfit, paid, rope, deployment }
 }
 
 /** Agents, connections, keys and budgets. */
@@ -56,9 +59,9 @@ async function setUp(send: Send, { shop, model, clock }: HarbourWorld) {
   await send('POST', '/v1/agents', purser(shop))
   await send('PUT', '/v1/secrets/FERRY_SECRET', {
     value: `whsec_${Buffer.alloc(24, 7).toString('base64')}`,
-    hosts: ['ferry.example.com'],
+    hosts: ['127.0.0.1'],
   })
-  const remote = { url: 'https://ferry.example.com/ask', secret: 'FERRY_SECRET', timeout_ms: 20_000 }
+  const remote = { url: `${shop}/stock/ask`, secret: 'FERRY_SECRET', timeout_ms: 20_000 }
   await send('POST', '/v1/agents', { name: 'ferry', kind: 'remote', description: 'Runs on the other side', remote })
   const backend = await send('POST', '/v1/keys', { name: 'shop backend', role: 'caller' })
   const reports = await send('POST', '/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
@@ -132,7 +135,7 @@ async function workWithTools(service: Service, send: Send, backend: string) {
   const ask = (message: string) =>
     send('POST', '/v1/agents/cashier/invoke', { message, context: { user_id: 'customer-7' } }, backend)
   await ask('Pay back 250')
-  await send('POST', '/v1/agents/purser/invoke', { message: 'Count the stock' })
+  const waiting = await send('POST', '/v1/agents/purser/invoke', { message: 'Count the stock' })
   const paid = await ask('Pay back 30')
   await ask('Is it in stock?').catch(() => {})
   await ask('Which harbour?')
@@ -146,7 +149,11 @@ async function workWithTools(service: Service, send: Send, backend: string) {
   })
   await send('POST', '/v1/agents/pilot/invoke', { message: 'When is high water?', context: { user_id: 'ada' } })
   const reply = await service.call('POST', '/v1/agents/pilot/invoke', { body: { message: 'As a list, please' } })
-  return { paid: paid.request_id as string, unfit: String(reply.body.error?.request_id ?? reply.body.data?.request_id) }
+  return {
+    waiting: waiting.request_id as string,
+    paid: paid.request_id as string,
+    unfit: String(reply.body.error?.request_id ?? reply.body.data?.request_id),
+  }
 }
 
 /** Events that arrive, events that are refused, and a webhook that is switched off. */

@@ -60,7 +60,7 @@ inHarbour('what the pages of the console say', (open, harbour) => {
     ],
     deliveries: () => [`/deliveries/${harbour().told}`],
     connections: () => ['/connections', '/connections?view=secrets'],
-    keys: () => ['/keys', '/keys?status=revoked', `/keys/${harbour().reports}`],
+    keys: () => ['/keys', '/keys?status=revoked', '/keys?offset=50', `/keys/${harbour().reports}`],
     projects: () => ['/projects'],
     system: () => ['/system', '/system?view=sessions'],
     audit: () => ['/system?view=audit', '/system?view=audit&outcome=refused'],
