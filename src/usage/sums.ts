@@ -59,8 +59,8 @@ export async function listUsage(db: Database, wanted: WantedUsage): Promise<Usag
   ]
   const columns = groups.map((name) => sql.ref(name))
   const keys = [sql`periods.start`, ...columns]
-  // What is absent comes last, as in every list.
-  const order = keys.map((key) => sql`${key} nulls last`)
+  // What is absent comes last, as in every list. Sums have an empty text for it.
+  const order = [sql`periods.start`, ...columns.map((column) => sql`nullif(${column}, '') nulls last`)]
   const { rows } = await sql<UsageRow>`
     with periods as materialized (${periodsIn(db, bounds, from.type)})
     select ${sql.join([...keys, ...from.sums])}

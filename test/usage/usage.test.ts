@@ -159,6 +159,20 @@ for (const engine of ENGINES) {
       )
     })
 
+    test('rows without a value come last, from sums and from lines', async () => {
+      const agent = await newAgent(service, { model: 'local/cheap' })
+      await ask(agent)
+      const deployment = { environment: 'production', version: 'v1' }
+      const deployed = await service.call('POST', `/v1/agents/${agent}/deployments`, { body: deployment })
+      assert.equal(deployed.status, 201, deployed.text)
+      await ask(agent, { user_id: 'ada' })
+      for (const name of ['version', 'user']) {
+        const { rows } = await usageOf(`group_by=${name}&agent_id=${agent}`)
+        const values = rows.map((row: Reported) => row['version'] ?? row['user_id'] ?? null)
+        assert.deepEqual(values, [name === 'user' ? 'ada' : 'v1', null], name)
+      }
+    })
+
     test('groups by everything that is known of a call, and by time', async () => {
       const agent = await newAgent(service, { model: 'local/cheap' })
       for (const user_id of ['ada', 'ada', 'bo']) {
