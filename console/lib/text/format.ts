@@ -48,11 +48,18 @@ export function durationText(ms: number | null | undefined): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`
   if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9_995 ? 2 : 1)} s`
   const seconds = Math.round(ms / 1000)
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  const minutes = Math.round(seconds / 60)
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 export function countText(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : count.format(value)
+}
+
+/** `1 turn`, `2 turns`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${countText(value)} ${value === 1 ? one : many}`
 }
 
 /** Dollars. Less than one is told by three figures, since a call costs less than a cent. An unknown price is not nothing. */
@@ -64,7 +71,7 @@ export function usdText(value: number | null): string {
 
 /** `512 bytes`, `1.2 MB`. */
 export function sizeText(bytes: number): string {
-  if (bytes < 1_000) return bytes === 1 ? '1 byte' : `${bytes} bytes`
+  if (bytes < 1_000) return counted(bytes, 'byte')
   const unit = SIZES.toReversed().find(([, size]) => bytes >= size * 0.9995) ?? KILOBYTES
   return `${count.format(Number((bytes / unit[1]).toPrecision(3)))} ${unit[0]}`
 }

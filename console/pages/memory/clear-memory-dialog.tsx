@@ -1,7 +1,7 @@
 import type { Agent } from '../../../sdk/client.ts'
 import { param } from '../../lib/location.ts'
 import { service } from '../../lib/service.ts'
-import { countText } from '../../lib/text/format.ts'
+import { counted } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 
@@ -21,7 +21,7 @@ export function ClearMemoryDialog({ agent, onClose, onDone }: { agent: Agent; on
           ...(user_id && { user_id }),
           ...(session_id && { session_id }),
         })
-        toast(`${countText(deleted)} memories are forgotten`)
+        toast(`Forgotten: ${counted(deleted, 'memory', 'memories')}`)
         onDone()
       }}
     >

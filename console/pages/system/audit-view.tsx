@@ -6,7 +6,7 @@ import { projects } from '../../lib/projects/chosen-project.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
-import { countText } from '../../lib/text/format.ts'
+import { counted } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { List } from '../../ui/data/list.tsx'
 import { Status } from '../../ui/data/status.tsx'
@@ -97,7 +97,7 @@ function Verify() {
           <>
             <Status value={verdict.problem ? 'broken' : 'whole'} />{' '}
             <span class="soft">
-              {verdict.problem ?? `the newest ${countText(verdict.checked)} entries fit together`}
+              {verdict.problem ?? `the chain of the newest ${counted(verdict.checked, 'entry', 'entries')} holds`}
             </span>
           </>
         )}

@@ -1,7 +1,7 @@
 import type { Usage, UsageRow } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { here } from '../../lib/location.ts'
-import { countText, usdText } from '../../lib/text/format.ts'
+import { counted, countText, usdText } from '../../lib/text/format.ts'
 import { type Column, Table } from '../../ui/data/table.tsx'
 import { nextGroup, type UsageGroup, valueIn } from './usage-groups.ts'
 import { byCost } from './usage-series.ts'
@@ -65,7 +65,7 @@ const SUMS: Column<Shown>[] = [
 ]
 
 function whyUnknown({ unpriced_calls }: Sums): string | undefined {
-  return unpriced_calls > 0 ? `${countText(unpriced_calls)} calls have no price` : undefined
+  return unpriced_calls > 0 ? `without a price: ${counted(unpriced_calls, 'call')}` : undefined
 }
 
 /** The page with one more limit, split by something else. A project is opened instead. */

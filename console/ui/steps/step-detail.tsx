@@ -2,7 +2,7 @@ import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { countText, usdText } from '../../lib/text/format.ts'
+import { counted, countText, usdText } from '../../lib/text/format.ts'
 import { Unfit } from '../data/value-tree.tsx'
 import { Who } from '../data/who.tsx'
 import { Attachments } from '../files/attachments.tsx'
@@ -61,7 +61,7 @@ function RecallDetail({ run, position, step }: { run: Invocation; position: numb
   return (
     <div class="detail">
       <p>
-        {countText(step.turns)} turns of the session, {countText(step.memories)} memories
+        {counted(step.turns, 'turn')} of the session, {counted(step.memories, 'memory', 'memories')}
         {step.summary && ', a summary of the session'}
       </p>
       {step.memories > 0 && may('getPrompt') && (
@@ -83,8 +83,8 @@ function ModelDetail({ run, position, step }: { run: Invocation; position: numbe
       </p>
       {left_out && (
         <p class="notice">
-          It did not all fit: {countText(left_out.turns)} older turns and {countText(left_out.memories)} memories were
-          left out, {countText(left_out.shortened)} turns were shortened.
+          It did not all fit. Left out: {counted(left_out.turns, 'older turn')},{' '}
+          {counted(left_out.memories, 'memory', 'memories')}. Shortened: {counted(left_out.shortened, 'turn')}.
         </p>
       )}
       {unfit && (

@@ -80,7 +80,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     assert.ok(await clear.isDisabled(), 'it is not the name')
     await page.getByLabel('Type friend to go on').fill('friend')
     await clear.click()
-    await page.getByText('3 memories are forgotten').waitFor()
+    await page.getByText('Forgotten: 3 memories').waitFor()
     const { body } = await service().call('GET', '/v1/agents/friend/memory')
     assert.deepEqual(new Set(body.data.map(({ user_id }: { user_id: string }) => user_id)), new Set(['ann']))
     await leave()

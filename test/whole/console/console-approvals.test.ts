@@ -155,7 +155,7 @@ inConsole(
       const { page, leave } = await visit('/system?view=audit')
       await page.getByRole('cell', { name: 'createAgent' }).waitFor()
       await page.getByRole('button', { name: 'Check the chain' }).click()
-      await page.getByText(/the newest \d+ entries fit together/).waitFor()
+      await page.getByText(/the chain of the newest \d+ entries holds/).waitFor()
       const { db } = service().app.parts.storage
       await db.updateTable('audit_log').set({ actor: 'somebody else' }).where('action', '=', 'createAgent').execute()
       await page.getByRole('button', { name: 'Check the chain' }).click()
