@@ -70,7 +70,7 @@ describe('a key that is configured for one place', () => {
     home = await startLocalServer((_request, response) =>
       response
         .writeHead(200, { 'x-request-id': 'req_1', 'content-type': 'application/json' })
-        .end('{"success":true,"data":{"id":"key_1","permissions":[],"tiers":[]}}'),
+        .end('{"success":true,"data":{"id":"key_1","permissions":[],"tiers":[],"roles":[]}}'),
     )
     stranger = await startStranger((_request, response) => response.writeHead(418).end())
     shell = newShell()
@@ -129,7 +129,7 @@ describe('a key that is configured for one place', () => {
       heard.push(request.headers.authorization)
       response
         .writeHead(200, { 'x-request-id': 'req_1', 'content-type': 'application/json' })
-        .end('{"success":true,"data":{"id":"key_2","permissions":[],"tiers":[]}}')
+        .end('{"success":true,"data":{"id":"key_2","permissions":[],"tiers":[],"roles":[]}}')
     })
     await shell.moorage(['login', other.url, '--profile', 'other'], { stdin: 'mrg_of_the_other' })
     await shell.moorage(['profile', 'use', 'default'])
