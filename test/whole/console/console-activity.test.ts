@@ -133,8 +133,9 @@ inConsole('activity in the console', (visit, service) => {
   test('how long a run took, in the units in which people say it', async () => {
     await createAgent(service(), 'timed')
     const took = { '999 ms': 999, '9.99 s': 9_990, '10.0 s': 9_996, '59.9 s': 59_940, '1 min 0 s': 59_960 }
-    const longer = { '1 min 45 s': 105_000, '2 min 0 s': 119_600, '2 min 5 s': 125_400, '90 min 0 s': 5_400_000 }
-    const texts = Object.entries({ ...took, ...longer })
+    const longer = { '1 min 45 s': 105_000, '2 min 0 s': 119_600, '2 min 5 s': 125_400, '59 min 59 s': 3_599_400 }
+    const hours = { '1 h 0 min': 3_599_600, '1 h 30 min': 5_400_000 }
+    const texts = Object.entries({ ...took, ...longer, ...hours })
     for (const [i, [, duration_ms]] of texts.entries()) {
       const { body } = await service().call('POST', '/v1/agents/timed/invoke', { body: { message: `run ${i}` } })
       const runs = service().app.parts.storage.db.updateTable('invocations').set({ duration_ms })
