@@ -104,7 +104,7 @@ for (const engine of ENGINES) {
       await service.call('POST', `/v1/agents/slow/invocations/${request_id}/cancel`)
       await until('it has ended', async () => (await receipt('slow', request_id)).status === 'cancelled')
       await sweep()
-      assert.equal(await isThere(file_id), false)
+      await until('it is gone', async () => !(await isThere(file_id)))
     })
 
     test('a file of a receipt stays when the receipt goes, as long as a schedule names it', async () => {
@@ -118,7 +118,7 @@ for (const engine of ENGINES) {
       assert.equal((await download(service, file_id)).bytes.toString(), 'the plan')
       await service.call('DELETE', `/v1/agents/hello/schedules/${id}`)
       await sweep()
-      assert.equal(await isThere(file_id), false)
+      await until('it is gone', async () => !(await isThere(file_id)))
     })
 
     test('what one schedule brought stays as long as another one names it', async () => {
@@ -131,7 +131,7 @@ for (const engine of ENGINES) {
       assert.equal(await isThere(file_id), true)
       await change(second.id, { attachments: [] })
       await sweep()
-      assert.equal(await isThere(file_id), false)
+      await until('it is gone', async () => !(await isThere(file_id)))
     })
 
     test('a run whose file was deleted or has expired fails, and says which file', async () => {
@@ -166,7 +166,7 @@ for (const engine of ENGINES) {
       assert.equal(both.status, 200, both.text)
       assert.equal((await service.call('DELETE', '/v1/users/bob')).status, 200)
       assert.equal((await service.call('GET', `/v1/agents/hello/schedules/${id}`)).status, 404)
-      assert.equal(await isThere(ofBob), false)
+      await until('it is gone', async () => !(await isThere(ofBob)))
     })
 
     test('of the SDK: bytes are uploaded for the user of the schedule', async () => {
