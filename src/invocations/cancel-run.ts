@@ -2,6 +2,7 @@ import type { Agent } from '../agents/agent.ts'
 import { conflict, unavailable } from '../errors.ts'
 import type { Parts } from '../operation/parts.ts'
 import { effects } from './effects/effects.ts'
+import { endUnownedRun } from './effects/end-unowned-run.ts'
 import { CANCELLED, endWith, type Invocation, isFinal } from './invocation.ts'
 import { withKept } from './steps/kept-steps.ts'
 import { listKept, logsOf } from './steps/step-store.ts'
@@ -35,8 +36,6 @@ export async function cancelRun(agent: Agent, request_id: string, parts: CancelP
     const { steps } = await listKept(db, invocation.id)
     const cancelled = endWith(withKept(invocation, steps), 'cancelled', CANCELLED, now())
     const writes = await effects(cancelled, agent, agent, logsOf(steps), { events, newId })
-    const isEnded = await storage.transaction((trx) => invocations.endUnowned(trx, cancelled, writes, now()))
-    if (isEnded) events.wake(writes)
-    return isEnded
+    return endUnownedRun(cancelled, writes, parts)
   }
 }

@@ -4,6 +4,7 @@ import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases
 import { listUntold } from '../webhooks/callback-store.ts'
 import { tellEnd } from './callbacks/tell-end.ts'
 import { effects } from './effects/effects.ts'
+import { endUnownedRun } from './effects/end-unowned-run.ts'
 import { endWith, type Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
@@ -61,13 +62,11 @@ type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
 
 /** Returns false if another node was quicker. */
 async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {
-  const { events, now, storage } = parts
+  const { now, storage } = parts
   const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
   const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
   const writes = agent ? await effects(failed, agent, agent, [], parts) : []
-  const isEnded = await storage.transaction((db) => invocations.endUnowned(db, failed, writes, now()))
-  if (isEnded) events.wake(writes)
-  return isEnded
+  return endUnownedRun(failed, writes, parts)
 }
 
 /** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */
