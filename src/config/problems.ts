@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { counted } from '../lib/text/counted.ts'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Path } from './settings.ts'
 
@@ -22,10 +23,10 @@ export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
       if (!isCounted(issue.origin)) return `must be at least ${issue.minimum}`
       return Number(issue.minimum) === 1
         ? 'must not be empty'
-        : `must have at least ${counted(issue.minimum, issue.origin)}`
+        : `must have at least ${counted(issue.minimum, unitOf(issue.origin))}`
     case 'too_big':
       return isCounted(issue.origin)
-        ? `must have at most ${counted(issue.maximum, issue.origin)}`
+        ? `must have at most ${counted(issue.maximum, unitOf(issue.origin))}`
         : `must be at most ${issue.maximum}`
     default:
       return undefined
@@ -82,8 +83,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 
 const isCounted = (origin: string) => origin === 'string' || origin === 'array'
 
-const counted = (count: number | bigint, origin: string) =>
-  `${count} ${origin === 'string' ? 'character' : 'item'}${Number(count) === 1 ? '' : 's'}`
+const unitOf = (origin: string) => (origin === 'string' ? 'character' : 'item')
 
 /** Whether the number may have decimal places. A text in the place of a whole number is told as if it were one. */
 function isFraction({ expected, inst }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): boolean {

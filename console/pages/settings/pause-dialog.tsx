@@ -3,7 +3,7 @@ import { pause } from '../../lib/agents/pause.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { countText } from '../../lib/text/format.ts'
+import { counted, countText } from '../../lib/text/format.ts'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 
 /** What a pause cancels, in the words of the sentence that counts them. */
@@ -41,6 +41,6 @@ function cancelledText(counts: number[]): string {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return 'No run is under way now. One that begins before you pause is cancelled.'
   const parts = UNFINISHED.flatMap(([, text], i) => (counts[i] ? [`${countText(counts[i])} ${text}`] : []))
-  const begin = total === 1 ? '1 run is' : `${countText(total)} runs are`
+  const begin = counted(total, 'run is', 'runs are')
   return `${begin} cancelled at once: ${parts.join(', ')}. This cannot be taken back.`
 }

@@ -1,5 +1,5 @@
 import type { UsageRow } from '../../../sdk/client.ts'
-import { countText } from '../../lib/text/format.ts'
+import { counted } from '../../lib/text/format.ts'
 import { Snippet } from '../../ui/copy.tsx'
 
 /** Says of which models the price is not known, and how it is set. */
@@ -12,9 +12,9 @@ export function Unpriced({ models }: { models: UsageRow[] }) {
     <div class="notice unpriced">
       {models.map(({ model, unpriced_calls }) => (
         <p key={model}>
-          {countText(unpriced_calls)} {unpriced_calls === 1 ? 'call' : 'calls'} of <code>{model}</code>{' '}
-          {unpriced_calls === 1 ? 'has' : 'have'} no price: set <code>prices</code> in <code>moorage.yaml</code>. What{' '}
-          {unpriced_calls === 1 ? 'it' : 'they'} cost is in no sum here.
+          {counted(unpriced_calls, 'call')} of <code>{model}</code> {unpriced_calls === 1 ? 'has' : 'have'} no price:
+          set <code>prices</code> in <code>moorage.yaml</code>. What {unpriced_calls === 1 ? 'it' : 'they'} cost is in
+          no sum here.
         </p>
       ))}
       <details>
