@@ -1,4 +1,4 @@
-/** Throws for text that is no base64. `Uint8Array.from` would take ten times as long, and the process stands still meanwhile. */
+/** Throws if the text is not base64. `Uint8Array.from` blocks the process ten times as long as this loop. */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64)
   const bytes = new Uint8Array(text.length)

@@ -28,8 +28,8 @@ export async function ask(world: World, { initial, secret, missing, ...question 
 }
 
 /**
- * Asks for a secret, or reads it from stdin where that is no terminal. It is never an argument: arguments are in the
- * shell's history and in the list of processes.
+ * Asks for a secret at the terminal. Without a terminal, it reads the secret from stdin. A secret is never an argument:
+ * arguments are in the shell's history and in the list of processes.
  */
 export async function readSecret(world: World, message: string): Promise<string> {
   if (isInteractive(world)) return ask(world, { message, secret: true, missing: '' })
