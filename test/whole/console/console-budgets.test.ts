@@ -10,6 +10,10 @@ import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 const PRICES = JSON.stringify([{ model: 'local/priced', input: 1_000, output: 2_000 }])
 
+/** A zone where a day has just begun: its budget begins anew in 23 hours, at whatever hour the test runs. */
+const UTC_HOUR = new Date().getUTCHours()
+const MORNING_ZONE = UTC_HOUR <= 12 ? `Etc/GMT+${UTC_HOUR}` : `Etc/GMT-${24 - UTC_HOUR}`
+
 let model: ModelServer
 
 inConsole(
@@ -37,7 +41,7 @@ inConsole(
       await page.getByText('Limit does not fit.').waitFor()
       await dialog(page).getByLabel('Limit').fill('2.5')
       await dialog(page).getByLabel('Period').selectOption('a day')
-      await dialog(page).getByLabel('Time zone').fill('Europe/Berlin')
+      await dialog(page).getByLabel('Time zone').fill(MORNING_ZONE)
       expect(/400/)
       await dialog(page).getByRole('button', { name: 'Create budget' }).click()
       await page.getByText('no such agent').waitFor()
@@ -45,11 +49,11 @@ inConsole(
       await page.keyboard.press('Enter')
       await page.getByText('The budget Pilot, daily holds from now on').waitFor()
       const shown = await row(page, 'Pilot, daily').innerText()
-      assert.match(shown, /agent pilot\s+\$0 of \$2\.50\s+a day\s+in \d+h\s+refuses · told at 50 %, 80 %, 100 %/)
+      assert.match(shown, /agent pilot\s+\$0 of \$2\.50\s+a day\s+in 2\dh\s+refuses · told at 50 %, 80 %, 100 %/)
       await checkAccess(page)
       const { body } = await service().call('GET', '/v1/budgets')
       const [{ limit, per, timezone, scope }] = body.data
-      assert.deepEqual([limit, per, timezone, scope.type], [{ cost_usd: 2.5 }, 'day', 'Europe/Berlin', 'agent'])
+      assert.deepEqual([limit, per, timezone, scope.type], [{ cost_usd: 2.5 }, 'day', MORNING_ZONE, 'agent'])
 
       await page.getByRole('button', { name: 'Change Pilot, daily' }).click()
       assert.equal(await dialog(page).getByLabel('Period').count(), 0)
