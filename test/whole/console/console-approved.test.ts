@@ -10,7 +10,7 @@ const MEASURED: Record<string, [RegExp, string][]> = {
   system: [
     [/“\d+ %”/g, 'share'],
     [/“[\d.]+ [KMG]B”/g, 'size'],
-    [/time “in 259d”.*/g, 'time of the machine'],
+    [/time “in \d+d”.*/g, 'time of the machine'],
   ],
 }
 
