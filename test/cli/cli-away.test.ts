@@ -13,6 +13,8 @@ import { type Service, startService } from '../support/service/service.ts'
 import { localProvider, startWithModel } from '../support/service/with-model.ts'
 
 const MAIN = built('cli')
+type Held = { asked: Promise<unknown>; answer: () => void }
+
 /** The model repeats what it is told. */
 const ANSWER = 'one two three four five'
 
@@ -43,7 +45,7 @@ describe('commands whose service goes away and comes back', () => {
   }
 
   /** Runs a command; once its run has begun the service is away until the command has said so. */
-  async function runAcross(args: string[], { asked, answer } = holdModel(), meanwhile = async () => {}) {
+  async function runAcross(args: string[], { asked, answer }: Held = holdModel(), meanwhile = async () => {}) {
     let said = ''
     const stopWhen = (_stdout: string, stderr: string) => {
       said = stderr
@@ -79,7 +81,8 @@ describe('commands whose service goes away and comes back', () => {
       headers: { Prefer: 'respond-async' },
     })
     const following = ['invocations', 'follow', 'slow', body.data.request_id]
-    const { code, stdout, stderr } = await runAcross(following, held, () => service.restart())
+    const joined = { ...held, asked: Promise.all([held.asked, tunnel.sent('event: start')]) }
+    const { code, stdout, stderr } = await runAcross(following, joined, () => service.restart())
     assert.equal(code, 0, stderr)
     assert.equal(stdout, `${ANSWER}\n`)
   })

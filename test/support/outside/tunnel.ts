@@ -7,12 +7,15 @@ export type Tunnel = {
   /** Every connection breaks, and new ones are refused. */
   leave(): Promise<void>
   comeBack(target: string): Promise<void>
+  /** Resolves when the service has sent these words through it. */
+  sent(words: string): Promise<void>
 }
 
 export async function openTunnel(target: string): Promise<Tunnel> {
   const port = await unusedPort()
   const sockets = new Set<Socket>()
   let server: Server | undefined
+  let onSent = (_piece: Buffer | string) => {}
 
   const tunnel: Tunnel = {
     url: `http://127.0.0.1:${port}`,
@@ -37,9 +40,18 @@ export async function openTunnel(target: string): Promise<Tunnel> {
           })
           socket.pipe(other)
         }
+        far.on('data', (piece) => onSent(piece))
       })
       await new Promise<void>((resolve) => server?.listen(port, '127.0.0.1', resolve))
     },
+    sent: (words) =>
+      new Promise((resolve) => {
+        let all = ''
+        onSent = (piece) => {
+          all += piece
+          if (all.includes(words)) resolve()
+        }
+      }),
   }
   await tunnel.comeBack(target)
   return tunnel
