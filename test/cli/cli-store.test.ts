@@ -14,10 +14,10 @@ import { after, before, describe, test } from 'node:test'
 import { newShell, type Shell, shellOfNobody } from '../support/clients/cli.ts'
 import { authenticator } from '../support/clients/mfa.ts'
 import { until } from '../support/running/until.ts'
-import { onAnyEngine, startService } from '../support/service/service.ts'
+import { onAnyEngine, onBothEngines, startService } from '../support/service/service.ts'
 import { download, uploaded } from '../support/slices/files.ts'
 
-onAnyEngine("moorage keys on the server's own machine", (service) => {
+onBothEngines("moorage keys on the server's own machine", (service, engine) => {
   let shell: Shell
   let env: Record<string, string>
   before(() => {
@@ -54,12 +54,13 @@ onAnyEngine("moorage keys on the server's own machine", (service) => {
     assert.match(unknown.stderr, /unknown tier "nonsense": take one of free, pro, enterprise/)
   })
 
-  test('--local wins over a key that is configured', async () => {
+  test('--local wins over a key that is configured, and names the store, never the password of its database', async () => {
     const { code, stderr } = await shell.moorage(['keys', 'list', '--local'], {
       env: { ...env, MOORAGE_API_KEY: 'mrg_revoked', MOORAGE_URL: service().url },
     })
     assert.equal(code, 0, stderr)
-    assert.match(stderr, /working on the store itself/)
+    const store = engine === 'postgres' ? 'PostgreSQL' : join(service().data, 'moorage.db')
+    assert.equal(stderr.split('\n')[0], `working on the store itself (${store})`)
   })
 
   const status = async (key: string) => (await service().call('GET', '/v1/keys/self', { key })).status
