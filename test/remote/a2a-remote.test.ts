@@ -150,6 +150,29 @@ for (const engine of ANY_ENGINE) {
       assert.equal(first?.contextId, second?.contextId)
     })
 
+    test('a value is the answer of an agent that says nothing else, also beside the words of its last status', async () => {
+      const agent = await agentAt(far.card)
+      far.answer((task) => {
+        task.give({ $case: 'data', value: { knots: 12 } })
+        task.end('TASK_STATE_COMPLETED', 'Done.')
+      })
+      assert.equal((await invoke(agent)).body.data.response, '{"knots":12}')
+    })
+
+    test('a value that is false, zero or empty is an answer like any other', async () => {
+      const agent = await agentAt(far.card, {
+        output: { schema: { type: ['boolean', 'integer', 'string'] }, retries: 0 },
+      })
+      for (const value of [false, 0, '']) {
+        far.answer((task) => {
+          task.give({ $case: 'data', value })
+          task.end('TASK_STATE_COMPLETED')
+        })
+        const { body } = await invoke(agent)
+        assert.equal(body.data?.output, value, JSON.stringify(body))
+      }
+    })
+
     test('a question is asked of a person here, and the task goes on with the answer', async () => {
       const agent = await agentAt(far.card, { approvals: { self: true } })
       far.answer((task) => {
