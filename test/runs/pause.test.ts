@@ -283,6 +283,8 @@ for (const engine of ANY_ENGINE) {
       const project = inProject(service, name)
       const agent = await newAgent(project)
       await pause({ reason: 'all of it', scope: 'service' })
+      await pause({ reason: 'another one' }, project)
+      // The reason of a pause is told anew for itself.
       await pause({ reason: 'this one' }, project)
       const key = await createKey(project, { permissions: ['invoke', 'read', 'manage'] })
       const heard = await project.call('GET', '/v1/pause', { key: key.secret })
