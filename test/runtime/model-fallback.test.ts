@@ -61,6 +61,17 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(steps(receipt), [{ model: 'second/small', passed_over: [{ model: 'first/large', error }] }])
     })
 
+    test('asks the next one after a tool too, whatever the first has said before the call', async () => {
+      first.reply({ text: ['Let me look.'], calls: [{ name: 'nothing', arguments: {} }] }, ...unavailable)
+      second.reply({ text: ['Rough.'] })
+      const { body, receipt } = await invoke()
+      assert.equal(body.data?.response, 'Let me look.\n\nRough.', JSON.stringify(body))
+      assert.deepEqual(
+        steps(receipt).map(({ model }) => model),
+        ['first/large', 'second/small'],
+      )
+    })
+
     for (const [what, reply] of [
       ['a request that it refuses', { status: 400 }],
       ['a key that it refuses', { status: 401 }],
