@@ -7,7 +7,7 @@ import { onAnyEngine } from '../support/service/service.ts'
 import { approver } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
+const { TASK_STATE_COMPLETED, TASK_STATE_FAILED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
 
 const ASKING = {
   model: 'builtin/script',
@@ -61,6 +61,17 @@ onAnyEngine(
         name: /UnsupportedOperation/,
         message: /waits for no answer/,
       })
+    })
+
+    test('has failed if its run fails after the answer, and says why', async () => {
+      const [rule] = ASKING.script.rules
+      const script = { rules: [{ call: rule?.call, fail: 'The quay is flooded' }] }
+      await createAgent(service(), 'flooded', { ...ASKING, script, approvals: { self: true } })
+      const client = await connectA2a(service(), 'flooded')
+      const { id } = (await client.sendMessage(saying('ahoy'))) as Task
+      const failed = (await client.sendMessage(saying('seven', { taskId: id }))) as Task
+      assert.deepEqual([failed.id, failed.status?.state], [id, TASK_STATE_FAILED])
+      assert.match(String(told(failed).words), /The quay is flooded/)
     })
 
     test('tells the rest as a stream, or later', async () => {
