@@ -102,6 +102,30 @@ onAnyEngine(
       await service().call('POST', `${path.replace('/callbacks', '')}/cancel`)
     })
 
+    test('the callbacks of a run are listed with the newest first, or the oldest, in pages', async () => {
+      const headers = { Prefer: 'respond-async' }
+      const run = await service().call('POST', '/v1/agents/pilot/invoke', { headers, body: { message: 'wait' } })
+      const path = `/v1/agents/pilot/invocations/${run.body.data.request_id}/callbacks`
+      for (const name of ['first', 'second', 'third']) {
+        await service().call('POST', path, { body: { url: 'https://example.com', name } })
+        service().advance(1_000)
+      }
+      for (const [query, names] of [
+        ['', ['third', 'second', 'first']],
+        ['?sort=created_at', ['first', 'second', 'third']],
+        ['?limit=1&offset=1', ['second']],
+        ['?limit=2&offset=2', ['first']],
+      ] as const) {
+        const { body } = await service().call('GET', path + query)
+        assert.deepEqual(
+          [body.data.map(({ name }: { name: string }) => name), body.pagination.total],
+          [names, 3],
+          query,
+        )
+      }
+      await service().call('POST', `${path.replace('/callbacks', '')}/cancel`)
+    })
+
     test('a stream and a task in the background tell their end too, and a failure why', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
