@@ -46,6 +46,25 @@ onAnyEngine('invocations by the door through which they came', (service) => {
     )
   })
 
+  test('all of them, however long the calls are that were left to their clients', async () => {
+    const call = { tool: 'write_down', arguments: { text: '{{message}}' } }
+    await createAgent(service(), 'clerk', { model: 'builtin/script', script: { rules: [{ call }] } })
+    const tools = [{ type: 'function', function: { name: 'write_down', parameters: { type: 'object' } } }]
+    for (let i = 0; i < 6; i++) {
+      const messages = [{ role: 'user', content: `${i} ${'ö'.repeat(80_000)}` }]
+      const { body, text } = await service().call('POST', '/v1/chat/completions', {
+        body: { model: 'clerk', messages, tools },
+      })
+      assert.equal(body.choices?.[0].finish_reason, 'tool_calls', text)
+    }
+    const { messages, total } = await list('door=openai&limit=10', 'clerk')
+    assert.deepEqual(
+      messages.map((message: string) => message.slice(0, 1)),
+      ['5', '4', '3', '2', '1', '0'],
+    )
+    assert.equal(total, 6)
+  })
+
   test('together with other filters', async () => {
     assert.deepEqual(await list('door=openai&user_id=bob'), { messages: ['chat 3', 'chat 2'], total: 2 })
     assert.deepEqual(await list('door=api&user_id=bob&status=completed', 'cook'), { messages: ['api 2'], total: 1 })
