@@ -41,7 +41,10 @@ inConsole('pausing everything in the console', (visit, service) => {
     await page.getByRole('option', { name: 'Pause everything', selected: true }).waitFor()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Pause everything' })
+    // All projects are paused only if the person says so.
+    await dialog.getByRole('button', { name: 'Pause the project' }).waitFor()
     await dialog.getByRole('button', { name: 'The whole service' }).click()
+    await dialog.getByRole('button', { name: 'Pause the service' }).waitFor()
     await dialog.getByRole('button', { name: 'This project' }).click()
     await dialog.getByLabel('Reason').fill('The bill')
     await dialog.getByRole('button', { name: 'Pause the project' }).click()
