@@ -92,6 +92,23 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([later.content, later.turns, later.tokens_used], ['Anna asks where.', 8, 30])
     })
 
+    test('users whose sessions have the same name: that of each is made of what that user said', async () => {
+      model.reset()
+      const agent = await summarizing({ recall: 0 })
+      for (const [user_id, said] of [
+        ['anna', 'My boat leaks'],
+        ['ben', 'My bicycle squeaks'],
+      ] as const) {
+        for (let i = 0; i < 2; i++) await say(agent, said, { user_id, session_id: 'quay' })
+        model.reply({ text: [`The summary for ${user_id}`] })
+        await summarize()
+        const shown = shownTo(model.requests.at(-1)) ?? ''
+        assert.match(shown, new RegExp(`<summary>\\n\\n</summary>\\n\\n<turns>\\n.*${said}`))
+        const { content, turns } = (await summaryOf(agent, 'quay', user_id)) ?? {}
+        assert.deepEqual([content, turns], [`The summary for ${user_id}`, 4])
+      }
+    })
+
     test('a model with a small window still answers and still summarizes', async () => {
       model.reset()
       const agent = await summarizing({ recall: 0 })
