@@ -56,6 +56,7 @@ describe('the time that a query asks about', () => {
     ['vor drei Tagen', '2026-05-17 to 2026-05-18'],
     ['letzten Montag', '2026-05-18 to 2026-05-19'],
     ["Qu'est-ce que je t'ai dit hier ?", '2026-05-19 to 2026-05-20'],
+    ["Hier, qu'est-ce que je t'ai dit ?", '2026-05-19 to 2026-05-20'],
     ['avant-hier', '2026-05-18 to 2026-05-19'],
     ['la semaine dernière', '2026-05-11 to 2026-05-18'],
     ['il y a deux mois', '2026-03-01 to 2026-04-01'],
