@@ -20,13 +20,17 @@ const STARTS_WITHIN_MS = 15_000
 const STOPS_WITHIN_MS = 8_000
 
 /**
- * Logs far more than a pipe or a terminal holds, says on stdout that it is through and then each tenth of a second that
- * it is alive. On SIGTERM it logs once more and ends as the service does.
+ * Logs far more than a pipe or a terminal holds, in bursts between which the log tries again to write what waits, says on
+ * stdout that it is through and then each tenth of a second that it is alive. On SIGTERM it logs once more and ends as
+ * the service does.
  */
 const PROGRAM = `
   import { createLog } from ${JSON.stringify(join(ROOT, 'src/lib/log.ts'))}
   const log = createLog({ level: 'info', format: process.argv[1] })
-  for (let i = 0; i < 10_000; i++) log.info({ i, filling: 'x'.repeat(100) }, 'line')
+  for (let i = 0; i < 10_000; i++) {
+    log.info({ i, filling: 'x'.repeat(100) }, 'line')
+    if (i % 2_500 === 0) await new Promise((resolve) => setTimeout(resolve, 200))
+  }
   log.error('the last of them')
   process.on('SIGTERM', () => {
     log.error('told to stop')
