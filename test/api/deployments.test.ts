@@ -43,13 +43,17 @@ onAnyEngine('deployments', (service) => {
     test('warns of secrets that its tools name and that are not there, or not for their host', async () => {
       const headers = (name: string) => ({ authorization: `Bearer {{secret.${name}}}` })
       await service().call('PUT', '/v1/secrets/THERE', { body: { value: 'x', hosts: ['api.example.com'] } })
+      await service().call('PUT', '/v1/secrets/AT_443', { body: { value: 'x', hosts: ['api.example.com:443'] } })
       const tools = [
+        { type: 'http', name: 'usual', url: 'https://api.example.com/', headers: headers('AT_443') },
+        { type: 'http', name: 'beside', url: 'https://api.example.com:8443/', headers: headers('AT_443') },
         { type: 'http', name: 'fine', url: 'https://api.example.com/{x}', headers: headers('THERE') },
         { type: 'http', name: 'lost', url: 'https://api.example.com/', headers: headers('MISSING') },
         { type: 'mcp', url: 'https://mcp.example.com/', headers: headers('THERE') },
       ]
       const agent = await newAgent(service(), { tools })
       const expected = [
+        'Tool beside will fail: The secret AT_443 may not be sent to api.example.com:8443',
         'Tool lost will fail: The secret MISSING is not configured',
         'The MCP server mcp.example.com will fail: The secret THERE may not be sent to mcp.example.com',
       ]

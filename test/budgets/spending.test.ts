@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { DOORS } from '../support/clients/doors.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
+import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { betweenNodes, ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
@@ -208,6 +209,39 @@ for (const engine of ENGINES) {
         resets_at: null,
         threshold: 50,
       })
+    })
+
+    betweenNodes(engine)('two nodes that reach a threshold at once tell of it once', async () => {
+      const [agent, other] = [await agentWith(), await agentWith()]
+      const limit = { scope: { type: 'agent', id: agent }, limit: { runs: 3 }, thresholds: [30, 100], action: 'notify' }
+      const id = await budget(limit)
+      const body = { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold'] }
+      assert.equal((await service.call('POST', '/v1/webhooks', { body })).status, 201)
+      const node = await service.beside()
+      try {
+        const ask = (of: Service, name: string) =>
+          of.call('POST', `/v1/agents/${name}/invoke`, { body: { message: 'Hi' } })
+        // Both nodes know the budgets by now, and need them again only to tell.
+        for (const each of [service, node]) assert.equal((await ask(each, other)).status, 200)
+        const both = [service, node].map((each) => () => ask(each, agent))
+        const replies = await meanwhile(service, 'lock table budgets in access exclusive mode', ...both)
+        assert.deepEqual(
+          replies.map(({ status }) => status),
+          [200, 200],
+        )
+        assert.equal((await ask(node, agent)).status, 200)
+        const told = async () => {
+          const rows = await db().selectFrom('events').select('body').where('agent_id', '=', agent).execute()
+          return rows.map(({ body: text }) => JSON.parse(text)).filter(({ data }) => data.budget_id === id)
+        }
+        await until('the last is told', async () => (await told()).some(({ data }) => data.threshold === 100))
+        assert.deepEqual(
+          (await told()).map(({ data }) => data.threshold),
+          [30, 100],
+        )
+      } finally {
+        await node.stop()
+      }
     })
   })
 }

@@ -63,6 +63,30 @@ onAnyEngine(
       assert.deepEqual([audit.body.data[0].target, audit.body.data[0].outcome], [agent, 'success'])
     })
 
+    test('what a step is answered if nothing was given for it', async () => {
+      const agent = await newRemoteAgent(service(), remote.url)
+      const heard: string[] = []
+      remote.answer(async (run) => {
+        const kept = [
+          await run.keep('none', () => 0),
+          await run.keep('not', () => false),
+          await run.keep('berth', () => 7),
+        ]
+        const found = await run.searchMemory('seek', 'rope')
+        const model = await run.askModel('ask', { message: 'Calm?' })
+        const value = await run.askModel('value', { message: 'Calm?', output: { schema: { type: 'object' } } })
+        const asked = [await run.askPerson('open', 'Sail?'), await run.writeMemory('note', 'The sea is calm')]
+        heard.push(JSON.stringify([...kept, found, model, value, ...asked]))
+        return 'done'
+      })
+      const { body } = await check(agent)
+      assert.ok(
+        body.data.points.every(({ status }: Point) => status === 'ok'),
+        JSON.stringify(body.data),
+      )
+      assert.deepEqual([...new Set(heard)], ['[0,false,7,[],"ok",{},"yes",{"id":"mem_checked"}]'])
+    })
+
     test('says what fails, without the secrets, and what could not be tried', async () => {
       const agent = await newRemoteAgent(service(), remote.url)
       remote.answer(() => {

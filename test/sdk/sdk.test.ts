@@ -281,6 +281,11 @@ describe('the SDK and a service that is not well', () => {
       code: 'unreachable',
       message: /no reply within 0.02 s/,
     })
+    given(() => {})
+    await assert.rejects(client.files.create(new Blob(['slow']), {}, { timeoutMs: 20, retries: 0 }), {
+      code: 'unreachable',
+      message: /no reply within 0.02 s/,
+    })
   })
 
   test('a reply that begins in time and does not end in time: tried again, then told', async () => {

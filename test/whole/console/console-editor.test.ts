@@ -120,6 +120,24 @@ inConsole('unsaved settings in the console', (visit, service) => {
     await leave()
   })
 
+  test('numbers are saved as they are typed, also those with a point; letters are not', async () => {
+    await createAgent(service(), 'measured')
+    const { page, leave } = await visit('/agents/measured/settings')
+    const typed = { Temperature: '0.7', 'Cost of a run, in US dollars': '.05', 'Rounds of tools': 'few' }
+    for (const [label, value] of Object.entries(typed)) await page.getByLabel(label).fill(value)
+    await page.getByRole('button', { name: 'Save' }).click()
+    assert.deepEqual(
+      await page.locator(':invalid:not(form, fieldset)').evaluateAll((fields) => fields.map((one) => one.value)),
+      ['few'],
+    )
+    await page.getByLabel('Rounds of tools').fill('3')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The working copy is saved').waitFor()
+    const { temperature, limits } = (await service().call('GET', '/v1/agents/measured')).body.data
+    assert.deepEqual([temperature, limits.max_cost_per_run, limits.max_steps], [0.7, 0.05, 3])
+    await leave()
+  })
+
   test('a change elsewhere is told, and only own changes are saved over it', async () => {
     await createAgent(service(), 'shared')
     const { page, leave } = await visit('/agents/shared/settings')

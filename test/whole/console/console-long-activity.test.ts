@@ -67,10 +67,13 @@ inConsole(
       await row.waitFor()
       await settled()
       const [text, box] = [await row.textContent(), await row.boundingBox()]
-      for (const message of ['new one', 'new two']) {
+      for (const [message, told] of [
+        ['new one', '1 new'],
+        ['new two', '2 new'],
+      ] as const) {
         await service().call('POST', '/v1/agents/busy/invoke', { body: { message } })
+        await page.getByRole('button', { name: told }).waitFor()
       }
-      await page.getByRole('button', { name: '2 new' }).waitFor()
       const same = rowsIn(page)
         .filter({ hasText: /message 98/ })
         .first()
