@@ -7,6 +7,7 @@ const SCHEMA = { type: 'object', properties: { shop: { type: 'string' }, total: 
 const RULES = [
   { match: { contains: 'rope' }, output: { shop: 'Chandler', total: 12.5, items: ['rope'] } },
   { match: { contains: 'paint' }, output: { shop: 'Painter', total: 'a lot' } },
+  { match: { contains: 'poem' }, reply: 'The sea is calm' },
 ]
 
 inConsole('structured answers in the console', (visit, service) => {
@@ -37,6 +38,10 @@ inConsole('structured answers in the console', (visit, service) => {
     await page.keyboard.press('Enter')
     const wrong = page.getByRole('group', { name: 'Value' }).locator('.leaf').filter({ hasText: 'must be number' })
     await wrong.getByText('"a lot"').waitFor()
+    await page.getByLabel('Message', { exact: true }).fill('poem')
+    await page.keyboard.press('Enter')
+    const words = page.locator('.tree').filter({ hasText: 'The sea is calm' })
+    await words.getByText(/^is not JSON: /).waitFor()
     await leave()
   })
 
