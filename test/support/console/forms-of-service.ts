@@ -6,6 +6,17 @@ export const FORMS_OF_SERVICE: Forms = {
     [
       '/usage/budgets?open=budget',
       [
+        ['choose', 'For', 'agent'],
+        ['look', 'a budget of an agent'],
+        ['choose', 'For', 'user'],
+        ['look', 'a budget of one user'],
+        ['choose', 'For', 'key'],
+        ['look', 'a budget of one key'],
+      ],
+    ],
+    [
+      '/usage/budgets?open=budget',
+      [
         ['fill', 'Name', 'Nights'],
         ['fill', 'Limit', '75'],
         ['choose', 'In', 'runs'],
