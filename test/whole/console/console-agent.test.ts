@@ -243,6 +243,28 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
+  test('schedules: how many runs were missed, and why', async () => {
+    await createAgent(service(), 'resting')
+    const path = '/v1/agents/resting/schedules'
+    const setStatus = (status: string) => service().call('PATCH', '/v1/agents/resting', { body: { status } })
+    const { body } = await service().call('POST', path, { body: { every: '1m', message: 'Knock' } })
+    await setStatus('paused')
+    service().advance(90_000)
+    await until('that it stands still', async () =>
+      /Schedule paused with its agent/.test((await service().call('GET', '/v1/agents/resting/logs')).text),
+    )
+    await setStatus('running')
+    await until('what it has missed', async () => {
+      const { data } = (await service().call('GET', `${path}/${body.data.id}`)).body
+      return data.missed === 1
+    })
+    const { page, leave } = await visit('/agents/resting/schedules')
+    await page.getByRole('button', { name: 'Knock' }).click()
+    await page.getByRole('dialog').getByText('Missed').waitFor()
+    assert.match(await page.getByRole('dialog').innerText(), /Missed\s+1\s+\(agent paused\) last /)
+    await leave()
+  })
+
   test('a key that may only read sees all of it, and no way to change it', async () => {
     const agent_id = await createAgent(service(), 'shown')
     await say('shown', 'hello', { user_id: 'ann' })
