@@ -10,6 +10,9 @@ const SETTINGS = {
 /** What a project has stored is counted in the background. */
 const STORED = [/(?<=\},\n +"stored_bytes": )(null|\d+)/g, 'n'] as const
 
+/** So is when keys were last used. */
+const USED = [/(?<="last_used_at": )(null|"[^"]+")/g, 'when'] as const
+
 tour(
   'a tour of access',
   (told, chapter, world) => {
@@ -63,7 +66,7 @@ tour(
       await told.tell('DELETE', factor)
       await told.tell('DELETE', factor, { headers: code() })
       await told.call('DELETE', `/v1/keys/${body.data.id}/mfa`, { headers: code() })
-    })
+    }, [USED])
 
     chapter('access/projects.txt', async () => {
       const limits = {

@@ -60,8 +60,9 @@ tour('a tour of what operators read', (told, chapter, world) => {
     for (const path of ['/healthz', '/readyz', '/v1/nowhere'])
       await told.tell('GET', path, { key: null, headersToo: true })
   }, [
-    [/(?<="(started_at|seen_at|engine)": ")[^"]+/g, 'its own'],
+    [/(?<="(started_at|seen_at|engine|node_version)": ")[^"]+/g, 'its own'],
     [/(?<="(memory_bytes|busy_percent|bytes)": )\d+/g, 'n'],
+    [/(?<="queue": "jobs", "waiting": \d+, "leased": )\d+/g, 'n'],
   ])
 })
 

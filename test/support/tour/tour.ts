@@ -33,6 +33,9 @@ const USUAL: Record<string, RegExp> = {
   'x-request-id': /./,
 }
 
+/** A stream on a slow machine has some. */
+const PING = ': ping\n\n'
+
 type Told = CallOptions & {
   /** Print the names of these fields of each item instead of the whole reply. */
   only?: readonly string[]
@@ -110,7 +113,7 @@ export class Tour {
     }
     if (only && status === 200) {
       this.say(`${rowsOf(body.data, only)}\n${printed(body.pagination)}\n`)
-    } else this.say(`${body === undefined ? text : printed(body)}\n`)
+    } else this.say(`${body === undefined ? text.replaceAll(PING, '') : printed(body)}\n`)
   }
 }
 

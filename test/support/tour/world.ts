@@ -39,7 +39,9 @@ export async function openWorld(clock: { time: number }): Promise<World> {
     }
     // Two of them are called at the same time.
     if (path.startsWith('/berth')) clock.time += 45
-    if (path.startsWith('/broken')) response.writeHead(500)
+    // A webhook is tried again long after the tour, however long that takes.
+    if (path.startsWith('/broken'))
+      response.writeHead(500, 'webhook-id' in request.headers ? { 'Retry-After': '3600' } : {})
     response.end(ANSWERS[path.split(/[?/]/)[1] ?? ''] ?? 'ok')
   })
   model.replyBy(({ model: asked, messages }) => {

@@ -7,7 +7,10 @@ const OF_AGENTS = new Set(['playground', 'deployments', 'logs', 'metrics', 'memo
 const MEASURED: Record<string, [RegExp, string][]> = {
   deliveries: [[/\b\d+ ms\b/g, 'duration']],
   webhooks: [[/\b\d+ ms\b/g, 'duration']],
+  // When keys were last used is stored in the background.
+  keys: [[/(?<=td\.number\n +)(span\.soft “never”|time “.*)/g, 'last use']],
   system: [
+    [/(?<=title=)Mozilla.*/g, 'its browser'],
     [/“\d+ %”/g, 'share'],
     [/“[\d.]+ [KMG]B”/g, 'size'],
     [/time “in \d+d”.*/g, 'time of the machine'],
