@@ -6,7 +6,7 @@ import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 
-type Rpc = { id: number; method: string; params: { message?: { messageId: string } } }
+type Rpc = { id: number; method: string; params: { id?: string; message?: { messageId: string } } }
 type Reply = (response: ServerResponse, rpc: Rpc) => void | Promise<void>
 
 const STREAM = { 'content-type': 'text/event-stream' }
@@ -306,6 +306,28 @@ onAnyEngine(
       assert.equal(receipt.response, 'Calm.', JSON.stringify(receipt.error))
       assert.equal(sent.length, 3)
       assert.equal(sent[1], sent[2])
+    })
+
+    test('a run that is cancelled before its task is named cancels the task once it is', async () => {
+      card = honest
+      const agent = await agentAt(`${server.url}/card`)
+      const heard = Promise.withResolvers<void>()
+      const cancelled: string[] = []
+      reply = async (response, rpc) => {
+        const { task: told } = task('TASK_STATE_CANCELED')
+        if (rpc.method === 'CancelTask') {
+          cancelled.push(rpc.params.id ?? '')
+          return json(response, { jsonrpc: '2.0', id: rpc.id, result: told })
+        }
+        const { data } = (await service().call('GET', `/v1/agents/${agent}/invocations?status=running`)).body
+        await service().call('POST', `/v1/agents/${agent}/invocations/${data[0].request_id}/cancel`)
+        await heard.promise
+        response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
+      }
+      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled')
+      heard.resolve()
+      await until('the task is cancelled', () => cancelled.length > 0)
+      assert.deepEqual(cancelled, ['task'])
     })
 
     test('an agent of A2A 0.3 is understood', async () => {

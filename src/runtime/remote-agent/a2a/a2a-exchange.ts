@@ -33,6 +33,8 @@ const MAX_LOST = 5
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5_000
 const CANCEL_WITHIN_MS = 5_000
+/** How long a run that is over listens for the task that its message began, to cancel it. */
+const BEGIN_WITHIN_MS = 2_000
 const MAX_QUESTION_CHARACTERS = 10_000
 /** A question without words. */
 const WANTS_WORDS = 'The agent needs an answer before it goes on'
@@ -47,6 +49,9 @@ export class A2aExchange {
   readonly #call: A2aCall
   /** The task that the agent works on. */
   #open: { peer: Peer; task: KeptTask } | undefined
+  /** A message was sent, and its task is not known yet. */
+  #isBeginning = false
+  #conversing: Promise<void> = Promise.resolve()
 
   constructor(call: A2aCall) {
     this.#call = call
@@ -55,11 +60,14 @@ export class A2aExchange {
   /** Resolves when the answer is whole, or when the run has left. */
   call: CallAgent = async (rounds, signal, hear) => {
     let hasSpoken = false
+    const { link, ended } = this.#listenUntil(signal)
     try {
-      await this.#converse(rounds, signal, (heard) => {
+      signal.throwIfAborted()
+      this.#conversing = this.#converse(rounds, link, (heard) => {
         hasSpoken ||= heard.kind === 'text'
-        hear(heard)
+        if (!signal.aborted) hear(heard)
       })
+      await Promise.race([this.#conversing, ended])
     } catch (error) {
       if (signal.aborted) throw signal.reason
       if (error instanceof Left) return
@@ -68,8 +76,28 @@ export class A2aExchange {
     }
   }
 
+  /**
+   * `ended` fails when the call ends before its time. Its requests end then too, or a moment later if a message was sent
+   * and its task is not known yet: only a task that is known can be cancelled.
+   */
+  #listenUntil(signal: AbortSignal): { link: AbortSignal; ended: Promise<never> } {
+    const link = new AbortController()
+    this.#isBeginning = false
+    const ended = new Promise<never>((_, reject) => {
+      const end = () => {
+        const hangUp = () => link.abort(signal.reason)
+        if (this.#isBeginning) setTimeout(hangUp, BEGIN_WITHIN_MS).unref()
+        else hangUp()
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', end, { once: true })
+    })
+    return { link: link.signal, ended }
+  }
+
   /** Tells the agent that the run is over. How it takes that changes nothing here. */
   async cancelTask(): Promise<void> {
+    await this.#conversing.catch(() => {})
     if (!this.#open) return
     const { peer, task } = this.#open
     const signal = AbortSignal.timeout(CANCEL_WITHIN_MS)
@@ -92,7 +120,10 @@ export class A2aExchange {
       })
     const begin = async () => {
       const contextId = kept.get(nameOf(number - 1))?.context_id ?? this.#call.contextId
-      return send(await messageParts(run, rounds), { messageId: `${run.request_id}-${number}`, contextId, taskId: '' })
+      const parts = await messageParts(run, rounds)
+      signal.throwIfAborted()
+      this.#isBeginning = true
+      return send(parts, { messageId: `${run.request_id}-${number}`, contextId, taskId: '' })
     }
     let events = task ? tellAgain(peer, task, signal) : await begin()
     const answered = new Set<string>()
@@ -110,6 +141,7 @@ export class A2aExchange {
           if (standing.kind !== 'working') break
         }
       } catch (error) {
+        this.#isBeginning = false
         lost += 1
         if (!task || lost > MAX_LOST || !isPassing(error) || signal.aborted) throw error
         // The answer may be lost. If the task still asks, it is sent again under the same id.
@@ -144,6 +176,7 @@ export class A2aExchange {
     if (task_id === '') throw new NotAnAnswer('a task without an id')
     const task = { task_id, context_id: value.contextId }
     this.#open = { peer, task }
+    this.#isBeginning = false
     await this.#take({ type: 'keep', id: nameOf(number), value: task })
     return task
   }
