@@ -182,6 +182,11 @@ onAnyEngine(
     const invoke = async (agent: string) =>
       (await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' } })).body
 
+    const cancelOf = async (agent: string) => {
+      const { data } = (await service().call('GET', `/v1/agents/${agent}/invocations?status=running`)).body
+      return service().call('POST', `/v1/agents/${agent}/invocations/${data[0].request_id}/cancel`)
+    }
+
     test('each is a failed run, in our words', async () => {
       const agent = await agentAt(`${server.url}/card`)
       const heard: [string, string][] = []
@@ -319,8 +324,7 @@ onAnyEngine(
           cancelled.push(rpc.params.id ?? '')
           return json(response, { jsonrpc: '2.0', id: rpc.id, result: told })
         }
-        const { data } = (await service().call('GET', `/v1/agents/${agent}/invocations?status=running`)).body
-        await service().call('POST', `/v1/agents/${agent}/invocations/${data[0].request_id}/cancel`)
+        await cancelOf(agent)
         await heard.promise
         response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
       }
@@ -328,6 +332,19 @@ onAnyEngine(
       heard.resolve()
       await until('the task is cancelled', () => cancelled.length > 0)
       assert.deepEqual(cancelled, ['task'])
+    })
+
+    test('an agent that never names its task is not listened to for long when the run is over', async () => {
+      card = honest
+      const agent = await agentAt(`${server.url}/card`)
+      const left = Promise.withResolvers<void>()
+      reply = async (response) => {
+        response.writeHead(200, STREAM).flushHeaders()
+        response.once('close', left.resolve)
+        await cancelOf(agent)
+      }
+      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled')
+      await left.promise
     })
 
     test('an agent of A2A 0.3 is understood', async () => {

@@ -66,16 +66,18 @@ export class RemoteRunner implements Runner {
     )
     const close = this.#listen(request_id, { attempt, take })
     let left: 'over' | 'waiting' = 'over'
+    let isOver = false
     try {
       if (host.deadline.stopped) throw new Stopped()
       await converse(run, conversation.ask)
       return { status: 'completed' }
     } catch (error) {
       if (error instanceof Waits || host.deadline.stopped === 'paused') left = 'waiting'
-      else if (isEnd(error, request, host)) void way.cancelTask?.()
+      else isOver = isEnd(error, request, host)
       throw error
     } finally {
       conversation.leave(left)
+      void way.leave?.(isOver)
       close()
       await run.toolbox.close()
     }
@@ -192,8 +194,8 @@ function replyOf(outcome: StepsOutcome): StepsReply {
   return typeof outcome === 'string' ? { status: outcome } : { status: 'done', steps: outcome }
 }
 
-/** How an agent is called, and told that the run is over. */
-type WayToAgent = { call: CallAgent; cancelTask?(): Promise<void> }
+/** How an agent is called, and left: it is told if the run is over. */
+type WayToAgent = { call: CallAgent; leave?(isOver: boolean): Promise<void> }
 
 /** One call takes at most `timeout_ms`. */
 async function within(

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Part, StreamResponse } from '@a2a-js/sdk'
 import { A2AError } from '@a2a-js/sdk/errors'
+import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
 import { ModelFailure, type Round } from '../../models/model.ts'
 import { AgentFailure } from '../../outcome.ts'
 import { NotAnAnswer } from '../../providers/protocols/read-events.ts'
@@ -52,6 +53,8 @@ export class A2aExchange {
   /** A message was sent, and its task is not known yet. */
   #isBeginning = false
   #conversing: Promise<void> = Promise.resolve()
+  /** Ends the requests of the last call. */
+  #hangUp = () => {}
 
   constructor(call: A2aCall) {
     this.#call = call
@@ -60,45 +63,45 @@ export class A2aExchange {
   /** Resolves when the answer is whole, or when the run has left. */
   call: CallAgent = async (rounds, signal, hear) => {
     let hasSpoken = false
-    const { link, ended } = this.#listenUntil(signal)
+    const requests = new AbortController()
+    const stopped = Promise.withResolvers<never>()
+    this.#hangUp()
+    this.#hangUp = () => requests.abort(signal.reason)
+    const stop = () => {
+      // Otherwise `leave` says whether the task of the message is waited for.
+      if (!this.#isBeginning) this.#hangUp()
+      stopped.reject(signal.reason)
+    }
     try {
       signal.throwIfAborted()
-      this.#conversing = this.#converse(rounds, link, (heard) => {
+      signal.addEventListener('abort', stop)
+      this.#conversing = this.#converse(rounds, requests.signal, (heard) => {
         hasSpoken ||= heard.kind === 'text'
         if (!signal.aborted) hear(heard)
       })
-      await Promise.race([this.#conversing, ended])
+      await Promise.race([this.#conversing, stopped.promise])
     } catch (error) {
       if (signal.aborted) throw signal.reason
       if (error instanceof Left) return
       if (error instanceof TaskEnded) this.#open = undefined
       throw failureIn(error, this.#call.run.now, hasSpoken)
+    } finally {
+      signal.removeEventListener('abort', stop)
     }
   }
 
   /**
-   * `ended` fails when the call ends before its time. Its requests end then too, or a moment later if a message was sent
-   * and its task is not known yet: only a task that is known can be cancelled.
+   * No more is heard of the agent. If the run is over, its task is cancelled; a message that was sent a moment ago may
+   * have begun one that is not known yet. How the agent takes that changes nothing here.
    */
-  #listenUntil(signal: AbortSignal): { link: AbortSignal; ended: Promise<never> } {
-    const link = new AbortController()
-    this.#isBeginning = false
-    const ended = new Promise<never>((_, reject) => {
-      const end = () => {
-        const hangUp = () => link.abort(signal.reason)
-        if (this.#isBeginning) setTimeout(hangUp, BEGIN_WITHIN_MS).unref()
-        else hangUp()
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', end, { once: true })
-    })
-    return { link: link.signal, ended }
-  }
-
-  /** Tells the agent that the run is over. How it takes that changes nothing here. */
-  async cancelTask(): Promise<void> {
-    await this.#conversing.catch(() => {})
-    if (!this.#open) return
+  async leave(isOver: boolean): Promise<void> {
+    if (isOver && this.#isBeginning)
+      await waitAtMost(
+        this.#conversing.catch(() => {}),
+        BEGIN_WITHIN_MS,
+      )
+    this.#hangUp()
+    if (!isOver || !this.#open) return
     const { peer, task } = this.#open
     const signal = AbortSignal.timeout(CANCEL_WITHIN_MS)
     await peer.client.cancelTask({ tenant: '', id: task.task_id, metadata: undefined }, { signal }).catch(() => {})
@@ -133,6 +136,7 @@ export class A2aExchange {
       let standing: Standing = { kind: 'working' }
       try {
         for await (const event of fromPeer(events)) {
+          this.#isBeginning = false
           task ??= await this.#keep(number, peer, event)
           standing = answer.take(event)
           // The agent may tell once more what it asked before it takes the answer.
@@ -176,7 +180,6 @@ export class A2aExchange {
     if (task_id === '') throw new NotAnAnswer('a task without an id')
     const task = { task_id, context_id: value.contextId }
     this.#open = { peer, task }
-    this.#isBeginning = false
     await this.#take({ type: 'keep', id: nameOf(number), value: task })
     return task
   }
