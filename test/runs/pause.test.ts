@@ -284,7 +284,7 @@ for (const engine of ANY_ENGINE) {
       const agent = await newAgent(project)
       await pause({ reason: 'all of it', scope: 'service' })
       await pause({ reason: 'another one' }, project)
-      // The reason of a pause is told anew for itself.
+      // A new reason for the project leaves that of the service as it is.
       await pause({ reason: 'this one' }, project)
       const key = await createKey(project, { permissions: ['invoke', 'read', 'manage'] })
       const heard = await project.call('GET', '/v1/pause', { key: key.secret })

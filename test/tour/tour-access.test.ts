@@ -10,7 +10,7 @@ const SETTINGS = {
 /** What a project has stored is counted in the background. */
 const STORED = [/(?<=\},\n +"stored_bytes": )(null|\d+)/g, 'n'] as const
 
-/** So is when keys were last used. */
+/** When keys were last used is stored in the background. */
 const USED = [/(?<="last_used_at": )(null|"[^"]+")/g, 'when'] as const
 
 tour(

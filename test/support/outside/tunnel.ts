@@ -7,7 +7,7 @@ export type Tunnel = {
   /** Every connection breaks, and new ones are refused. */
   leave(): Promise<void>
   comeBack(target: string): Promise<void>
-  /** Resolves when the service has sent these words through it. */
+  /** Resolves when the service sends these words through it, from now on. */
   sent(words: string): Promise<void>
 }
 
@@ -49,7 +49,9 @@ export async function openTunnel(target: string): Promise<Tunnel> {
         let all = ''
         onSent = (piece) => {
           all += piece
-          if (all.includes(words)) resolve()
+          if (!all.includes(words)) return
+          onSent = () => {}
+          resolve()
         }
       }),
   }

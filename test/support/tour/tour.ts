@@ -33,7 +33,7 @@ const USUAL: Record<string, RegExp> = {
   'x-request-id': /./,
 }
 
-/** A stream on a slow machine has some. */
+/** Comes every 15 seconds, which is never on a fast machine. */
 const PING = ': ping\n\n'
 
 type Told = CallOptions & {

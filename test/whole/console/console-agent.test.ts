@@ -247,9 +247,9 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await createAgent(service(), 'resting')
     const path = '/v1/agents/resting/schedules'
     const setStatus = (status: string) => service().call('PATCH', '/v1/agents/resting', { body: { status } })
-    const { body } = await service().call('POST', path, { body: { every: '1m', message: 'Knock' } })
+    const { body } = await service().call('POST', path, { body: { every: '10m', message: 'Knock' } })
     await setStatus('paused')
-    service().advance(90_000)
+    service().advance(900_000)
     await until('that it stands still', async () =>
       /Schedule paused with its agent/.test((await service().call('GET', '/v1/agents/resting/logs')).text),
     )
