@@ -334,6 +334,29 @@ onAnyEngine(
       assert.deepEqual(cancelled, ['task'])
     })
 
+    test('a run that is cancelled before it repeats its message does not send it', async () => {
+      const agent = await agentAt(`${server.url}/card`)
+      const asked: string[] = []
+      card = async (response, url) => {
+        asked.push('card')
+        if (asked.length > 1) await cancelOf(agent)
+        honest(response, url)
+      }
+      reply = (response, { method }) => {
+        asked.push(method)
+        response.writeHead(200, STREAM).end()
+      }
+      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled')
+      // A message of this run would come before the end of the next one.
+      card = honest
+      reply = (response, rpc) => {
+        asked.push(rpc.method)
+        response.writeHead(200, STREAM).end(event(rpc, task('TASK_STATE_COMPLETED')))
+      }
+      await invoke(agent)
+      assert.deepEqual(asked, ['card', 'SendStreamingMessage', 'card', 'SendStreamingMessage'])
+    })
+
     test('an agent that never names its task is not listened to for long when the run is over', async () => {
       card = honest
       const agent = await agentAt(`${server.url}/card`)

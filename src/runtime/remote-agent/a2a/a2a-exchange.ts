@@ -50,7 +50,7 @@ export class A2aExchange {
   readonly #call: A2aCall
   /** The task that the agent works on. */
   #open: { peer: Peer; task: KeptTask } | undefined
-  /** A message was sent, and its task is not known yet. */
+  /** A message is sent, or about to be, and its task is not known yet. */
   #isBeginning = false
   #conversing: Promise<void> = Promise.resolve()
   /** Ends the requests of the last call. */
@@ -145,11 +145,12 @@ export class A2aExchange {
           if (standing.kind !== 'working') break
         }
       } catch (error) {
-        this.#isBeginning = false
         lost += 1
         if (!task || lost > MAX_LOST || !isPassing(error) || signal.aborted) throw error
         // The answer may be lost. If the task still asks, it is sent again under the same id.
         if (sentFor !== undefined) answered.delete(sentFor)
+      } finally {
+        this.#isBeginning = false
       }
       if (standing.kind === 'answered') {
         this.#open = undefined
