@@ -177,18 +177,20 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(id), { used: 20, reserved: 0 })
     })
 
+    /** What webhooks are told of the budgets of an agent. */
+    const toldOf = async (agent: string) => {
+      const rows = await db().selectFrom('events').select('body').where('agent_id', '=', agent).execute()
+      return rows.map(({ body }) => JSON.parse(body)).filter(({ type }) => type.startsWith('budget'))
+    }
+
     test('events tell of thresholds and of the limit, once each', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 4 }, thresholds: [50, 100] })
       const body = { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] }
       assert.equal((await service.call('POST', '/v1/webhooks', { body })).status, 201)
       for (let i = 0; i < 6; i++) await invoke(agent)
-      const told = async () => {
-        const rows = await db().selectFrom('events').select('body').where('agent_id', '=', agent).execute()
-        return rows.map(({ body: text }) => JSON.parse(text)).filter(({ type }) => type.startsWith('budget'))
-      }
-      await until('all is told', async () => (await told()).length >= 3)
-      const events = await told()
+      await until('all is told', async () => (await toldOf(agent)).length >= 3)
+      const events = await toldOf(agent)
       assert.deepEqual(
         events.map(({ type, data }) => [type, data.budget_id, data.threshold]),
         [
@@ -230,14 +232,13 @@ for (const engine of ENGINES) {
           [200, 200],
         )
         assert.equal((await ask(node, agent)).status, 200)
-        const told = async () => {
-          const rows = await db().selectFrom('events').select('body').where('agent_id', '=', agent).execute()
-          return rows.map(({ body: text }) => JSON.parse(text)).filter(({ data }) => data.budget_id === id)
-        }
-        await until('the last is told', async () => (await told()).some(({ data }) => data.threshold === 100))
+        await until('the last is told', async () => (await toldOf(agent)).some(({ data }) => data.threshold === 100))
         assert.deepEqual(
-          (await told()).map(({ data }) => data.threshold),
-          [30, 100],
+          (await toldOf(agent)).map(({ data }) => [data.budget_id, data.threshold]),
+          [
+            [id, 30],
+            [id, 100],
+          ],
         )
       } finally {
         await node.stop()

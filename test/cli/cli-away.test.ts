@@ -13,10 +13,10 @@ import { type Service, startService } from '../support/service/service.ts'
 import { localProvider, startWithModel } from '../support/service/with-model.ts'
 
 const MAIN = built('cli')
-type Held = { asked: Promise<unknown>; answer: () => void }
-
 /** The model repeats what it is told. */
 const ANSWER = 'one two three four five'
+
+type Held = { asked: Promise<unknown>; answer: () => void }
 
 describe('commands whose service goes away and comes back', () => {
   let model: ModelServer
