@@ -1,3 +1,4 @@
+import { readEvents } from '../support/clients/sse.ts'
 import { until } from '../support/running/until.ts'
 import { upload } from '../support/slices/files.ts'
 import { makeCrew } from '../support/tour/crew.ts'
@@ -22,6 +23,12 @@ tour('a tour of runs', (told, chapter, world) => {
     runs[name] = body.data?.request_id ?? body.request_id
   }
   const pathOf = (agent: string, name: string) => `/v1/agents/${agent}/invocations/${runs[name]}`
+  /** Its stream tells nothing before the run works; the clock may go on then. */
+  const begun = async (agent: string, name: string) => {
+    const { url, admin } = told.service
+    const headers = { Authorization: `Bearer ${admin}` }
+    for await (const _ of readEvents(await fetch(`${url}${pathOf(agent, name)}/stream`, { headers }))) break
+  }
   const ended = (agent: string, name: string) =>
     until(`${name} has ended`, async () => {
       const { body } = await told.service.call('GET', pathOf(agent, name))
@@ -47,6 +54,7 @@ tour('a tour of runs', (told, chapter, world) => {
     await told.tell('GET', pathOf('captain', 'unanswered'))
     await run('stopped', 'captain', 'stop now')
     await run('late', 'captain', 'late, please', {}, ASYNC)
+    await begun('captain', 'late')
     await told.tell('POST', `${pathOf('captain', 'late')}/cancel`)
     await told.tell('POST', `${pathOf('captain', 'late')}/cancel`)
     await told.tell('GET', pathOf('captain', 'late'))
