@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile, rm, stat, truncate } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { onOneEngine } from '../support/service/service.ts'
 import { download, storedBytes, untilSettled, untilStored, upload, uploaded } from '../support/slices/files.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -144,6 +146,14 @@ onOneEngine(
       })
     })
 
+    const begin = async (head: string) => {
+      const { hostname, port } = new URL(service().url)
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      socket.write(`POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service().admin}\r\n${head}\r\n\r\n`)
+      return socket
+    }
+
     describe('sizes', () => {
       const LARGE = [413, 'payload_too_large', 'A file may have 102400 bytes (files.maxBytes)']
       test('400 for no bytes', async () => {
@@ -179,6 +189,16 @@ onOneEngine(
       test('a client that sends 20 MB too many hears why, while it still sends', async () => {
         assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
       })
+      test('a client that reads no answer before it has sent everything hears why, however slowly it sends', async () => {
+        const socket = await begin('Content-Length: 2000000\r\nContent-Type: text/plain')
+        socket.pause().on('error', () => {})
+        for (let sent = 0; sent < 2_000_000; sent += 80_000) {
+          socket.write(Buffer.alloc(80_000, 'x'))
+          await sleep(100)
+          assert.equal(socket.destroyed, false, `the connection is cut after ${sent} bytes`)
+        }
+        assert.match(await text(socket), /^HTTP\/1\.1 413 .*A file may have 102400 bytes/s)
+      })
       test('415 for a body that is encoded', async () => {
         const reply = await upload(service(), 'x', { headers: { 'Content-Encoding': 'gzip' } })
         assert.equal(reply.status, 415)
@@ -186,15 +206,6 @@ onOneEngine(
     })
 
     describe('uploads that do not end', () => {
-      const begin = async (head: string) => {
-        const { hostname, port } = new URL(service().url)
-        const socket = connect(Number(port), hostname)
-        await once(socket, 'connect')
-        socket.write(
-          `POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service().admin}\r\n${head}\r\n\r\n`,
-        )
-        return socket
-      }
       const settled = async () => {
         const { body } = await service().call('GET', '/v1/files?limit=100')
         const different = new Set(body.data.map(({ sha256 }: { sha256: string }) => sha256))

@@ -15,12 +15,14 @@ export function send(
   response.end(body)
 }
 
-/** How long a client that still sends may take to notice its answer. */
-const NOTICE_MS = 2_000
+/** A client that was answered early and sends nothing for this long has noticed. */
+const SILENT_MS = 2_000
+/** How long a client may go on sending what is dropped. */
+const DROPPED_FOR_MS = 30_000
 
 /**
- * Answers a client that still sends a large body. Its answer would be lost if the connection were closed at once, so what
- * it sends is read and dropped until it has noticed.
+ * Answers a client that still sends a large body. Many clients read no answer before they have sent everything, and lose
+ * it if the connection is closed meanwhile, so what they send is read and dropped.
  */
 export function sendEarly(
   response: ServerResponse,
@@ -31,12 +33,14 @@ export function sendEarly(
   response.writeHead(status, Object.assign(headers, own, { 'Content-Length': String(Buffer.byteLength(body)) }))
   response.write(body)
   const end = () => {
-    clearTimeout(timer)
+    clearTimeout(silent)
+    clearTimeout(enough)
     response.end()
   }
-  const timer = setTimeout(end, NOTICE_MS)
+  const silent = setTimeout(end, SILENT_MS)
+  const enough = setTimeout(end, DROPPED_FOR_MS)
   message.once('end', end).once('close', end)
-  message.resume()
+  message.on('data', () => silent.refresh())
 }
 
 /**
