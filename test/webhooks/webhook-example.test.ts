@@ -12,7 +12,7 @@ import { newWebhookSecret, signDelivery } from '../../src/webhooks/signature.ts'
 import { until } from '../support/running/until.ts'
 import { childEnv, startChild } from '../support/service/child.ts'
 import { startService } from '../support/service/service.ts'
-import { createWebhook, LOCAL_RECEIVERS } from '../support/slices/webhooks.ts'
+import { createWebhook, delivery, LOCAL_RECEIVERS } from '../support/slices/webhooks.ts'
 import { findExecutable } from '../support/stores/daemon.ts'
 
 const root = dirname(dirname(import.meta.dirname))
@@ -124,8 +124,9 @@ for (const { name, command, skip } of languages) {
       await until('the event', () => receiver.lines.length === 1)
       assert.match(receiver.lines[0] as string, new RegExp(`^agent\\.completed evt_\\w{26} .*"${request_id}"`))
 
-      const { body: listed } = await service.call('GET', `/v1/webhooks/${id}/deliveries`)
-      const { body: again } = await service.call('POST', `/v1/webhooks/${id}/deliveries/${listed.data[0].id}/redeliver`)
+      // It is still being sent until its result is written down.
+      const first = await delivery(service, id, 1)
+      const { body: again } = await service.call('POST', `/v1/webhooks/${id}/deliveries/${first.id}/redeliver`)
       await until('the second delivery', async () => {
         const { body } = await service.call('GET', `/v1/webhooks/${id}/deliveries/${again.data.id}`)
         return body.data.status === 'delivered' && body.data.attempt_count === 2

@@ -56,6 +56,8 @@ export type Service = {
   log(): string
   /** Moves the service's clock. */
   advance(ms: number): void
+  /** From now on only `advance` moves the clock: nothing comes due by itself, however long a test takes. */
+  holdClock(): void
   /** Stops it and starts it again on the same store. */
   restart(): Promise<void>
   /** A second node on the same store, to be stopped before this one; on SQLite only once this one is stopped. */
@@ -103,6 +105,7 @@ async function startNode(
 ): Promise<Service> {
   const admin = environment.MOORAGE_INIT_KEY
   let offset = 0
+  let held: number | undefined
   let log = ''
   const start = () => {
     const { config, settings } = loadConfig({ env: environment, cwd: home })
@@ -110,7 +113,7 @@ async function startNode(
       log += line
     }
     return startApp(config, {
-      now: () => Date.now() + offset,
+      now: () => (held ?? Date.now()) + offset,
       log: createLog(config.log, { write }),
       lingerMs: 0,
       settings,
@@ -142,6 +145,9 @@ async function startNode(
     log: () => log,
     advance(ms) {
       offset += ms
+    },
+    holdClock() {
+      held = Date.now()
     },
     async restart() {
       await app.stop()
