@@ -181,6 +181,9 @@ onBothEngines('audit log', (service) => {
   })
 
   describe('refusals', () => {
+    /** Refusals are counted by the minute: a test has one of its own. */
+    const beginMinute = () => service().advance(60_000 - (service().app.parts.now() % 60_000))
+
     test('401, 403 and 429 leave an entry with their code; the reply does not wait for it', async () => {
       const viewer = await newKey({ role: 'viewer' })
       const unknown = await service().call('GET', '/v1/agents', { key: 'wrong' })
@@ -218,8 +221,7 @@ onBothEngines('audit log', (service) => {
     })
 
     test('a flood becomes two entries a minute: the first at once, the others as a number', async () => {
-      // A minute of its own.
-      service().advance(60_000 - (service().app.parts.now() % 60_000))
+      beginMinute()
       const since = new Date(service().app.parts.now()).toISOString()
       const unknown = `&outcome=refused&since=${encodeURIComponent(since)}`
       const flood = Array.from({ length: 200 }, (_, i) =>
@@ -249,7 +251,7 @@ onBothEngines('audit log', (service) => {
     })
 
     test('what was counted is not lost when the service stops', async () => {
-      service().advance(60_000)
+      beginMinute()
       for (let i = 0; i < 3; i++) await service().call('GET', '/v1/keys', { key: 'before the stop' })
       const counted = async () => (await list(service(), '&outcome=refused')).filter(({ times }) => Number(times) === 2)
       const before = (await counted()).length
