@@ -220,6 +220,10 @@ onAnyEngine(
       const ofAgent = await createWebhook(service(), { agent_id: doomed, url: inbox.url })
       await happen(service(), { agent_id }, { agent_id: doomed }, { agent_id: doomed })
       await inbox.first(4)
+      // What is just being written down is left to the next sweep, an hour later.
+      for (const { id } of [kept, deleted, ofAgent]) {
+        await until('it is written down', async () => (await countPending(service(), id)) === 0)
+      }
       await service().call('DELETE', `/v1/webhooks/${deleted.id}`)
       await service().call('DELETE', `/v1/agents/${doomed}`)
 
