@@ -275,13 +275,13 @@ onAnyEngine(
       await happen(service(), ...events(agent_id, 3))
       await until('all delivered', async () => (await countPending(service(), id)) === 0)
       service().advance(1_000)
-      const before = now()
+      const since = now()
       await happen(service(), { agent_id, data: { n: 3 } })
       await inbox.first(4)
 
-      assert.equal(await deliveries.removeOlder(storage.db, before, 2), 2)
-      assert.equal(await deliveries.removeOlder(storage.db, before, 2), 1)
-      assert.equal(await deliveries.removeOlder(storage.db, before, 2), 0)
+      assert.equal(await deliveries.removeOlder(storage.db, since, 2), 2)
+      assert.equal(await deliveries.removeOlder(storage.db, since, 2), 1)
+      assert.equal(await deliveries.removeOlder(storage.db, since, 2), 0)
       assert.equal((await listDeliveries(service(), id)).length, 1)
       const bodies = await storage.db.selectFrom('events').select('body').execute()
       assert.deepEqual(
