@@ -4,6 +4,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
+import { ranAgain } from '../support/service/ran-again.ts'
 import { betweenNodes, inProject, onManyNodes, type Service } from '../support/service/service.ts'
 import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
 
@@ -210,16 +211,3 @@ onManyNodes(
   },
   LOCAL_TOOLS,
 )
-
-/** Moves the clock and waits until the job has run since: a run that began before has not seen what the test did last. */
-async function ranAgain({ app, advance }: Service, kind: string, ms: number): Promise<void> {
-  const { now, storage } = app.parts
-  const find = () => storage.db.selectFrom('jobs').selectAll().where('kind', '=', kind).executeTakeFirst()
-  await until(`${kind} does not run`, async () => ((await find())?.owner ?? null) === null)
-  advance(ms)
-  app.jobs.wake()
-  await until(`${kind} has run`, async () => {
-    const job = await find()
-    return job?.owner === null && job.run_at > now()
-  })
-}
