@@ -155,8 +155,8 @@ onManyNodes(
 
     describe('rateLimit', () => {
       test('is counted for all callers of the agent, beside their tiers, with its own headers', async () => {
-        await create('busy', { rateLimit: { enabled: true, requests: 2, window: '10s' } })
-        await create('idle', { rateLimit: { enabled: true, requests: 2, window: '10s' } })
+        await create('busy', { rateLimit: { enabled: true, requests: 2, window: '10m' } })
+        await create('idle', { rateLimit: { enabled: true, requests: 2, window: '10m' } })
         const { secret: other } = await key({ role: 'viewer' })
         const ask = (name: string, asker?: string) =>
           service().call('GET', `/v1/agents/${name}`, asker === undefined ? {} : { key: asker })
