@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { authenticator, enrol } from '../../support/clients/mfa.ts'
 import { inConsole } from '../../support/console/console.ts'
 import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
+import { untilHolds } from '../../support/running/until.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 inConsole(
@@ -58,7 +59,7 @@ inConsole(
       const dialog = page.getByRole('dialog', { name: 'New key' })
       const role = dialog.getByLabel('Role')
       const offered = ['admin', 'developer', 'viewer', 'caller', 'approver', 'harbour-master', 'none']
-      assert.deepEqual(await role.locator('option').allTextContents(), offered)
+      await untilHolds(async () => assert.deepEqual(await role.locator('option').allTextContents(), offered))
       assert.equal(await role.inputValue(), 'caller')
       await role.selectOption('harbour-master')
       for (const [permission, isHeld] of Object.entries({ read: true, manage: true, invoke: false, write: false })) {

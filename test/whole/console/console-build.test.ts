@@ -55,7 +55,7 @@ inConsole(
       await click('New agent')
       await dialog.getByLabel('Name', { exact: true }).fill('clerk')
       await dialog.getByText('Instructions for a model').click()
-      await page.waitForFunction(`document.querySelector('datalist option[value="local/tiny"]')`)
+      await page.locator('datalist option[value="local/tiny"]').first().waitFor({ state: 'attached' })
       await dialog.getByLabel('Model', { exact: true }).last().fill('local/tiny')
       await dialog.getByRole('button', { name: 'Create agent' }).click()
       await page.getByText('clerk answers now').waitFor()
