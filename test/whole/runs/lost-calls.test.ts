@@ -57,7 +57,10 @@ for (const engine of ENGINES) {
       [[LOST, totals.cost_usd]],
     )
     // Nothing tells whether the call was answered, so the receipt has nothing of it.
-    const [receipt] = (await service.call('GET', `/v1/agents/${agent}/invocations`)).data
+    const receipt = await until('the run has ended, too', async () => {
+      const [run] = (await service.call('GET', `/v1/agents/${agent}/invocations`)).data
+      return run.finished_at !== null && run
+    })
     assert.deepEqual([receipt.status, receipt.tokens_used, receipt.cost_usd], ['failed', 0, 0])
 
     const from = new Date(Date.now() - 3_600_000).toISOString()
