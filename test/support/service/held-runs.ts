@@ -1,6 +1,9 @@
 import type { TestContext } from 'node:test'
 import { startLocalServer } from '../outside/local-server.ts'
 
+/** As long as a run and a call of a tool may last. */
+const LONGEST_MS = 600_000
+
 /** Agents whose runs are held in a tool until the test lets them go on, however long anything else takes. */
 export type HeldRuns = {
   /** The fields of such an agent. Its service must reach this machine: `LOCAL_TOOLS`. */
@@ -26,8 +29,9 @@ export async function holdRuns(t: Pick<TestContext, 'after'>, reply = 'done'): P
   return {
     agent: {
       model: 'builtin/script',
-      tools: [{ type: 'http', name: 'hold', url: tool.url }],
+      tools: [{ type: 'http', name: 'hold', url: tool.url, timeout_ms: LONGEST_MS }],
       script: { rules: [{ call: { tool: 'hold', arguments: {} }, reply }] },
+      limits: { timeout_ms: LONGEST_MS },
     },
     count: () => count,
     release: released.resolve,
