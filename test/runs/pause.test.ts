@@ -5,6 +5,7 @@ import { DOORS } from '../support/clients/doors.ts'
 import { allEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer, SeenRequest } from '../support/outside/model-server.ts'
+import { inOneAttempt } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
@@ -17,6 +18,8 @@ const REASON = 'a loop of agent 7'
 const PAUSED = `The project is paused: ${REASON}`
 const SILENCE = { text: ['Half an '], breaks: 'silence', usage: { prompt_tokens: 40, completion_tokens: 2 } } as const
 const WHOLE = { text: ['A whole answer'], usage: { prompt_tokens: 100, completion_tokens: 3 } }
+
+const HOUR = 3_600_000
 
 /** How soon a call of a model must be ended. */
 const WITHIN_MS = 1_000
@@ -76,46 +79,49 @@ for (const engine of ANY_ENGINE) {
       return performance.now() - since
     }
 
-    test('a run that a client waits for stops within a second, is answered with 202, and goes on', async () => {
-      const agent = await newAgent(service, { model: 'local/m' })
-      model.reply(SILENCE, WHOLE)
-      const asked = model.nextRequest()
-      const answer = invoke(agent)
-      const call = await asked
-      const since = performance.now()
-      const told = await pause()
-      assert.ok((await hungUp(call, since)) < WITHIN_MS)
-      const { status, body, headers } = await answer
-      assert.equal(status, 202)
-      const { request_id } = body.data
-      assert.deepEqual(body.data, { request_id, status: 'waiting', approvals: [], reason: PAUSED })
-      assert.equal(headers.get('location'), `/v1/agents/${agent}/invocations/${request_id}`)
-      const { paused_at, paused_by } = told.body.data.project
-      assert.deepEqual(told.body.data, {
-        paused: true,
-        project: { reason: REASON, paused_by, paused_at },
-        service: null,
-      })
-      assert.deepEqual((await service.call('GET', '/v1/pause')).body.data, told.body.data)
+    test('a run that a client waits for stops within a second, is answered with 202, and goes on', () =>
+      inOneAttempt(async () => {
+        model.reset()
+        const agent = await newAgent(service, { model: 'local/m' })
+        model.reply(SILENCE, WHOLE)
+        const asked = model.nextRequest()
+        const answer = invoke(agent)
+        const call = await asked
+        const since = performance.now()
+        const told = await pause()
+        const took = await hungUp(call, since)
+        const { status, body, headers } = await answer
+        assert.equal(status, 202)
+        const { request_id } = body.data
+        assert.deepEqual(body.data, { request_id, status: 'waiting', approvals: [], reason: PAUSED })
+        assert.equal(headers.get('location'), `/v1/agents/${agent}/invocations/${request_id}`)
+        const { paused_at, paused_by } = told.body.data.project
+        assert.deepEqual(told.body.data, {
+          paused: true,
+          project: { reason: REASON, paused_by, paused_at },
+          service: null,
+        })
+        assert.deepEqual((await service.call('GET', '/v1/pause')).body.data, told.body.data)
 
-      const waiting = await receiptOf(agent, request_id)
-      assert.equal(waiting.status, 'waiting')
-      // What the model has said before it was cut off is paid for.
-      const { steps } = waiting
-      assert.deepEqual([steps.length, steps[0].kind, steps[0].reason], [1, 'wait', 'Paused'])
-      assert.equal(steps[0].usage.input_tokens > 0, true)
-      assert.equal(waiting.tokens_used, steps[0].usage.total_tokens)
-      assert.equal(waiting.cost_usd, steps[0].cost_usd)
+        const waiting = await receiptOf(agent, request_id)
+        assert.equal(waiting.status, 'waiting')
+        // What the model has said before it was cut off is paid for.
+        const { steps } = waiting
+        assert.deepEqual([steps.length, steps[0].kind, steps[0].reason], [1, 'wait', 'Paused'])
+        assert.equal(steps[0].usage.input_tokens > 0, true)
+        assert.equal(waiting.tokens_used, steps[0].usage.total_tokens)
+        assert.equal(waiting.cost_usd, steps[0].cost_usd)
 
-      const over = await resume()
-      assert.deepEqual(over.body.data, { paused: false, project: null, service: null })
-      const receipt = await ended(agent, request_id)
-      assert.deepEqual(
-        [receipt.status, receipt.response, receipt.attempts, receipt.tokens_used],
-        ['completed', 'A whole answer', 2, waiting.tokens_used + 103],
-      )
-      assert.equal(model.requests.length, 2)
-    })
+        const over = await resume()
+        assert.deepEqual(over.body.data, { paused: false, project: null, service: null })
+        const receipt = await ended(agent, request_id)
+        assert.deepEqual(
+          [receipt.status, receipt.response, receipt.attempts, receipt.tokens_used],
+          ['completed', 'A whole answer', 2, waiting.tokens_used + 103],
+        )
+        assert.equal(model.requests.length, 2)
+        assert.ok(took < WITHIN_MS, `${took} ms`)
+      }))
 
     test('a stream hears that its run waits, and is told all of the answer when it is followed', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
@@ -221,8 +227,13 @@ for (const engine of ANY_ENGINE) {
     test('a tool that outlasts the time of its run ends it, as without a pause', async (t) => {
       const held = await holdRuns(t)
       const agent = await newAgent(service, { ...held.agent, limits: { timeout_ms: 1_500 } })
-      const { request_id } = (await invoke(agent, { Prefer: 'respond-async' })).body.data
-      await until('the tool', held.count)
+      // The machine may be so busy that the time is over before the tool is called.
+      const request_id = await until('a run that has called its tool', async () => {
+        const { body } = await invoke(agent, { Prefer: 'respond-async' })
+        const isOver = async () => (await receiptOf(agent, body.data.request_id)).finished_at !== null
+        await until('the tool, or the end', async () => held.count() > 0 || (await isOver()))
+        return held.count() > 0 && body.data.request_id
+      })
       await pause()
       const receipt = await ended(agent, request_id)
       assert.deepEqual([receipt.status, receipt.error.code], ['failed', 'timeout'])
@@ -344,9 +355,9 @@ for (const engine of ANY_ENGINE) {
       const agent = await newAgent(service)
       await pause()
       const { body } = await service.call('POST', `/v1/agents/${agent}/schedules`, {
-        body: { at: new Date(Date.now() + 300).toISOString(), message: 'tick', catch_up: 'one' },
+        body: { at: new Date(service.app.parts.now() + HOUR).toISOString(), message: 'tick', catch_up: 'one' },
       })
-      await until('the time of the tick', () => Date.now() > Date.parse(body.data.next_at))
+      service.advance(HOUR + 1)
       service.app.jobs.wake()
       const path = `/v1/agents/${agent}/schedules/${body.data.id}`
       assert.equal((await service.call('GET', path)).body.data.last_request_id, null)
