@@ -72,6 +72,7 @@ onBothEngines(
       await queueMany(service(), crowd, 20)
       await queueMany(service(), other, 10)
       await until('the ten are done', async () => countOf(await rowsOf(service(), other), 'completed') === 10)
+      await until('one of the crowd runs', async () => countOf(await rowsOf(service(), crowd), 'running') === 1)
       assert.equal(countOf(await rowsOf(service(), crowd), 'queued'), 19)
       await service().call('DELETE', `/v1/agents/${crowd}`)
     })
