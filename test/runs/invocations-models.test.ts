@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { allEvents } from '../support/clients/sse.ts'
+import { allEvents, readEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { cpuTime } from '../support/running/cpu-time.ts'
@@ -219,6 +219,7 @@ for (const engine of ANY_ENGINE) {
         isClosed = true
       })
       const { request_id } = body.data
+      for await (const { event } of readEvents(await follow(agent, request_id))) if (event === 'delta') break
       const { status, body: cancelled } = await service.call(
         'POST',
         `/v1/agents/${agent}/invocations/${request_id}/cancel`,
