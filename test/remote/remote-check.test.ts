@@ -169,8 +169,8 @@ onAnyEngine(
       const deaf = await newAgent(service(), { kind: 'remote', remote: { a2a: other.card } })
       // The machine may be so busy that the card comes too late as well.
       const answers = await until('a check that has read the card', async () => {
-        const [card, address] = (await check(deaf, { body: { timeout_ms: 200 } })).body.data.points
-        return card.status === 'ok' && address
+        const [card, second] = (await check(deaf, { body: { timeout_ms: 200 } })).body.data.points
+        return card.status === 'ok' && second
       })
       assert.deepEqual([answers.status, answers.detail], ['failed', 'it did not answer within 0.2 s'])
     })
