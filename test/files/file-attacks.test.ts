@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile, rm, stat, truncate } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onOneEngine } from '../support/service/service.ts'
+import { inOneAttempt } from '../support/running/attempts.ts'
+import { onOneEngine, type Service } from '../support/service/service.ts'
 import { download, storedBytes, untilSettled, untilStored, upload, uploaded } from '../support/slices/files.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -16,7 +17,16 @@ const PNG = Buffer.from(
 const HTML = '<!doctype html><script>alert(1)</script>'
 const ZIP = Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(60)])
 
-const SETTINGS = { MOORAGE_FILES__MAX_BYTES: '100KiB', MOORAGE_SERVER__REQUEST_TIMEOUT: '1s' }
+const SETTINGS = { MOORAGE_FILES__MAX_BYTES: '100KiB' }
+
+/** An upload of which only the head was sent so far. */
+async function begin({ url, admin }: Service, head: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  socket.write(`POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${admin}\r\n${head}\r\n\r\n`)
+  return socket
+}
 
 onOneEngine(
   'hostile files',
@@ -146,14 +156,6 @@ onOneEngine(
       })
     })
 
-    const begin = async (head: string) => {
-      const { hostname, port } = new URL(service().url)
-      const socket = connect(Number(port), hostname)
-      await once(socket, 'connect')
-      socket.write(`POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service().admin}\r\n${head}\r\n\r\n`)
-      return socket
-    }
-
     describe('sizes', () => {
       const LARGE = [413, 'payload_too_large', 'A file may have 102400 bytes (files.maxBytes)']
       test('400 for no bytes', async () => {
@@ -190,7 +192,7 @@ onOneEngine(
         assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
       })
       test('a client that reads no answer before it has sent everything hears why, however slowly it sends', async () => {
-        const socket = await begin('Content-Length: 2000000\r\nContent-Type: text/plain')
+        const socket = await begin(service(), 'Content-Length: 2000000\r\nContent-Type: text/plain')
         socket.pause().on('error', () => {})
         for (let sent = 0; sent < 2_000_000; sent += 80_000) {
           socket.write(Buffer.alloc(80_000, 'x'))
@@ -205,46 +207,16 @@ onOneEngine(
       })
     })
 
-    describe('uploads that do not end', () => {
-      const settled = async () => {
-        const { body } = await service().call('GET', '/v1/files?limit=100')
-        const different = new Set(body.data.map(({ sha256 }: { sha256: string }) => sha256))
-        await untilStored(service(), different.size)
-      }
-
-      test('one that is cut leaves nothing', async () => {
-        await settled()
-        const before = await storedBytes(service())
-        const socket = await begin('Content-Length: 90000')
-        socket.write(Buffer.alloc(40_000, 7))
-        await untilStored(service(), before.length + 1)
-        socket.destroy()
-        await untilStored(service(), before.length)
-        await untilSettled(service())
-      })
-
-      test('408 for one that falls silent, and it leaves nothing', async () => {
-        await settled()
-        const before = await storedBytes(service())
-        const socket = await begin('Content-Length: 90000')
-        socket.write(Buffer.alloc(10, 7))
-        let heard = ''
-        socket.on('data', (chunk) => (heard += String(chunk)))
-        await once(socket, 'close')
-        assert.match(heard, /^HTTP\/1.1 408 [\s\S]*The request took too long to arrive/)
-        await untilStored(service(), before.length)
-      })
-
-      test('a slow one that goes on is served, however long it takes', async () => {
-        const socket = await begin('Content-Length: 8')
-        const answer = once(socket, 'data')
-        for (const byte of 'slowly..') {
-          socket.write(byte)
-          await new Promise((resolve) => setTimeout(resolve, 250))
-        }
-        assert.match(String((await answer)[0]), /^HTTP\/1.1 201 /)
-        socket.destroy()
-      })
+    test('an upload that is cut leaves nothing', async () => {
+      const { body } = await service().call('GET', '/v1/files?limit=100')
+      const different = new Set(body.data.map(({ sha256 }: { sha256: string }) => sha256))
+      await untilStored(service(), different.size)
+      const socket = await begin(service(), 'Content-Length: 90000')
+      socket.write(Buffer.alloc(40_000, 7))
+      await untilStored(service(), different.size + 1)
+      socket.destroy()
+      await untilStored(service(), different.size)
+      await untilSettled(service())
     })
 
     describe('ranges', () => {
@@ -323,4 +295,30 @@ onOneEngine(
     })
   },
   SETTINGS,
+)
+
+onOneEngine(
+  'uploads of which nothing comes for a second',
+  (service) => {
+    test('408 for one that falls silent, and it leaves nothing', async () => {
+      const socket = await begin(service(), 'Content-Length: 90000')
+      socket.write(Buffer.alloc(10, 7))
+      assert.match(await text(socket), /^HTTP\/1.1 408 [\s\S]*The request took too long to arrive/)
+      await untilStored(service(), 0)
+    })
+
+    test('one that goes on is served, however long it takes', () =>
+      // A process that stands still for a second takes its clients for silent.
+      inOneAttempt(async () => {
+        const socket = await begin(service(), 'Content-Length: 8')
+        const answer = once(socket, 'data')
+        for (const byte of 'slowly..') {
+          socket.write(byte)
+          await sleep(250)
+        }
+        assert.match(String((await answer)[0]), /^HTTP\/1.1 201 /)
+        socket.destroy()
+      }))
+  },
+  { MOORAGE_SERVER__REQUEST_TIMEOUT: '1s' },
 )

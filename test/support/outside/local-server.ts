@@ -9,9 +9,15 @@ export const LOCAL_TOOLS = {
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
 }
 
+/**
+ * Long enough that no connection is closed by the server at the moment at which a client uses it again, also if the
+ * process stands still for a while.
+ */
+export const KEPT_OPEN = { keepAliveTimeout: 600_000 }
+
 /** A real HTTP server on a free loopback port. */
 export async function startLocalServer(listener: RequestListener): Promise<LocalServer> {
-  const server = createServer(listener)
+  const server = createServer(KEPT_OPEN, listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {

@@ -3,6 +3,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { KEPT_OPEN } from './local-server.ts'
 import { tlsText } from './tls.ts'
 
 export interface Receiver {
@@ -14,12 +15,12 @@ export interface Receiver {
 
 /** A plain HTTP server on 127.0.0.1, gone when the test ends. */
 export function receive(t: TestContext, listener: http.RequestListener): Promise<Receiver> {
-  return listen(t, http.createServer(listener), 'http')
+  return listen(t, http.createServer(KEPT_OPEN, listener), 'http')
 }
 
 /** An HTTPS server with one of the certificates in fixtures/tls. */
 export function receiveTls(t: TestContext, certificate: string, listener: http.RequestListener): Promise<Receiver> {
-  const options = { cert: tlsText(`${certificate}.pem`), key: tlsText(`${certificate}-key.pem`) }
+  const options = { ...KEPT_OPEN, cert: tlsText(`${certificate}.pem`), key: tlsText(`${certificate}-key.pem`) }
   return listen(t, https.createServer(options, listener), 'https')
 }
 

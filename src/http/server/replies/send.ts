@@ -16,7 +16,7 @@ export function send(
 }
 
 /** A client that was answered early and sends nothing for this long has noticed. */
-const SILENT_MS = 2_000
+const SILENT_MS = 5_000
 /** How long a client may go on sending what is dropped. */
 const DROPPED_FOR_MS = 30_000
 
