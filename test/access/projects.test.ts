@@ -180,7 +180,7 @@ onAnyEngine(
       const projectOf = async () => (await service().call('GET', '/v1/keys/self', { key: secret })).body.data.project_id
       assert.equal(await projectOf(), await idOf(service(), 'move-from'))
       await from.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'before', context: { user_id: 'u' } } })
-      const hook = { agent_id: agent, url: 'http://127.0.0.1:59999/', events: ['agent.failed'] }
+      const hook = { agent_id: agent, url: 'http://127.0.0.1:2/', events: ['agent.failed'] }
       await from.call('POST', '/v1/webhooks', { body: hook })
       const moved = await from.call('POST', '/v1/agents/mover/move', { body: { project: 'move-to' } })
       assert.deepEqual(moved.body.data, { id: agent, project_id: await idOf(service(), 'move-to'), revoked_keys: [] })

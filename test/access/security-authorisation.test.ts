@@ -79,7 +79,7 @@ onAnyEngine(
 
       test('403 for a webhook of another agent or of all, to create, read, change and delete', async () => {
         const events = ['agent.completed']
-        const url = 'http://127.0.0.1:59999/hook'
+        const url = 'http://127.0.0.1:2/hook'
         for (const agent_id of [other, 'nobody', null, undefined]) {
           const reply = await service().call('POST', '/v1/webhooks', { key, body: { agent_id, url, events } })
           assert.equal(reply.status, 403, reply.text)
@@ -129,7 +129,7 @@ onAnyEngine(
     })
 
     async function createWebhook(body: object): Promise<string> {
-      const webhook = { url: 'http://127.0.0.1:59999/hook', events: ['agent.completed'], ...body }
+      const webhook = { url: 'http://127.0.0.1:2/hook', events: ['agent.completed'], ...body }
       const reply = await service().call('POST', '/v1/webhooks', { body: webhook })
       assert.equal(reply.status, 201, reply.text)
       return reply.body.data.id

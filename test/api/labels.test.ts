@@ -46,7 +46,7 @@ describe('every text in a body is a label, or may have lines', () => {
 onAnyEngine(
   'labels',
   (service) => {
-    const url = 'http://127.0.0.1:59999/hook'
+    const url = 'http://127.0.0.1:2/hook'
     const labels: [method: string, path: string, field: string, body: (text: string) => object][] = [
       ['POST', '/v1/keys', 'name', (name) => ({ name, role: 'viewer' })],
       ['POST', '/v1/keys', 'role', (role) => ({ name: 'x', role })],

@@ -10,7 +10,7 @@ import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
 const KEY = 'sk-kept-to-ourselves-41c7'
-const GONE = 'http://127.0.0.1:59999/v1'
+const GONE = 'http://127.0.0.1:2/v1'
 
 let model: ModelServer
 /** Answers every request with 401. */

@@ -93,7 +93,7 @@ onAnyEngine(
 
     test('what waits for a person stays, however old it is, until it is decided', async () => {
       const { now } = parts()
-      const agent = await createAgent(service(), 'patient', refundingAgent({ url: 'http://127.0.0.1:59999' }))
+      const agent = await createAgent(service(), 'patient', refundingAgent({ url: 'http://127.0.0.1:2' }))
       const [waiting, decided] = [await startWaiting(service(), agent, 'a'), await startWaiting(service(), agent, 'b')]
       const key = await approver(service())
       assert.equal((await decide(service(), decided.approval, key, { decision: 'reject' })).status, 200)

@@ -11,7 +11,7 @@ onAnyEngine('moorage users erase, of a user with a run that waits for a person',
   after(() => shell.remove())
 
   const waitingRun = async (user_id: string) => {
-    const agent = await newAgent(service(), refundingAgent({ url: 'http://127.0.0.1:59999' }))
+    const agent = await newAgent(service(), refundingAgent({ url: 'http://127.0.0.1:2' }))
     const { path } = await startWaiting(service(), agent, 'order-1', { user_id })
     const statusOf = async () => (await service().call('GET', path)).body.data
     return { id: path.split('/').at(-1), statusOf }

@@ -233,7 +233,7 @@ onAnyEngine(
       const { body } = await service().call('GET', '/v1/agents/pilot')
       const { parts } = service().app
       const run = { project_id: 'prj_default', agent_id: body.data.id, request_id: 'req_that_is_gone' }
-      const { callback } = callbackOf({ url: 'http://127.0.0.1:59999/', format: 'event' }, run, parts)
+      const { callback } = callbackOf({ url: 'http://127.0.0.1:2/', format: 'event' }, run, parts)
       await parts.storage.transaction((db) => callbacks.insert(db, callback))
       const later = parts.now() + 2 * 3_600_000
       assert.equal(await callbacks.removeOfMissingRuns(parts.storage.db, later, 10), 1)

@@ -49,7 +49,7 @@ for (const engine of ANY_ENGINE) {
         model: 'builtin/script',
         script,
       })
-      const hook = { agent_id: waiter.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
+      const hook = { agent_id: waiter.id, url: 'http://127.0.0.1:2/hook', events: ['*'] }
       webhook = (await service.call('POST', '/v1/webhooks', hook)).data.id
 
       told = await queue('teller')

@@ -121,8 +121,8 @@ onAnyEngine(
       assert.equal((await add({}, 'subtract')).error, 'There is no tool subtract')
       const unnamed = await tried(service(), { tool, call: { arguments: {} } })
       assert.equal(unnamed.error, 'Say which of its tools to call')
-      const dead = await tried(service(), { tool: { type: 'mcp', url: 'http://127.0.0.1:59999/mcp' } })
-      assert.deepEqual(dead, { tools: [], result: null, error: 'The request to 127.0.0.1:59999 failed (ECONNREFUSED)' })
+      const dead = await tried(service(), { tool: { type: 'mcp', url: 'http://127.0.0.1:2/mcp' } })
+      assert.deepEqual(dead, { tools: [], result: null, error: 'The request to 127.0.0.1:2 failed (ECONNREFUSED)' })
     })
 
     test('400 for what is no tool, at its field; a person is not called', async () => {

@@ -11,7 +11,7 @@ const OUTSIDE = '192.0.2.1'
 const NOT_LISTED = { code: 'forbidden', message: 'This address is not on the allow-list' }
 /** Of the audit log what was done: what is refused meanwhile is written down too. */
 const LISTS = ['/v1/keys?', '/v1/webhooks?', '/v1/audit-log?outcome=success&']
-const url = 'http://127.0.0.1:59999/hook'
+const url = 'http://127.0.0.1:2/hook'
 
 onBothEngines(
   'lists and an agent’s own gate',

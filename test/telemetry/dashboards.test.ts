@@ -169,7 +169,7 @@ onAnyEngine(
         const hooks = await Promise.all(
           [busy, null].map((agent_id) =>
             service().call('POST', '/v1/webhooks', {
-              body: { agent_id, url: 'http://127.0.0.1:59999/hook', events: ['agent.completed'] },
+              body: { agent_id, url: 'http://127.0.0.1:2/hook', events: ['agent.completed'] },
             }),
           ),
         )

@@ -94,7 +94,7 @@ onAnyEngine(
       const [own, taken] = [await openInbox(t), await openInbox(t)]
       const closed = await newAgent(ADDRESSES)
       await hookOf(own.url, closed, INSIDE)
-      const { id } = await hookOf('http://127.0.0.1:59999/', null, INSIDE)
+      const { id } = await hookOf('http://127.0.0.1:2/', null, INSIDE)
       await ask(closed)
       await done('PATCH', `/v1/webhooks/${id}`, { url: taken.url }, OUTSIDE)
       const open = await newAgent(null)

@@ -38,7 +38,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
       script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
       limits: { max_concurrency: 1 },
     })
-    const hook = { agent_id: agent, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
+    const hook = { agent_id: agent, url: 'http://127.0.0.1:2/hook', events: ['*'] }
     const { body: webhook } = await survivor.call('POST', '/v1/webhooks', { body: hook })
     const key = { 'Idempotency-Key': `run-${agent}` }
     const path = `/v1/agents/${agent}/invoke`

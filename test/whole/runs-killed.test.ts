@@ -34,7 +34,7 @@ for (const engine of ENGINES) {
       const world = await watchWorld(t, ROUNDS)
       const service = await startChildService(t, engine, world.settings)
       const { data: agent } = await service.call('POST', '/v1/agents', agentOf(world))
-      const hook = { agent_id: agent.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
+      const hook = { agent_id: agent.id, url: 'http://127.0.0.1:2/hook', events: ['*'] }
       const { data: webhook } = await service.call('POST', '/v1/webhooks', hook)
 
       // Each of these calls is under way when the process dies: everything before it is on disk, and nothing more.

@@ -38,7 +38,7 @@ let made = 0
 const FIELDS: Record<string, () => unknown> = {
   name: () => `sample-${++made}`,
   version: () => `v${++made}`,
-  url: () => 'http://127.0.0.1:59999/hook',
+  url: () => 'http://127.0.0.1:2/hook',
   events: () => ['agent.completed'],
   code: () => '123456',
 }
@@ -52,7 +52,7 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateAgent: { temperature: 1 },
   updateMemory: { content: 'changed' },
   updateWebhook: { description: 'changed' },
-  setProvider: { base_url: 'http://127.0.0.1:59999/v1' },
+  setProvider: { base_url: 'http://127.0.0.1:2/v1' },
   createSchedule: { every: '1h' },
   updateSchedule: { overlap: 'queue' },
   updateProject: { description: 'changed' },

@@ -18,7 +18,7 @@ async function takeovers(service: Service): Promise<Record<string, number>> {
 /** A delivery and a job that a node holds which is not there any more. */
 async function leaveWork(service: Service): Promise<void> {
   const agent = await newAgent(service)
-  await createWebhook(service, { url: 'http://127.0.0.1:59999', agent_id: agent, events: ['agent.completed'] })
+  await createWebhook(service, { url: 'http://127.0.0.1:2', agent_id: agent, events: ['agent.completed'] })
   await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
   const { db } = service.app.parts.storage
   const until_ms = service.app.parts.now() + HOUR_MS
