@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
@@ -180,7 +181,7 @@ onAnyEngine(
       const projectOf = async () => (await service().call('GET', '/v1/keys/self', { key: secret })).body.data.project_id
       assert.equal(await projectOf(), await idOf(service(), 'move-from'))
       await from.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'before', context: { user_id: 'u' } } })
-      const hook = { agent_id: agent, url: 'http://127.0.0.1:2/', events: ['agent.failed'] }
+      const hook = { agent_id: agent, url: `${NOWHERE}/`, events: ['agent.failed'] }
       await from.call('POST', '/v1/webhooks', { body: hook })
       const moved = await from.call('POST', '/v1/agents/mover/move', { body: { project: 'move-to' } })
       assert.deepEqual(moved.body.data, { id: agent, project_id: await idOf(service(), 'move-to'), revoked_keys: [] })

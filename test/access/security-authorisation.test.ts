@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test'
 import { operations } from '../../src/operations.ts'
 import { covers, defaultRoles } from '../../src/security/permissions.ts'
 import { operationsForKeys, pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
@@ -79,7 +80,7 @@ onAnyEngine(
 
       test('403 for a webhook of another agent or of all, to create, read, change and delete', async () => {
         const events = ['agent.completed']
-        const url = 'http://127.0.0.1:2/hook'
+        const url = `${NOWHERE}/hook`
         for (const agent_id of [other, 'nobody', null, undefined]) {
           const reply = await service().call('POST', '/v1/webhooks', { key, body: { agent_id, url, events } })
           assert.equal(reply.status, 403, reply.text)
@@ -129,7 +130,7 @@ onAnyEngine(
     })
 
     async function createWebhook(body: object): Promise<string> {
-      const webhook = { url: 'http://127.0.0.1:2/hook', events: ['agent.completed'], ...body }
+      const webhook = { url: `${NOWHERE}/hook`, events: ['agent.completed'], ...body }
       const reply = await service().call('POST', '/v1/webhooks', { body: webhook })
       assert.equal(reply.status, 201, reply.text)
       return reply.body.data.id

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { operations } from '../../src/operations.ts'
 import { bodySchema, resolve, SAMPLE_SETTINGS, type Schema } from '../support/clients/requests.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { JWT_SECRET, JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 
@@ -46,7 +47,7 @@ describe('every text in a body is a label, or may have lines', () => {
 onAnyEngine(
   'labels',
   (service) => {
-    const url = 'http://127.0.0.1:2/hook'
+    const url = `${NOWHERE}/hook`
     const labels: [method: string, path: string, field: string, body: (text: string) => object][] = [
       ['POST', '/v1/keys', 'name', (name) => ({ name, role: 'viewer' })],
       ['POST', '/v1/keys', 'role', (role) => ({ name: 'x', role })],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
-import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, type LocalServer, NOWHERE, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -10,7 +10,7 @@ import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
 const KEY = 'sk-kept-to-ourselves-41c7'
-const GONE = 'http://127.0.0.1:2/v1'
+const GONE = `${NOWHERE}/v1`
 
 let model: ModelServer
 /** Answers every request with 401. */

@@ -8,6 +8,7 @@ import { type Sweepable, sweep } from '../../src/storage/jobs/sweep.ts'
 import type { Write } from '../../src/storage/journal/rows.ts'
 import * as claims from '../../src/storage/leases/claims.ts'
 import * as usage from '../../src/usage/store.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { until as untilTrue } from '../support/running/until.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { approver, decide, refundingAgent, startWaiting, untilStatus } from '../support/slices/approvals.ts'
@@ -93,7 +94,7 @@ onAnyEngine(
 
     test('what waits for a person stays, however old it is, until it is decided', async () => {
       const { now } = parts()
-      const agent = await createAgent(service(), 'patient', refundingAgent({ url: 'http://127.0.0.1:2' }))
+      const agent = await createAgent(service(), 'patient', refundingAgent({ url: NOWHERE }))
       const [waiting, decided] = [await startWaiting(service(), agent, 'a'), await startWaiting(service(), agent, 'b')]
       const key = await approver(service())
       assert.equal((await decide(service(), decided.approval, key, { decision: 'reject' })).status, 200)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { refundingAgent, startWaiting } from '../support/slices/approvals.ts'
@@ -11,7 +12,7 @@ onAnyEngine('moorage users erase, of a user with a run that waits for a person',
   after(() => shell.remove())
 
   const waitingRun = async (user_id: string) => {
-    const agent = await newAgent(service(), refundingAgent({ url: 'http://127.0.0.1:2' }))
+    const agent = await newAgent(service(), refundingAgent({ url: NOWHERE }))
     const { path } = await startWaiting(service(), agent, 'order-1', { user_id })
     const statusOf = async () => (await service().call('GET', path)).body.data
     return { id: path.split('/').at(-1), statusOf }

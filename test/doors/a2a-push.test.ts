@@ -5,6 +5,7 @@ import { callbackOf } from '../../src/invocations/callbacks/callback.ts'
 import { takeUpRuns } from '../../src/invocations/tend-runs.ts'
 import * as callbacks from '../../src/webhooks/callback-store.ts'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 import { type Arrival, LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
@@ -233,7 +234,7 @@ onAnyEngine(
       const { body } = await service().call('GET', '/v1/agents/pilot')
       const { parts } = service().app
       const run = { project_id: 'prj_default', agent_id: body.data.id, request_id: 'req_that_is_gone' }
-      const { callback } = callbackOf({ url: 'http://127.0.0.1:2/', format: 'event' }, run, parts)
+      const { callback } = callbackOf({ url: `${NOWHERE}/`, format: 'event' }, run, parts)
       await parts.storage.transaction((db) => callbacks.insert(db, callback))
       const later = parts.now() + 2 * 3_600_000
       assert.equal(await callbacks.removeOfMissingRuns(parts.storage.db, later, 10), 1)

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inOneAttempt } from '../support/running/attempts.ts'
+import { until } from '../support/running/until.ts'
 import { onOneEngine, type Service } from '../support/service/service.ts'
 import { download, storedBytes, untilSettled, untilStored, upload, uploaded } from '../support/slices/files.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -191,7 +192,7 @@ onOneEngine(
       test('a client that sends 20 MB too many hears why, while it still sends', async () => {
         assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
       })
-      test('a client that reads no answer before it has sent everything hears why, however slowly it sends', async () => {
+      test('a client that reads no answer before it has sent everything hears why, though it sends for more than two seconds', async () => {
         const socket = await begin(service(), 'Content-Length: 2000000\r\nContent-Type: text/plain')
         socket.pause().on('error', () => {})
         for (let sent = 0; sent < 2_000_000; sent += 80_000) {
@@ -200,6 +201,14 @@ onOneEngine(
           assert.equal(socket.destroyed, false, `the connection is cut after ${sent} bytes`)
         }
         assert.match(await text(socket), /^HTTP\/1\.1 413 .*A file may have 102400 bytes/s)
+      })
+      test('a client without a key that never ends is heard for a moment only', async () => {
+        const socket = await begin({ ...service(), admin: 'wrong' }, 'Content-Length: 90000000')
+        socket.on('error', () => {}).resume()
+        await until('the connection is cut', () => {
+          if (!socket.destroyed) socket.write('x')
+          return socket.destroyed
+        })
       })
       test('415 for a body that is encoded', async () => {
         const reply = await upload(service(), 'x', { headers: { 'Content-Encoding': 'gzip' } })

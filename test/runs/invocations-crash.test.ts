@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { allEvents, readEvents, type SseEvent } from '../support/clients/sse.ts'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, NOWHERE } from '../support/outside/local-server.ts'
 import { startModelServer } from '../support/outside/model-server.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
@@ -49,7 +49,7 @@ for (const engine of ANY_ENGINE) {
         model: 'builtin/script',
         script,
       })
-      const hook = { agent_id: waiter.id, url: 'http://127.0.0.1:2/hook', events: ['*'] }
+      const hook = { agent_id: waiter.id, url: `${NOWHERE}/hook`, events: ['*'] }
       webhook = (await service.call('POST', '/v1/webhooks', hook)).data.id
 
       told = await queue('teller')

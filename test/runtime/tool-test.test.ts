@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, type LocalServer, NOWHERE, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
 import { onAnyEngine, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -121,7 +121,7 @@ onAnyEngine(
       assert.equal((await add({}, 'subtract')).error, 'There is no tool subtract')
       const unnamed = await tried(service(), { tool, call: { arguments: {} } })
       assert.equal(unnamed.error, 'Say which of its tools to call')
-      const dead = await tried(service(), { tool: { type: 'mcp', url: 'http://127.0.0.1:2/mcp' } })
+      const dead = await tried(service(), { tool: { type: 'mcp', url: `${NOWHERE}/mcp` } })
       assert.deepEqual(dead, { tools: [], result: null, error: 'The request to 127.0.0.1:2 failed (ECONNREFUSED)' })
     })
 

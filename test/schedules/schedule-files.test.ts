@@ -4,8 +4,9 @@ import { createClient } from '../../sdk/client.ts'
 import type { Fetch } from '../../sdk/request.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
+import { ranAgain } from '../support/service/ran-again.ts'
 import { ENGINES, type Service, startService } from '../support/service/service.ts'
-import { download, sweepAfter, uploaded } from '../support/slices/files.ts'
+import { download, uploaded } from '../support/slices/files.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
@@ -60,7 +61,7 @@ for (const engine of ENGINES) {
     const sweep = async () => {
       const { id, attachments } = await created([{ data: PLAN }])
       await service.call('DELETE', `/v1/agents/hello/schedules/${id}`)
-      await sweepAfter(service, 3 * HOUR)
+      await ranAgain(service, 'retention', 3 * HOUR)
       await until('it was swept', async () => !(await isThere(attachments[0]?.file_id ?? '')))
     }
 

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { assertStandardHeaders, head, sendRaw } from '../support/clients/raw.ts'
 import { type Reply, type Service, startService } from '../support/service/service.ts'
@@ -49,9 +51,18 @@ describe('bodies on the wire', () => {
     assert.equal(status, 413)
   })
 
+  test('a client that reads no answer before it has sent everything hears that it was too much', async () => {
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    socket.pause().on('error', () => {})
+    socket.write(head('POST /v1/agents', { ...auth, ...json, 'Content-Length': '20000000' }))
+    const failure = await new Promise((resolve) => socket.write(Buffer.alloc(20_000_000, ' '), resolve))
+    assert.ok(!failure, String(failure))
+    assert.match(await text(socket), /^HTTP\/1\.1 413 .*The body may have 1048576 bytes/s)
+  })
+
   test('1 MiB to the byte is read', async () => {
-    const text = JSON.stringify({ name: 'large', metadata: {} })
-    const body = text.padEnd(1_048_576, ' ')
+    const body = JSON.stringify({ name: 'large', metadata: {} }).padEnd(1_048_576, ' ')
     const { status } = await post({ ...json, 'Content-Length': String(body.length) }, body)
     assert.equal(status, 201)
   })

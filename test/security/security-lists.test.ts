@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { SAMPLE_SETTINGS } from '../support/clients/requests.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { onBothEngines } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
@@ -11,7 +12,7 @@ const OUTSIDE = '192.0.2.1'
 const NOT_LISTED = { code: 'forbidden', message: 'This address is not on the allow-list' }
 /** Of the audit log what was done: what is refused meanwhile is written down too. */
 const LISTS = ['/v1/keys?', '/v1/webhooks?', '/v1/audit-log?outcome=success&']
-const url = 'http://127.0.0.1:2/hook'
+const url = `${NOWHERE}/hook`
 
 onBothEngines(
   'lists and an agent’s own gate',

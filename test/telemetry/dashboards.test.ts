@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { onAnyEngine, type Reply } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf, later } from '../support/slices/resources.ts'
 
@@ -169,7 +170,7 @@ onAnyEngine(
         const hooks = await Promise.all(
           [busy, null].map((agent_id) =>
             service().call('POST', '/v1/webhooks', {
-              body: { agent_id, url: 'http://127.0.0.1:2/hook', events: ['agent.completed'] },
+              body: { agent_id, url: `${NOWHERE}/hook`, events: ['agent.completed'] },
             }),
           ),
         )

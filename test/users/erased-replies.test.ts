@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import * as claims from '../../src/storage/leases/claims.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -61,7 +62,7 @@ onAnyEngine(
       })
 
       test('to a decision', async () => {
-        const agent = await newAgent(service(), refundingAgent({ url: 'http://127.0.0.1:2' }))
+        const agent = await newAgent(service(), refundingAgent({ url: NOWHERE }))
         const { path, approval } = await startWaiting(service(), agent, WORD)
         const decide = keyed(approval, { decision: 'reject', note: `no ${WORD}` }, await approver(service()))
         assert.equal((await decide()).body.data.note, `no ${WORD}`)
@@ -139,7 +140,7 @@ onAnyEngine(
       await inOneAttempt(async (attempt) => {
         const agent = await newAgent(service())
         // No receiver listens there: the events wait.
-        await createWebhook(service(), { url: 'http://127.0.0.1:2', agent_id: agent, events: ['*'] })
+        await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const user_id = `bob-${attempt}`
         const say = keyed(`/v1/agents/${agent}/invoke`, { message: WORD, context: { user_id } })
         const before = await wordsInReplies()

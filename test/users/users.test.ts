@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -121,7 +122,7 @@ onAnyEngine(
       test('leaves not a word in any table, of others every one; the receipt stays for accounting', async () => {
         const agent = await newAgent(service())
         // Nobody listens there: the events wait.
-        await createWebhook(service(), { url: 'http://127.0.0.1:2', agent_id: agent, events: ['*'] })
+        await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const [anna, ben] = [stranger(), stranger()]
         const say = await talk(agent, anna)
         await talk(agent, ben)
@@ -190,8 +191,8 @@ onAnyEngine(
       })
 
       test('what people were asked and decided, and schedules, are gone from replies and events too', async () => {
-        const agent = await newAgent(service(), { ...refundingAgent({ url: 'http://127.0.0.1:2' }) })
-        await createWebhook(service(), { url: 'http://127.0.0.1:2', agent_id: agent, events: ['*'] })
+        const agent = await newAgent(service(), { ...refundingAgent({ url: NOWHERE }) })
+        await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const { user_id, word } = stranger()
         const post = async (path: string, body: object, key = service().admin) => {
           requests += 1
@@ -223,7 +224,7 @@ onAnyEngine(
       })
 
       test('nor is the user told by the name of the token that started a run and decided for another', async () => {
-        const agent = await newAgent(service(), { ...refundingAgent({ url: 'http://127.0.0.1:2' }) })
+        const agent = await newAgent(service(), { ...refundingAgent({ url: NOWHERE }) })
         const { user_id, word } = stranger()
         const token = await signJwt({ user_id, sub: user_id, permissions: ['read', 'invoke', 'approve'] })
         const runs = `/v1/agents/${agent}/invocations`
@@ -260,7 +261,7 @@ onAnyEngine(
 
       test('an invocation that is erased alone is gone from events too', async () => {
         const agent = await newAgent(service())
-        await createWebhook(service(), { url: 'http://127.0.0.1:2', agent_id: agent, events: ['*'] })
+        await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const { word } = stranger()
         const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: word } })
         const { db } = service().app.parts.storage

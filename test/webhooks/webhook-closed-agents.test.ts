@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { LOCAL_RECEIVERS, listDeliveries, openInbox, pass, uniqueName } from '../support/slices/webhooks.ts'
@@ -94,7 +95,7 @@ onAnyEngine(
       const [own, taken] = [await openInbox(t), await openInbox(t)]
       const closed = await newAgent(ADDRESSES)
       await hookOf(own.url, closed, INSIDE)
-      const { id } = await hookOf('http://127.0.0.1:2/', null, INSIDE)
+      const { id } = await hookOf(`${NOWHERE}/`, null, INSIDE)
       await ask(closed)
       await done('PATCH', `/v1/webhooks/${id}`, { url: taken.url }, OUTSIDE)
       const open = await newAgent(null)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, NOWHERE, startLocalServer } from '../support/outside/local-server.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -38,7 +38,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
       script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
       limits: { max_concurrency: 1 },
     })
-    const hook = { agent_id: agent, url: 'http://127.0.0.1:2/hook', events: ['*'] }
+    const hook = { agent_id: agent, url: `${NOWHERE}/hook`, events: ['*'] }
     const { body: webhook } = await survivor.call('POST', '/v1/webhooks', { body: hook })
     const key = { 'Idempotency-Key': `run-${agent}` }
     const path = `/v1/agents/${agent}/invoke`

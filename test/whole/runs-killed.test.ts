@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { allEvents } from '../support/clients/sse.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import { type WatchedWorld, watchWorld } from '../support/outside/watched-world.ts'
 import { until } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
@@ -34,7 +35,7 @@ for (const engine of ENGINES) {
       const world = await watchWorld(t, ROUNDS)
       const service = await startChildService(t, engine, world.settings)
       const { data: agent } = await service.call('POST', '/v1/agents', agentOf(world))
-      const hook = { agent_id: agent.id, url: 'http://127.0.0.1:2/hook', events: ['*'] }
+      const hook = { agent_id: agent.id, url: `${NOWHERE}/hook`, events: ['*'] }
       const { data: webhook } = await service.call('POST', '/v1/webhooks', hook)
 
       // Each of these calls is under way when the process dies: everything before it is on disk, and nothing more.

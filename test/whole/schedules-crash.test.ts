@@ -25,8 +25,12 @@ async function createSchedules(service: ChildService): Promise<Made> {
       const at = new Date(first + n * STEP_MS).toISOString()
       return service.send('POST', `/v1/agents/${agent}/schedules`, { message: 'tick', at })
     })
-    const ids = (await Promise.all(made)).map((reply) => reply?.body.data?.id as string)
-    if (Date.now() < first) return { agent, ids }
+    const replies = await Promise.all(made)
+    if (Date.now() < first) {
+      for (const reply of replies) assert.equal(reply?.status, 201, JSON.stringify(reply?.body))
+      return { agent, ids: replies.map((reply) => reply?.body.data.id) }
+    }
+    assert.ok(within < 30 * FIRST_MS, 'schedules are made too slowly')
     // It took too long. Others are made, with more time.
     await service.call('DELETE', `/v1/agents/${agent}`)
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { startLocalServer } from '../outside/local-server.ts'
+import { NOWHERE, startLocalServer } from '../outside/local-server.ts'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 import { createAgent, createKey } from '../slices/resources.ts'
@@ -60,7 +60,7 @@ export const STORIES: Record<string, Story> = {
   createFile: async (_service, name) => ({ params: {}, body: { file: name } }),
 
   async checkRemote(service, name) {
-    const remote = { a2a: 'http://127.0.0.1:2/card' }
+    const remote = { a2a: `${NOWHERE}/card` }
     return { params: { agent_id: await createAgent(service, name, { kind: 'remote', remote }) } }
   },
 
@@ -78,7 +78,7 @@ export const STORIES: Record<string, Story> = {
 
 /** A model provider, at an address where nobody listens. */
 async function provided(service: Service, name: string): ReturnType<Story> {
-  const body = { base_url: 'http://127.0.0.1:2/v1' }
+  const body = { base_url: `${NOWHERE}/v1` }
   const reply = await service.call('PUT', `/v1/providers/${name}`, { body })
   assert.equal(reply.status, 200, reply.text)
   return { params: { name } }

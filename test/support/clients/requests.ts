@@ -3,6 +3,7 @@ import { openApiDocument } from '../../../src/http/reference/openapi.ts'
 import type { Operation } from '../../../src/operation.ts'
 import { operations } from '../../../src/operations.ts'
 import { ConsoleTab } from '../console/console-tab.ts'
+import { NOWHERE } from '../outside/local-server.ts'
 import { until } from '../running/until.ts'
 import type { Service, Settings } from '../service/service.ts'
 import { uploaded } from '../slices/files.ts'
@@ -38,7 +39,7 @@ let made = 0
 const FIELDS: Record<string, () => unknown> = {
   name: () => `sample-${++made}`,
   version: () => `v${++made}`,
-  url: () => 'http://127.0.0.1:2/hook',
+  url: () => `${NOWHERE}/hook`,
   events: () => ['agent.completed'],
   code: () => '123456',
 }
@@ -52,7 +53,7 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateAgent: { temperature: 1 },
   updateMemory: { content: 'changed' },
   updateWebhook: { description: 'changed' },
-  setProvider: { base_url: 'http://127.0.0.1:2/v1' },
+  setProvider: { base_url: `${NOWHERE}/v1` },
   createSchedule: { every: '1h' },
   updateSchedule: { overlap: 'queue' },
   updateProject: { description: 'changed' },

@@ -9,6 +9,9 @@ export const LOCAL_TOOLS = {
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
 }
 
+/** Nothing listens there: systems give out no port below 1024, and `fetch` does not refuse this one as it does port 1. */
+export const NOWHERE = 'http://127.0.0.1:2'
+
 /**
  * Long enough that no connection is closed by the server at the moment at which a client uses it again, also if the
  * process stands still for a while.

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+
 const ATTEMPTS = 4
 
 /**
@@ -11,5 +13,17 @@ export async function inOneAttempt(check: (attempt: number) => void | Promise<vo
     } catch (error) {
       if (attempt === ATTEMPTS) throw error
     }
+  }
+}
+
+/**
+ * Tells a story that returns how long something took. It is told again only if that was more than `ms`; whatever else is
+ * wrong fails at once.
+ */
+export async function inTime(ms: number, story: () => Promise<number>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const took = await story()
+    if (took < ms) return
+    assert.ok(attempt < ATTEMPTS, `it took ${took} ms`)
   }
 }

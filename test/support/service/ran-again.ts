@@ -9,11 +9,16 @@ export async function ranAgain({ app, advance }: Service, kind: string, ms: numb
   const { now, storage } = app.parts
   const find = () => storage.db.selectFrom('jobs').selectAll().where('kind', '=', kind).executeTakeFirst()
   const isAhead = (job: Awaited<ReturnType<typeof find>>) => job?.owner === null && job.run_at > now()
+  let before: number | undefined
   await until(`${kind} neither runs nor is due`, async () => {
     const job = await find()
+    before = job?.run_at
     return !job || isAhead(job)
   })
   advance(ms)
   app.jobs.wake()
-  await until(`${kind} has run`, async () => isAhead(await find()))
+  await until(`${kind} has run`, async () => {
+    const job = await find()
+    return isAhead(job) && job?.run_at !== before
+  })
 }

@@ -73,13 +73,3 @@ export async function untilSettled({ app }: Service): Promise<void> {
     return (await db.selectFrom('blobs').select('id').where('state', '<>', 'kept').execute()).length === 0
   })
 }
-
-/** Moves the clock and lets the service sweep. A sweep that is under way when the clock moves would come again an hour later. */
-export async function sweepAfter({ app, advance }: Service, ms: number): Promise<void> {
-  await until('nothing is swept', async () => {
-    const sweeps = app.parts.storage.db.selectFrom('jobs').select('owner').where('id', '=', 'retention')
-    return (await sweeps.executeTakeFirst())?.owner === null
-  })
-  advance(ms)
-  app.jobs.wake()
-}

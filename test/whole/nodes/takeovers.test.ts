@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readSamples } from '../../support/clients/prometheus.ts'
+import { NOWHERE } from '../../support/outside/local-server.ts'
 import { until } from '../../support/running/until.ts'
 import { newAgent } from '../../support/service/agents.ts'
 import { ENGINES, type Service, startService } from '../../support/service/service.ts'
@@ -18,7 +19,7 @@ async function takeovers(service: Service): Promise<Record<string, number>> {
 /** A delivery and a job that a node holds which is not there any more. */
 async function leaveWork(service: Service): Promise<void> {
   const agent = await newAgent(service)
-  await createWebhook(service, { url: 'http://127.0.0.1:2', agent_id: agent, events: ['agent.completed'] })
+  await createWebhook(service, { url: NOWHERE, agent_id: agent, events: ['agent.completed'] })
   await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
   const { db } = service.app.parts.storage
   const until_ms = service.app.parts.now() + HOUR_MS

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
 import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
-import { inOneAttempt } from '../../support/running/attempts.ts'
 import { until } from '../../support/running/until.ts'
 import { newAgent } from '../../support/service/agents.ts'
 import { startChildService } from '../../support/service/child-service.ts'
@@ -130,15 +129,15 @@ describe('budgets between two nodes', () => {
   })
 
   test('a node that was taken for dead corrects what was counted as lost', async (t) => {
-    // The node may look for its own leases meanwhile: then it breaks the call off.
-    await inOneAttempt(async () => {
+    const lost = await until('a call that is taken for lost until it is answered', async () => {
+      model.reset()
       const { agent, spent } = await furnish(t, { tokens: 1_000 })
-      const answered = Promise.withResolvers<void>()
-      model.holdNext(answered.promise)
+      const answer = Promise.withResolvers<void>()
+      model.holdNext(answer.promise)
       model.reply({ text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } })
       const seen = model.nextRequest()
       const invoked = invoke(agent, one)
-      await seen
+      const call = await seen
       const { reserved: held } = await spent()
       // Its leases end, as when another node has not heard of it for long.
       const { db } = one.app.parts.storage
@@ -146,19 +145,22 @@ describe('budgets between two nodes', () => {
       await db.updateTable('invocations').set(dead).where('status', '=', 'running').execute()
       await db.updateTable('ledger').set(dead).where('status', '=', 'reserved').execute()
       other.app.jobs.wake()
-      await until('the other node gives the call up', async () => (await spent()).reserved === 0)
-      assert.deepEqual(await spent(), { used: held, reserved: 0 })
+      await until('the call is given up', async () => (await spent()).reserved === 0)
       const totals = async () => (await other.call('GET', `/v1/usage?agent_id=${agent}`)).body.data.totals
-      assert.deepEqual([(await totals()).lost_calls, (await totals()).total_tokens], [1, held])
-
-      answered.resolve()
+      const [spentBefore, before] = [await spent(), await totals()]
+      answer.resolve()
       await invoked
-      await until('the line is mended', async () => (await totals()).lost_calls === 0)
-      const { calls, input_tokens, output_tokens, cost_usd } = await totals()
-      assert.deepEqual([calls, input_tokens, output_tokens], [1, 11, 4])
-      // 11 at $3, 4 at $15, and a request.
-      assert.equal(cost_usd, 0.001093)
-      assert.deepEqual(await spent(), { used: 15, reserved: 0 })
+      // Its own node may have looked for its leases meanwhile, and has broken the call off then.
+      return (await call.closed).answered ? { held, spent, spentBefore, totals, before } : undefined
     })
+    const { held, spent, spentBefore, totals, before } = lost
+    assert.deepEqual(spentBefore, { used: held, reserved: 0 })
+    assert.deepEqual([before.lost_calls, before.total_tokens], [1, held])
+    await until('the line is mended', async () => (await totals()).lost_calls === 0)
+    const { calls, input_tokens, output_tokens, cost_usd } = await totals()
+    assert.deepEqual([calls, input_tokens, output_tokens], [1, 11, 4])
+    // 11 at $3, 4 at $15, and a request.
+    assert.equal(cost_usd, 0.001093)
+    assert.deepEqual(await spent(), { used: 15, reserved: 0 })
   })
 })

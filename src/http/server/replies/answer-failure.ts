@@ -7,6 +7,11 @@ import type { Front } from '../front.ts'
 import { withChallenge } from '../protected-resource.ts'
 import { send, sendEarly } from './send.ts'
 
+/** How long a client may go on sending what is dropped. It may have no key at all. */
+const DROPPED_FOR_MS = 2_000
+/** The same for a client that may upload, and whose file is too large. */
+const FILE_DROPPED_FOR_MS = 30_000
+
 /** Answers every request that fails, wherever it failed. */
 export function answerFailure(front: Front, error: unknown, arrived: Arrived, response: ServerResponse): void {
   const { audit, config, log } = front.edge.parts
@@ -24,6 +29,9 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   if (!message.complete) headers['Connection'] = 'close'
   const refusal = dialect.error(apiError, request_id)
   const answer = apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal
-  const reply = arrived.route?.operation.upload && !message.complete && !message.destroyed ? sendEarly : send
-  reply(response, headers, answer)
+  const isUpload = arrived.route?.operation.upload === true
+  const isTooLarge = apiError.code === 'payload_too_large'
+  const isSending = !message.complete && !message.destroyed
+  if (!isSending || !(isUpload || isTooLarge)) return send(response, headers, answer)
+  sendEarly(response, headers, answer, isUpload && isTooLarge ? FILE_DROPPED_FOR_MS : DROPPED_FOR_MS)
 }

@@ -17,17 +17,16 @@ export function send(
 
 /** A client that was answered early and sends nothing for this long has noticed. */
 const SILENT_MS = 5_000
-/** How long a client may go on sending what is dropped. */
-const DROPPED_FOR_MS = 30_000
 
 /**
- * Answers a client that still sends a large body. Many clients read no answer before they have sent everything, and lose
- * it if the connection is closed meanwhile, so what they send is read and dropped.
+ * Answers a client that still sends its body. Many clients read no answer before they have sent everything, and lose it if
+ * the connection is closed meanwhile, so what they send is read and dropped, for `forMs` at most.
  */
 export function sendEarly(
   response: ServerResponse,
   headers: Record<string, string>,
   { status, headers: own, body }: Rendered,
+  forMs: number,
 ): void {
   const { req: message } = response
   response.writeHead(status, Object.assign(headers, own, { 'Content-Length': String(Buffer.byteLength(body)) }))
@@ -38,7 +37,7 @@ export function sendEarly(
     response.end()
   }
   const silent = setTimeout(end, SILENT_MS)
-  const enough = setTimeout(end, DROPPED_FOR_MS)
+  const enough = setTimeout(end, forMs)
   message.once('end', end).once('close', end)
   message.on('data', () => silent.refresh())
 }
