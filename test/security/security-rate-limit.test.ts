@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import { localLimiter } from '../../src/security/limits/rate-limiter.ts'
 import { cpuTimeBelow } from '../support/running/cpu-time.ts'
+import { standStill } from '../support/running/stand-still.ts'
 import { until } from '../support/running/until.ts'
 import { type Reply, type Service, startService } from '../support/service/service.ts'
 import { createKey, later } from '../support/slices/resources.ts'
@@ -190,12 +191,19 @@ describe('two nodes that share a Redis', () => {
     redis = await startRedis()
     first = await startService('postgres', { REDIS_URL: redis.url, ...SMALL_TIERS })
     second = await first.beside()
+    await untilTogether()
   })
   after(async () => {
     await second.stop()
     await first.stop()
     await redis.close()
   })
+  const untilTogether = () =>
+    until('a key that one node refuses is refused by the other', async () => {
+      const { secret: key } = await createKey(first, { role: 'viewer', tier: 'tiny' })
+      await burst(15, () => first.call('GET', '/v1/keys/self', { key }))
+      return (await second.call('GET', '/v1/keys/self', { key })).status === 429
+    })
   const onBoth = (key: string) => {
     let turn = 0
     return () => (turn++ % 2 === 0 ? first : second).call('GET', '/v1/keys/self', { key })
@@ -229,6 +237,14 @@ describe('two nodes that share a Redis', () => {
     assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 200)
   })
 
+  test('do not take Redis for silent because they stood still themselves', async () => {
+    const { secret } = await createKey(first, { role: 'viewer', tier: 'tiny' })
+    const asked = burst(25, onBoth(secret))
+    for (let i = 0; i < 4; i++) await standStill(600)
+    await asked
+    assert.doesNotMatch(first.log() + second.log(), /Redis does not answer/)
+  })
+
   test('go on alone when Redis stops, and together when it is back', async () => {
     const { secret } = await createKey(first, { role: 'viewer', tier: 'pro' })
     const running = burst(100, onBoth(secret))
@@ -255,15 +271,7 @@ describe('two nodes that share a Redis', () => {
     assert.equal(warnings(), told + 1, 'it is told again after a minute')
 
     await redis.start()
-    await until(
-      'a key that one node refuses is refused by the other',
-      async () => {
-        const { secret: key } = await createKey(first, { role: 'viewer', tier: 'tiny' })
-        await burst(15, () => first.call('GET', '/v1/keys/self', { key }))
-        return (await second.call('GET', '/v1/keys/self', { key })).status === 429
-      },
-      20_000,
-    )
+    await untilTogether()
   })
 })
 

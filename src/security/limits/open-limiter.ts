@@ -22,7 +22,6 @@ export async function openLimiter(url: string | undefined, { now, log, nodes }: 
   const connection = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: 500,
     connectTimeout: 2_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
   })

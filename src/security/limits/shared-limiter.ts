@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { setAwakeTimeout } from '../../lib/work/awake-timeout.ts'
 import type { Outage } from '../../lib/work/outage.ts'
 import { type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
@@ -20,6 +21,7 @@ end
 return { string.format('%.0f', start), string.format('%.0f', time) }`
 
 const PING_MS = 1_000
+const ANSWER_WITHIN_MS = 500
 
 type Asked = { rate: Rate; resolve: (decision: Decision) => void }
 
@@ -29,7 +31,7 @@ type Asked = { rate: Rate; resolve: (decision: Decision) => void }
  */
 export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, nodes: () => number): RateLimiter {
   const ping = () =>
-    redis.ping().then(
+    inTime(redis.ping()).then(
       () => outage.works(),
       (err) => outage.failed(err),
     )
@@ -41,7 +43,8 @@ export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, 
     const { rate } = waiting[0] as Asked
     const interval = MINUTE / rate.perMinute
     try {
-      const reply = await redis.eval(SCRIPT, 1, `moorage:rate:${key}`, interval * 1000, rate.burst, waiting.length)
+      const args = [`moorage:rate:${key}`, interval * 1000, rate.burst, waiting.length]
+      const reply = await inTime(redis.eval(SCRIPT, 1, ...args))
       const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
         number,
         number,
@@ -80,4 +83,12 @@ export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, 
 /** What one of several nodes gives out. At least one request passes, or its key could not be used here at all. */
 function shareOf({ perMinute, burst }: Rate, nodes: number): Rate {
   return { perMinute: perMinute / nodes, burst: Math.max(1, Math.floor(burst / nodes)) }
+}
+
+/** Only time in which this process ran counts: a node that was busy does not take Redis for silent. */
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const silent = setAwakeTimeout(() => reject(new Error('Redis did not answer in time')), ANSWER_WITHIN_MS)
+    answer.then(resolve, reject).finally(() => silent.clear())
+  })
 }
