@@ -185,6 +185,8 @@ describe('a check that takes long', () => {
     const evil = property({ pattern: '^(b+)+$' })
     const bomb = { a: `${'b'.repeat(60)}!` }
     await own.check(evil, bomb, { ...SLOW_OWNER, deadlineMs: 300 })
+    // Both threads have begun: what follows is a matter of moments.
+    await own.check(property({ maxLength: 9 }), { a: 'x' }, OWNER)
     let isHeld = true
     const held = own.check(evil, bomb, SLOW_OWNER).finally(() => {
       isHeld = false
