@@ -42,7 +42,10 @@ onAnyEngine('a client of one project', (service) => {
       }
       const [mine, theirs] = [await listen(own, 'told'), await listen(other, 'told')]
       const narrow = await listen(other, 'narrow', { agent_id: 'narrow' })
-      for (const listener of [mine, theirs, narrow]) await listener.hear()
+      for (const listener of [mine, theirs]) await listener.hear()
+      const alone = theirs.heard.changes
+      await narrow.hear()
+      await until('the whole project hears of it too', () => theirs.heard.changes > alone)
       const [before, heardOfOwn] = [mine.heard.changes, narrow.heard.changes]
       await theirs.hear(3)
       const soFar = theirs.heard.changes

@@ -50,10 +50,11 @@ test('nodes of one database see each other; one that was killed falls silent, is
   assert.equal(dead?.seen_at, last?.seen_at)
 
   survivor.advance(3_600_000)
-  await survivor.app.parts.nodes.join()
-  assert.deepEqual(
-    (await nodes()).map(({ status }) => status),
-    ['live'],
+  await untilHolds(async () =>
+    assert.deepEqual(
+      (await nodes()).map(({ status }) => status),
+      ['live'],
+    ),
   )
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { text as textOf } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { assertStandardHeaders, head, sendRaw } from '../support/clients/raw.ts'
 import { type Reply, type Service, startService } from '../support/service/service.ts'
@@ -58,7 +58,7 @@ describe('bodies on the wire', () => {
     socket.write(head('POST /v1/agents', { ...auth, ...json, 'Content-Length': '20000000' }))
     const failure = await new Promise((resolve) => socket.write(Buffer.alloc(20_000_000, ' '), resolve))
     assert.ok(!failure, String(failure))
-    assert.match(await text(socket), /^HTTP\/1\.1 413 .*The body may have 1048576 bytes/s)
+    assert.match(await textOf(socket), /^HTTP\/1\.1 413 .*The body may have 1048576 bytes/s)
   })
 
   test('1 MiB to the byte is read', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -129,11 +129,12 @@ describe('scripts/launch.mjs on a fresh clone', () => {
     await writeProgram(join(folder, 'tools/npm'), stubborn)
     const child = launch(folder, ['0'])
     const ended = finished(child)
-    await until('npm runs', () => existsSync(join(folder, 'npm-pid')))
+    const npmPid = join(folder, 'npm-pid')
+    await until('npm runs', () => existsSync(npmPid) && readFileSync(npmPid, 'utf8').endsWith('\n'))
     child.kill('SIGINT')
     assert.equal((await ended).signal, 'SIGINT')
     assert.equal(existsSync(join(folder, '.moorage-installing')), false)
-    const pid = Number(await readFile(join(folder, 'npm-pid'), 'utf8'))
+    const pid = Number(await readFile(npmPid, 'utf8'))
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
     await writeProgram(join(folder, 'tools/npm'), NPM)
   })

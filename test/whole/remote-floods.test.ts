@@ -126,11 +126,15 @@ const told = (result: object) => `data: ${said(result)}\n\n`
 const of = { taskId: 'task', contextId: 'context' }
 const working = told({ statusUpdate: { ...of, status: { state: 'TASK_STATE_WORKING' } } })
 
-async function* oneLineInBytes(): AsyncGenerator<string> {
-  yield `data: ${'x'.repeat(1_900_000)}`
+const LONG_LINE = Buffer.from(`data: ${'x'.repeat(1_900_000)}`)
+const BYTE = Buffer.from('x')
+
+/** In few bytes a pass: to send them is work of this process too. */
+async function* oneLineInBytes(): AsyncGenerator<Buffer> {
+  yield LONG_LINE
   for (let sent = 0; sent < 5_000; sent += 1) {
-    if (sent % 100 === 0) await nextPass()
-    yield 'x'
+    if (sent % 20 === 0) await nextPass()
+    yield BYTE
   }
 }
 
@@ -156,7 +160,9 @@ function* values(): Generator<string> {
   yield told({ statusUpdate: { ...of, status: { state: 'TASK_STATE_COMPLETED' } } })
 }
 
-const A2A_FLOODS: [name: string, pieces: () => Iterable<string> | AsyncIterable<string>, message: string][] = [
+type Pieces = Iterable<string> | AsyncIterable<string | Buffer>
+
+const A2A_FLOODS: [name: string, pieces: () => Pieces, message: string][] = [
   ['a long line that goes on byte by byte', oneLineInBytes, NO_ANSWER],
   ['a task between odd ends of lines', oddLines, NO_ANSWER],
   ['empty lines', () => repeated('\n', GIGABYTE), NO_ANSWER],
@@ -168,7 +174,7 @@ onOneEngine(
   'agents of A2A that do not end',
   (service) => {
     let server: LocalServer
-    let pieces: () => Iterable<string> | AsyncIterable<string>
+    let pieces: () => Pieces
     before(async () => {
       server = await startLocalServer(async (request, response) => {
         if (request.method === 'GET') {

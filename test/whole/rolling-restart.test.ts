@@ -47,7 +47,7 @@ test('a node behind a load balancer is restarted while 50 clients keep it busy: 
   }
   await more('both answer')
   assert.equal(await first.terminate(), 0, first.output())
-  assert.equal(balancer.ready(), 1)
+  await until('the balancer has heard of it', () => balancer.ready() === 1)
   await more('the other one answers')
   await first.start()
   await until('both are ready', () => balancer.ready() === 2)

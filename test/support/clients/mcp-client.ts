@@ -27,7 +27,8 @@ export async function connectMcp(
     requestInit: { headers: { Authorization: `Bearer ${key}`, ...headers } },
     async fetch(url, init) {
       const response = await fetch(url, init)
-      if (init?.method === 'GET' || String(init?.body).includes('"subscriptions/listen"')) onListening()
+      const isListening = init?.method === 'GET' || String(init?.body).includes('"subscriptions/listen"')
+      if (response.ok && isListening) onListening()
       return response
     },
   })

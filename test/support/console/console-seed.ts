@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { KEPT_OPEN } from '../outside/local-server.ts'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 import { uploaded } from '../slices/files.ts'
@@ -209,7 +210,7 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
 /** Something that says which models it has, as long as this process lives. */
 async function startModelList(): Promise<string> {
   const data = ['harbour-7b', 'lighthouse-mini', 'tide-embed'].map((id) => ({ id }))
-  const server = createServer((_request, response) => response.end(JSON.stringify({ data }))).unref()
+  const server = createServer(KEPT_OPEN, (_request, response) => response.end(JSON.stringify({ data }))).unref()
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
 }

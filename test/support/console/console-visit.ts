@@ -85,7 +85,12 @@ export async function visit(
     async settled() {
       await page.locator('h1').waitFor()
       await page.locator('.coming').first().waitFor({ state: 'detached' })
-      await until('the page has what it asked for', watched.isQuiet)
+      // What an answer leads to is asked for once it is drawn, however long that takes.
+      await until('the page has what it asked for', async () => {
+        if (!(await watched.isQuiet())) return false
+        await page.evaluate(DRAWN)
+        return watched.isQuiet()
+      })
     },
     quiet: async () => void (await until('nothing is under way', watched.hasAll)),
     expect: watched.expect,
@@ -173,3 +178,4 @@ const STAND_STILL = `{
 
 /** A page that has an answer asks its next question sooner than that. */
 const QUIET_MS = 60
+const DRAWN = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))`

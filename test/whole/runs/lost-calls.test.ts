@@ -147,15 +147,15 @@ describe('budgets between two nodes', () => {
       other.app.jobs.wake()
       await until('the call is given up', async () => (await spent()).reserved === 0)
       const totals = async () => (await other.call('GET', `/v1/usage?agent_id=${agent}`)).body.data.totals
-      const [spentBefore, before] = [await spent(), await totals()]
+      const [spentEarlier, earlier] = [await spent(), await totals()]
       answer.resolve()
       await invoked
       // Its own node may have looked for its leases meanwhile, and has broken the call off then.
-      return (await call.closed).answered ? { held, spent, spentBefore, totals, before } : undefined
+      return (await call.closed).answered ? { held, spent, spentEarlier, totals, earlier } : undefined
     })
-    const { held, spent, spentBefore, totals, before } = lost
-    assert.deepEqual(spentBefore, { used: held, reserved: 0 })
-    assert.deepEqual([before.lost_calls, before.total_tokens], [1, held])
+    const { held, spent, spentEarlier, totals, earlier } = lost
+    assert.deepEqual(spentEarlier, { used: held, reserved: 0 })
+    assert.deepEqual([earlier.lost_calls, earlier.total_tokens], [1, held])
     await until('the line is mended', async () => (await totals()).lost_calls === 0)
     const { calls, input_tokens, output_tokens, cost_usd } = await totals()
     assert.deepEqual([calls, input_tokens, output_tokens], [1, 11, 4])

@@ -108,7 +108,7 @@ describe('a read on postgres that ends at its limit', () => {
     const database = await freshPostgres()
     const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 1, readTimeout: 100 } })
     try {
-      await sql`select 1`.execute(storage.db)
+      await untilHolds(() => sql`select 1`.execute(storage.db))
       // The server may be the one that is late, and then the read is ended rightly.
       await inOneAttempt(async () => {
         const read = sql`select pg_sleep(0.05)`.execute(storage.db)
