@@ -40,8 +40,10 @@ function gather(message: IncomingMessage, limit: number, timeoutMs: number): Pro
     let size = 0
     message.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) reject(tooLarge(limit))
-      else chunks.push(chunk)
+      if (size > limit) {
+        chunks.length = 0
+        reject(tooLarge(limit))
+      } else chunks.push(chunk)
     })
     message.once('end', () => resolve(Buffer.concat(chunks)))
     message.once('error', reject)

@@ -23,6 +23,8 @@ export async function openLimiter(url: string | undefined, { now, log, nodes }: 
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
+    // A connection on which a command was not answered for this time is made anew, also one that has just been made.
+    socketTimeout: 5_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
   })
   const outage = new Outage(log, now, {

@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis'
-import { setAwakeTimeout } from '../../lib/work/awake-timeout.ts'
 import type { Outage } from '../../lib/work/outage.ts'
 import { type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
@@ -31,7 +30,7 @@ type Asked = { rate: Rate; resolve: (decision: Decision) => void }
  */
 export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, nodes: () => number): RateLimiter {
   const ping = () =>
-    inTime(redis.ping()).then(
+    answered(redis.ping()).then(
       () => outage.works(),
       (err) => outage.failed(err),
     )
@@ -44,7 +43,7 @@ export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, 
     const interval = MINUTE / rate.perMinute
     try {
       const args = [`moorage:rate:${key}`, interval * 1000, rate.burst, waiting.length]
-      const reply = await inTime(redis.eval(SCRIPT, 1, ...args))
+      const reply = await answered(redis.eval(SCRIPT, 1, ...args))
       const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
         number,
         number,
@@ -85,10 +84,11 @@ function shareOf({ perMinute, burst }: Rate, nodes: number): Rate {
   return { perMinute: perMinute / nodes, burst: Math.max(1, Math.floor(burst / nodes)) }
 }
 
-/** Only time in which this process ran counts: a node that was busy does not take Redis for silent. */
-function inTime<T>(answer: Promise<T>): Promise<T> {
+/** An answer that came while this process stood still is read before Redis is taken for silent. */
+function answered<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const silent = setAwakeTimeout(() => reject(new Error('Redis did not answer in time')), ANSWER_WITHIN_MS)
-    answer.then(resolve, reject).finally(() => silent.clear())
+    const giveUp = () => reject(new Error('Redis did not answer in time'))
+    const late = setTimeout(() => setImmediate(giveUp), ANSWER_WITHIN_MS)
+    answer.then(resolve, reject).finally(() => clearTimeout(late))
   })
 }

@@ -88,7 +88,7 @@ export async function visit(
       // What an answer leads to is asked for once it is drawn, however long that takes.
       await until('the page has what it asked for', async () => {
         if (!(await watched.isQuiet())) return false
-        await page.evaluate(DRAWN)
+        await page.evaluate(DRAWN).catch(() => {})
         return watched.isQuiet()
       })
     },

@@ -22,7 +22,7 @@ export async function startBalancer(t: TestContext, nodes: readonly (() => strin
   const over = new AbortController()
 
   const look = async () => {
-    const found = await Promise.all(nodes.map(async (node) => ((await isReady(node())) ? [node()] : [])))
+    const found = await Promise.all(nodes.map(async (node) => ((await isReady(node(), over.signal)) ? [node()] : [])))
     ready = found.flat()
   }
   const watch = async () => {
@@ -60,10 +60,10 @@ export async function startBalancer(t: TestContext, nodes: readonly (() => strin
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, ready: () => ready.length }
 }
 
-async function isReady(url: string): Promise<boolean> {
+async function isReady(url: string, signal: AbortSignal): Promise<boolean> {
   try {
     // A node that is gone refuses at once, and one that drains says so.
-    const { ok } = await fetch(`${url}/readyz`, { headers: { Connection: 'close' } })
+    const { ok } = await fetch(`${url}/readyz`, { headers: { Connection: 'close' }, signal })
     return ok
   } catch {
     return false

@@ -15,7 +15,7 @@ export function send(
   response.end(body)
 }
 
-/** A client that was answered early and sends nothing for this long has noticed. */
+/** A client that was answered early and sends nothing for this long has noticed, if it may send for longer at all. */
 const SILENT_MS = 5_000
 
 /**
