@@ -148,7 +148,7 @@ inConsole(
       await page.getByRole('button', { name: 'Remove', exact: true }).click()
       await page.getByRole('button', { name: 'Remove person' }).click()
       await page.getByText('Edsger is removed').waitFor()
-      await page.getByRole('heading', { name: 'People' }).waitFor()
+      await page.getByRole('heading', { name: 'People', exact: true }).waitFor()
 
       await page.goto(`${service().url}/people/${(await personNamed(service(), 'Ada')).id}?project=default`)
       expect(/409/)
