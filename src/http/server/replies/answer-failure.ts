@@ -25,7 +25,7 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   front.requests.count(arrived, apiError.status)
   if (!front.requests.all && apiError.status >= 500) front.requests.answered(arrived, apiError.status)
   if (response.headersSent) return void response.destroy()
-  // The rest of the body may still arrive, and is no other request.
+  // What else arrives on this connection belongs to this body: no other request is read from it.
   if (!message.complete) headers['Connection'] = 'close'
   const refusal = dialect.error(apiError, request_id)
   const answer = apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal
