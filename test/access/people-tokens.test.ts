@@ -112,6 +112,20 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal(await comeBackWith({ exp: NOW() - 10 }), '/')
   })
 
+  test('what the provider says of a person in another form than it should keeps nobody out', async () => {
+    const odd = {
+      name: null,
+      preferred_username: 7,
+      email: 'no address',
+      email_verified: 'perhaps',
+      amr: 'otp',
+      acr: 1,
+    }
+    for (const [claim, value] of Object.entries({ ...odd, sid: null })) {
+      assert.equal(await comeBackWith({ [claim]: value }), '/', claim)
+    }
+  })
+
   test('a signature of another key, and none: nobody is signed in', async () => {
     assert.equal(await comeBackWith({}, (claims) => signed(claims, other)), REFUSED)
     assert.equal(await comeBackWith({}, async (claims) => forgeJwt({ alg: 'none' }, claims)), REFUSED)

@@ -95,6 +95,7 @@ describe('what the commands of agents print', () => {
     await run('agents delete spare --yes')
     await run('agents rm parrot -y --json')
     await run('agents rm parrot -y')
+    await run('agents create copy -f agent.yaml')
     approve(t, 'cli/agents.txt', text())
   })
 })

@@ -226,6 +226,8 @@ for (const engine of ANY_ENGINE) {
         checkEvents([...events.slice(0, i + 1), ...rest])
         assert.deepEqual(rest, events.slice(i + 1))
       }
+      const whole = await gathered(await client.responses.retrieve(created.response.id, { stream: true }))
+      assert.deepEqual(whole, events, 'from the first event on, where no number is given')
     })
 
     test('a run that fails is told as failed', async () => {

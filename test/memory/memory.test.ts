@@ -171,6 +171,23 @@ onBothEngines('memory', (service) => {
       assert.ok(!hits.includes('The weather is fine'))
     })
 
+    test('the turns around a hit are those of its user, though another user has a session of that name', async () => {
+      const agent = await newAgent(service())
+      const say = (user_id: string, content: string) => ({
+        kind: 'turn',
+        role: 'user',
+        content,
+        context: { user_id, session_id: 'main' },
+      })
+      await writeMemory(service(), agent, [
+        say('anna', 'Under which telephone number?'),
+        ...Array.from({ length: 5 }, (_, i) => say('ben', `Boat ${i} leaks`)),
+        say('anna', 'It is 555 0199'),
+      ])
+      const hits = await found(service(), agent, { query: 'telephone', context: { session_id: 'main' } })
+      assert.deepEqual(hits, ['Under which telephone number?', 'It is 555 0199'])
+    })
+
     test('what means the same in other words is found too, behind what has the words', async () => {
       const agent = await newAgent(service())
       const context = { user_id: 'anna' }

@@ -235,6 +235,8 @@ describe('nodes that follow runs of each other', () => {
     })
     run.record({ type: 'delta', text: 'upon ' })
     await until('the next words are there', async () => told === 'Once upon ')
+    // Another client of the same node comes and goes. The first one hears what follows all the same.
+    follower.watch('req_1').close()
     await follows()
     await follows()
     assert.deepEqual(sent, ['follow', 'all', 'more', 'follow', 'follow'])

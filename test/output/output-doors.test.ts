@@ -152,6 +152,8 @@ for (const engine of ANY_ENGINE) {
         assert.deepEqual(await outputSchema(), ['shop', 'total'])
         await deploy('v2')
         assert.equal(await outputSchema(), undefined)
+        await service.call('PATCH', '/v1/agents/deployed', { body: { output: { schema: SCHEMA } } })
+        assert.equal(await outputSchema(), undefined)
       })
 
       test('a run without an answer that fits is an error of the tool', async (t) => {

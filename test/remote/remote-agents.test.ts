@@ -220,8 +220,10 @@ for (const engine of ANY_ENGINE) {
         ])
         return `${two.length} of ${all.length}`
       })
-      const { body } = await invoke(agent, { context: { user_id: 'cy' } })
+      const { body } = await invoke(agent, { context: { user_id: 'cy', session_id: 'watch' } })
       assert.equal(body.data?.response, '2 of 3', JSON.stringify(body))
+      const notes = await service.call('GET', `/v1/agents/${agent}/memory?kind=note&user_id=cy&session_id=watch`)
+      assert.equal(notes.body.pagination.total, 3, 'they are of the user and the session of its run')
     })
 
     test('answers with a value that fits, or is shown what does not', async () => {

@@ -3,6 +3,7 @@ import { after, describe, test } from 'node:test'
 import { SchemaCheck } from '../../src/runtime/schemas/schema-check.ts'
 import { schemaProblem } from '../../src/runtime/schemas/schema-size.ts'
 import { argumentProblem } from '../../src/runtime/tools/argument-problem.ts'
+import { PATIENCE } from '../support/running/patience.ts'
 
 const check = new SchemaCheck()
 after(() => check.close())
@@ -177,6 +178,17 @@ describe('a check that takes long', () => {
     assert.equal(await problemOf(bomb, evil), 'they took too long to be checked against the input_schema of this tool')
     assert.equal(await problemOf({ a: 'aaa' }, evil), undefined)
     assert.equal(await problemOf({ a: 1 }, property({ type: 'string' })), 'arguments.a: must be string')
+  })
+
+  test('what waits behind a pattern that never ends is answered when that is given up, long before its deadline', async (t) => {
+    const own = new SchemaCheck()
+    t.after(() => own.close())
+    const evil = property({ pattern: '^(d+)+$' })
+    const bomb = { a: `${'d'.repeat(60)}!` }
+    const endless = own.check(evil, bomb, { ...SLOW_OWNER, deadlineMs: 60_000 * PATIENCE })
+    const behind = own.check(evil, { a: 'ddd' }, { ...OWNER, deadlineMs: 30_000 * PATIENCE })
+    assert.deepEqual(await behind, { outcome: 'ok' })
+    assert.deepEqual(await endless, { outcome: 'undecided', why: 'time' })
   })
 
   test('while one schema runs for ever, others are answered', async (t) => {

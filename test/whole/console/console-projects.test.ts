@@ -174,6 +174,7 @@ inConsole('projects in the console', (visit, service) => {
     await asking.getByLabel('Type test to go on').fill('test')
     await asking.getByRole('button', { name: 'Delete project' }).click()
     await page.getByText('The project test is deleted').waitFor()
+    await page.getByRole('button', { name: 'Delete test' }).waitFor({ state: 'detached' })
     assert.deepEqual(await offered(page), ['default', 'shop'])
     assert.equal(await switcher(page).inputValue(), 'prj_default')
     await leave()
