@@ -9,6 +9,7 @@ import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { betweenNodes, onBothEngines, type Service } from '../support/service/service.ts'
+import { lockWaiters } from '../support/stores/lock-waiters.ts'
 
 function invoke(service: Service, agent: string, headers: Record<string, string> = {}) {
   return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
@@ -117,12 +118,7 @@ onBothEngines(
           [key, known],
         )
         const reply = invoke(service(), agent, { 'Idempotency-Key': key })
-        await until('the failure waits for the other node', async () => {
-          // Within a transaction PostgreSQL goes on showing what it showed first.
-          await other.query('select pg_stat_clear_snapshot()')
-          const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-          return (await other.query(waiting)).rows.length > 0
-        })
+        await until('the failure waits for the other node', () => lockWaiters(other))
         await other.query('commit')
         const { status, text: given, headers } = await reply
         assert.deepEqual([status, given, headers.get('idempotent-replayed')], [200, answer, 'true'])

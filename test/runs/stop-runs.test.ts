@@ -14,6 +14,7 @@ import {
 } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { createAgent } from '../support/slices/resources.ts'
+import { lockWaiters } from '../support/stores/lock-waiters.ts'
 
 const SOON = { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' }
 const IN_BACKGROUND = { Prefer: 'respond-async' }
@@ -190,11 +191,7 @@ describe('a run that was only taken when the service stopped', () => {
         await held.query('begin')
         await held.query('select 1 from agents for no key update')
         const { body } = await invokes(service)('later', IN_BACKGROUND)
-        await until('the run is being taken', async () => {
-          const { rows } = await held.query(`select 1 from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock' and query like '%waiting as materialized%'`)
-          return rows.length > 0
-        })
+        await until('the run is being taken', () => lockWaiters(held, 'waiting as materialized'))
         const restarting = service.restart()
         await until('the service stops', () => parts.stopping.aborted)
         const stopped = parts.now()

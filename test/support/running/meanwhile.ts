@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Reply, Service } from '../service/service.ts'
+import { lockWaiters } from '../stores/lock-waiters.ts'
 import { until } from './until.ts'
 
 /**
@@ -20,15 +21,8 @@ export async function meanwhile(
     await other.query('begin')
     await other.query(statement)
     const replies = sendAll()
-    await until('the requests wait for the other node', async () => {
-      // Within a transaction PostgreSQL goes on showing what it showed first.
-      await other.query('select pg_stat_clear_snapshot()')
-      const { rowCount } = await other.query(
-        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      // The service itself may wait for it too.
-      return (rowCount ?? 0) >= requests.length
-    })
+    // The service itself may wait for it too.
+    await until('the requests wait for the other node', async () => (await lockWaiters(other)) >= requests.length)
     await other.query('commit')
     return await replies
   } finally {

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { until, untilHolds } from '../../support/running/until.ts'
 import { type ChildService, startChildService } from '../../support/service/child-service.ts'
 import { ANY_ENGINE, type Reply } from '../../support/service/service.ts'
+import { lockWaiters } from '../../support/stores/lock-waiters.ts'
 import { testPostgres } from '../../support/stores/postgres.ts'
 
 for (const engine of ANY_ENGINE) {
@@ -74,11 +75,7 @@ test('kill -9 during a request with an Idempotency-Key, restart, retry at once: 
   await client.query('begin')
   await client.query('lock table agents in exclusive mode')
   const interrupted = send()
-  await until('the request waits for the table', async () => {
-    await client.query('select pg_stat_clear_snapshot()')
-    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    return (await client.query(waiting)).rows.length > 0
-  })
+  await until('the request waits for the table', () => lockWaiters(client))
   await service.kill()
   assert.equal(await interrupted, undefined)
   await client.query('rollback')
