@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
+import { within } from '../../lib/work/within.ts'
 
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
@@ -25,17 +26,15 @@ export async function readBytes(
     throw new ApiError('unsupported_media_type', 'Send the body as application/json')
   }
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
-  if (!message.complete) return gather(message, limit, timeoutMs)
+  if (!message.complete) return within(timeoutMs, gather(message, limit), tooSlow)
   if (message.readableLength > limit) throw tooLarge(limit)
   const chunks: Buffer[] = []
   while (message.readableLength > 0) chunks.push(message.read() as Buffer)
   return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
 }
 
-function gather(message: IncomingMessage, limit: number, timeoutMs: number): Promise<Buffer> {
-  let timer: NodeJS.Timeout | undefined
-  const gathered = new Promise<Buffer>((resolve, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), timeoutMs)
+function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     message.on('data', (chunk: Buffer) => {
@@ -50,7 +49,6 @@ function gather(message: IncomingMessage, limit: number, timeoutMs: number): Pro
     // A client that left before we listened is not reported again.
     if (message.destroyed) reject(message.errored ?? new ApiError('request_timeout', 'The request was cut off'))
   })
-  return gathered.finally(() => clearTimeout(timer))
 }
 
 export function tooSlow(): ApiError {

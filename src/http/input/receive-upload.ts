@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError, fileTooLarge } from '../../errors.ts'
+import { within } from '../../lib/work/within.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
 import { Upload } from '../../storage/bytes/upload.ts'
@@ -61,7 +62,7 @@ async function* bodyOf(
   try {
     for (;;) {
       isWaiting = true
-      const next = await within(idleMs, pieces.next())
+      const next = await within(idleMs, pieces.next(), tooSlow)
       isWaiting = false
       if (next.done) return
       size += next.value.length
@@ -75,11 +76,4 @@ async function* bodyOf(
     // If the client says nothing more, this would take as long as its connection.
     if (!isWaiting) await ended
   }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(tooSlow()), ms)
-  work.catch(() => {})
-  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { unavailable } from '../../errors.ts'
+import { type ApiError, unavailable } from '../../errors.ts'
+import { within } from '../../lib/work/within.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
 import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
@@ -120,13 +121,11 @@ export async function letIn(
     return steps.authorise(known, requireRoute(endpoints, arrived).operation, arrived.params)
   }
   const limit = arrived.route?.operation.knownWithinMs
-  const authorised = await (limit === undefined ? identify() : within(limit, identify()))
+  const authorised = await (limit === undefined ? identify() : within(limit, identify(), noAnswer))
   checkBodyHeaders(arrived)
   return authorised
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(unavailable('The database does not answer, try again shortly')), ms)
-  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
+function noAnswer(): ApiError {
+  return unavailable('The database does not answer, try again shortly')
 }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Outage } from '../../lib/work/outage.ts'
+import { within } from '../../lib/work/within.ts'
 import { type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
 /**
@@ -84,11 +85,6 @@ function shareOf({ perMinute, burst }: Rate, nodes: number): Rate {
   return { perMinute: perMinute / nodes, burst: Math.max(1, Math.floor(burst / nodes)) }
 }
 
-/** An answer that came while this process stood still is read before Redis is taken for silent. */
 function answered<T>(answer: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = () => reject(new Error('Redis did not answer in time'))
-    const late = setTimeout(() => setImmediate(giveUp), ANSWER_WITHIN_MS)
-    answer.then(resolve, reject).finally(() => clearTimeout(late))
-  })
+  return within(ANSWER_WITHIN_MS, answer, () => new Error('Redis did not answer in time'))
 }
