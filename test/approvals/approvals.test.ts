@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { allEvents, readEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { inTime } from '../support/running/attempts.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onAnyEngine } from '../support/service/service.ts'
+import { onAnyEngine, withService } from '../support/service/service.ts'
 import {
   approver,
   decide,
@@ -292,3 +293,24 @@ onAnyEngine(
   },
   LOCAL_TOOLS,
 )
+
+// Every ten seconds a node looks for runs that it has forgotten. One that has just begun to wait is not among them.
+test('a run whose approval expires goes on within moments', () =>
+  inTime(5_000, async () => {
+    let took = 0
+    await withService('sqlite', async (service) => {
+      const agent = await newAgent(service, {
+        model: 'builtin/script',
+        tools: [{ type: 'ask_person' }],
+        script: { rules: [{ call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Any.' }] },
+        approvals: { expires_after_seconds: 3600 },
+      })
+      const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'ahoy' } })
+      assert.equal(reply.status, 202, reply.text)
+      service.advance(3_601_000)
+      const since = performance.now()
+      await untilStatus(service, `/v1/agents/${agent}/invocations/${reply.body.data.request_id}`, 'completed')
+      took = performance.now() - since
+    })
+    return took
+  }))

@@ -142,6 +142,42 @@ for (const engine of ENGINES) {
       assert.deepEqual([shown_as, note], ['omitted', 'local/refuser refused the image'])
     })
 
+    test('one that refuses an image, and not images, is shown the next one', async () => {
+      const refusals = { 413: 'Request Entity Too Large', 400: 'Unsupported image format' }
+      for (const [status, message] of Object.entries(refusals)) {
+        providers.chat.reset()
+        const agent = `choosy-${status}`
+        await createAgent(service, agent, { model: `local/${agent}` })
+        providers.chat.reply({ status: Number(status), body: { error: { message } } })
+        const attachment = { data: PNG, media_type: 'image/png', name: 'dot.png' }
+        const replies = [await invoke(agent, [attachment]), await invoke(agent, [attachment])]
+        assert.deepEqual(
+          providers.chat.requests.map(({ body }) => typeof body.messages[1]?.content),
+          ['object', 'string', 'object'],
+        )
+        const shown = []
+        for (const reply of replies) shown.push((await receiptOf(agent, reply)).attachments[0].shown_as)
+        assert.deepEqual(shown, ['omitted', 'image'])
+      }
+    })
+
+    test('texts that do not fit into the prompt are cut by their bytes, the last ones first', async () => {
+      providers.chat.reset()
+      await createAgent(service, 'narrow', { model: 'openai/gpt-4o', limits: { max_input_tokens: 1_000 } })
+      const texts = { 'long.txt': 'ö'.repeat(2_000), 'rest.txt': 'x'.repeat(600) }
+      const attachments = Object.entries(texts).map(([name, text]) => {
+        return { name, media_type: 'text/plain', data: Buffer.from(text).toString('base64') }
+      })
+      const reply = await invoke('narrow', attachments)
+      assert.equal(reply.status, 200, reply.text)
+      const content = String(providers.chat.requests[0]?.body.messages.at(-1)?.content)
+      const [long, rest] = Array.from(content.matchAll(/^\{.*$/gm), ([line]) => JSON.parse(line))
+      const [, bytes] = /^the first (\d+) of 4000 bytes of its text: the rest does not fit/.exec(long.note) ?? []
+      assert.ok(Number(bytes) > 2_000 && Number(bytes) < 3_000, long.note)
+      assert.equal(long.text, `${'ö'.repeat(Math.floor(Number(bytes) / 2))} […]`)
+      assert.equal(rest.not_shown, 'it does not fit into what the model takes')
+    })
+
     test('earlier attachments of the session are part of the history', async () => {
       providers.chat.reset()
       const context = { user_id: 'ann', session_id: 's1' }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
+import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { DOORS } from '../support/clients/doors.ts'
 import { allEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
@@ -158,6 +160,35 @@ for (const engine of ANY_ENGINE) {
           ['done', undefined],
         ],
       )
+    })
+
+    test('a task of an A2A client that is cut off still works, says why it stands still, and asks the client nothing', async () => {
+      const agent = await newAgent(service, { model: 'local/m' })
+      const client = await connectA2a(service, agent)
+      /** What a stream has told last of the state of its task. */
+      const lastOf = async (stream: AsyncIterable<StreamResponse>) => {
+        let [id, status]: [string, Task['status']] = ['', undefined]
+        for await (const { payload } of stream) {
+          if (payload?.$case === 'task') id = payload.value.id
+          if (payload?.$case === 'statusUpdate') status = payload.value.status
+        }
+        return { id, status }
+      }
+      model.reply({ breaks: 'silence' }, { breaks: 'silence' }, WHOLE, WHOLE)
+      const first = model.nextRequest()
+      const streamed = lastOf(client.sendMessageStream(saying('go')))
+      await first
+      const second = model.nextRequest()
+      const sent = client.sendMessage(saying('go')) as Promise<Task>
+      await second
+      await pause()
+      const tasks = [await streamed, await sent]
+      for (const { status } of tasks) {
+        const words = status?.message?.parts[0]?.content?.value
+        assert.deepEqual([status?.state, words], [TaskState.TASK_STATE_WORKING, PAUSED])
+      }
+      await resume()
+      for (const { id } of tasks) assert.equal((await ended(agent, id)).response, 'A whole answer')
     })
 
     test('new messages are refused in every door, with the reason, and retries of answered ones are not', async () => {
