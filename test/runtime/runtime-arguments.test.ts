@@ -128,6 +128,13 @@ describe('the check of tool arguments', () => {
     assert.equal(await problemOf({ a: [1, 2] }, whole), 'arguments.a[1]: must be string')
   })
 
+  test('a name that a JSON pointer escapes is told as it is', async () => {
+    const numbers = property({ additionalProperties: { type: 'number' } })
+    for (const name of ['a/b', 'a~b', 'a~1b', 'a~0b']) {
+      assert.equal(await problemOf({ a: { [name]: 'x' } }, numbers), `arguments.a.${name}: must be number`)
+    }
+  })
+
   test('a schema that is itself wrong, or needs another document, refuses nothing', async () => {
     for (const wrong of [
       { type: 'colour' },

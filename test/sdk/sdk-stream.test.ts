@@ -61,6 +61,25 @@ describe('the SDK and an agent that talks', () => {
     assert.equal(textOf(await collect(client.agents.stream('hello', { message }))), message)
   })
 
+  test('every character comes through, wherever the network cuts the stream', async () => {
+    const message = 'Größe 12 €, 錨, 🚢'
+    const byByte = () =>
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, pieces) {
+          for (const byte of chunk) pieces.enqueue(Uint8Array.of(byte))
+        },
+      })
+    const cut = createClient({
+      url: service.url,
+      key: service.admin,
+      async fetch(url, init) {
+        const reply = await fetch(url, init)
+        return new Response(reply.body && reply.body.pipeThrough(byByte()), reply)
+      },
+    })
+    assert.equal(textOf(await collect(cut.agents.stream('hello', { message }))), message)
+  })
+
   test('an agent that fails, and one that is not there, throw', async () => {
     await assert.rejects(collect(client.agents.stream('talker', { message: 'fail' })), {
       code: 'server_error',

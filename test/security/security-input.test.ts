@@ -40,6 +40,7 @@ onOneEngine(
         'half a surrogate pair in an escape': '{"name":"\\ud800"}',
         'U+0000 in an escape': '{"name":"a\\u0000b"}',
         'U+0000 in a name': '{"a\\u0000":1}',
+        'U+0000 in a name where any name may stand': '{"name":"x","metadata":{"a\\u0000":1}}',
         __proto__: '{"__proto__":{"polluted":true}}',
         'an escaped __proto__': '{"\\u005f_proto__":{"polluted":true}}',
       }
