@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
-import { onAnyEngine } from '../support/service/service.ts'
+import { inProject, onAnyEngine } from '../support/service/service.ts'
+import { createKey } from '../support/slices/resources.ts'
 
 onAnyEngine('moorage projects', (service) => {
   let shell: Shell
@@ -44,5 +45,9 @@ onAnyEngine('moorage projects', (service) => {
     await shell.moorage(['invoke', 'clerk', 'Hello'], { env })
     const { stdout } = await shell.moorage(['usage', '--by', 'project', '--all-projects'])
     assert.match(stdout, new RegExp(`^${id} \\(shop\\) +1 `, 'm'))
+    // A key that may not list projects does not know the name.
+    const { secret } = await createKey(inProject(service(), 'shop'), { role: 'caller' })
+    const told = await shell.moorage(['whoami'], { env: { MOORAGE_API_KEY: secret } })
+    assert.match(told.stdout, new RegExp(`^project_id +${id}$`, 'm'))
   })
 })

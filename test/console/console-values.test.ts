@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { failureText } from '../../console/lib/people/failure-text.ts'
 import {
@@ -12,6 +13,8 @@ import {
 import { lineDiff } from '../../console/lib/text/line-diff.ts'
 import { blocksOf } from '../../console/lib/text/markdown.ts'
 import { nextLabel } from '../../console/pages/deployments/next-label.ts'
+import type { Definition } from '../../console/pages/settings/definition.ts'
+import { valuesOf, wantedOf } from '../../console/pages/settings/form-values.ts'
 import { browserText } from '../../console/pages/system/browser-text.ts'
 import { valueTicks } from '../../console/ui/chart/plot.ts'
 import { placeAt } from '../../console/ui/editor/yaml-place.ts'
@@ -72,7 +75,58 @@ const BROWSERS = [
   null,
 ]
 
+/** What the form of an agent shows and changes. Everything differs between the two. */
+const FULL = {
+  kind: 'model',
+  description: 'Writes down the tides',
+  remote: null,
+  model: ['local/tide', 'local/ebb'],
+  temperature: 0.7,
+  instructions: 'Be brief.',
+  output: { schema: { type: 'object' }, retries: 3 },
+  memory: { remember: false, history: 1, recall: 2, facts: 'model', summarize: 12, retention_days: 14 },
+  limits: {
+    timeout_ms: 10_000,
+    max_steps: 9,
+    max_input_tokens: 8_000,
+    max_output_tokens: 700,
+    max_concurrency: 6,
+    cut_to_budget: true,
+    max_tool_calls: 5,
+    max_tokens_per_run: 4_000,
+    max_cost_per_run: 0.25,
+  },
+  approvals: { self: true, expires_after_seconds: 60 },
+} as const
+const BARE = {
+  description: null,
+  model: 'builtin/echo',
+  temperature: null,
+  instructions: null,
+  output: null,
+  memory: { remember: true, history: 20, recall: 5, facts: 'off', summarize: false, retention_days: null },
+  limits: {
+    timeout_ms: null,
+    max_steps: 8,
+    max_input_tokens: null,
+    max_output_tokens: null,
+    max_concurrency: null,
+    cut_to_budget: true,
+    max_tool_calls: null,
+    max_tokens_per_run: null,
+    max_cost_per_run: null,
+  },
+  approvals: { self: false, expires_after_seconds: 604_800 },
+} as const
+const definition = (of: object) =>
+  ({ ...FULL, tools: [], script: null, metadata: {}, security: null, ...of }) as unknown as Definition
+
 const TYPED = ['app', 'his', 'limits: { max', 'type: http', 'X-Till: 4', '# comment']
+
+test('what the form of an agent shows is what it saves', () => {
+  assert.deepEqual(wantedOf(definition(BARE), valuesOf(definition(FULL))), FULL)
+  assert.deepEqual(wantedOf(definition(FULL), valuesOf(definition(BARE))), { kind: 'model', remote: null, ...BARE })
+})
 
 describe('what the console makes of values', () => {
   test('is as approved', (t) => {

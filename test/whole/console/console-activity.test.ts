@@ -5,8 +5,8 @@ import { untilHolds } from '../../support/running/until.ts'
 import { createAgent } from '../../support/slices/resources.ts'
 
 inConsole('activity in the console', (visit, service) => {
-  const invoke = async (message: string, user_id = 'ann', session_id = 's-1') => {
-    const body = { message, context: { user_id, session_id } }
+  const invoke = async (message: string, user_id = 'ann', session_id = 's-1', environment = 'production') => {
+    const body = { message, context: { user_id, session_id }, environment }
     const reply = await service().call('POST', '/v1/agents/pilot/invoke', { body })
     return reply.body.request_id ?? reply.body.data.request_id
   }
@@ -52,7 +52,7 @@ inConsole('activity in the console', (visit, service) => {
   })
 
   test('one request: what came of it, what it left, and running it again', async () => {
-    const request_id = await invoke('Where is the harbour?', 'bob')
+    const request_id = await invoke('Where is the harbour?', 'bob', 's-1', 'staging')
     const { page, leave } = await visit(`/activity/${request_id}`, { isHurried: true })
     await page.getByText('Where is the harbour?', { exact: true }).waitFor()
     await page.getByText('Aye.', { exact: true }).waitFor()
@@ -64,6 +64,12 @@ inConsole('activity in the console', (visit, service) => {
     await page.getByRole('button', { name: 'Run again' }).click()
     await page.waitForURL((url) => !url.pathname.endsWith(request_id))
     await page.getByText('completed').first().waitFor()
+    const path = new URL(page.url()).pathname.replace('/activity', '/v1/agents/pilot/invocations')
+    const { message, context, environment } = (await service().call('GET', path)).body.data
+    assert.deepEqual(
+      { message, context, environment },
+      { message: 'Where is the harbour?', context: { user_id: 'bob', session_id: 's-1' }, environment: 'staging' },
+    )
     await leave()
   })
 

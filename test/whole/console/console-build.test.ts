@@ -9,11 +9,12 @@ const TOKEN = 'token-typed-once-51ab'
 
 let model: ModelServer
 let shop: LocalServer
-let orders: { line: string | undefined; authorization: string | undefined }[] = []
+let orders: { line: string; authorization: string | undefined; till: unknown }[] = []
 before(async () => {
   model = await startModelServer()
   shop = await startLocalServer((request, response) => {
-    orders.push({ line: `${request.method} ${request.url}`, authorization: request.headers.authorization })
+    const { authorization, 'x-till': till } = request.headers
+    orders.push({ line: `${request.method} ${request.url}`, authorization, till })
     response.end('Order 4711 left the harbour yesterday')
   })
 })
@@ -73,11 +74,15 @@ inConsole(
       await click('Add header')
       assert.equal(await page.getByLabel('Header 1', { exact: true }).inputValue(), 'Authorization')
       await page.getByLabel('Value of header 1').fill('Bearer {{secret.SHOP_TOKEN}}')
+      // Another one comes below it.
+      await click('Add header')
+      await page.getByLabel('Header 2', { exact: true }).fill('X-Till')
+      await page.getByLabel('Value of header 2').fill('4')
       await click('Test')
       await page.getByRole('region', { name: 'Test' }).getByLabel('order').fill('4711')
       await click('Call it now')
       await page.getByText('Order 4711 left the harbour yesterday').waitFor()
-      assert.deepEqual(orders, [{ line: 'GET /orders/4711?as=4711', authorization: `Bearer ${TOKEN}` }])
+      assert.deepEqual(orders, [{ line: 'GET /orders/4711?as=4711', authorization: `Bearer ${TOKEN}`, till: '4' }])
       await click('Save')
       await page.getByText('The working copy is saved').waitFor()
 
