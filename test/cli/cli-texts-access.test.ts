@@ -2,6 +2,7 @@ import { after, before, describe, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
 import { authenticator } from '../support/clients/mfa.ts'
 import { pass, startClock, stopClock, transcriptOf } from '../support/clients/transcript.ts'
+import { ConsoleTab } from '../support/console/console-tab.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { approve } from '../support/running/approved.ts'
@@ -219,5 +220,18 @@ describe('what the commands of access print', () => {
         [new RegExp(service.data, 'g'), 'data'],
       ]),
     )
+  })
+
+  test('who is signed in to the console', async (t) => {
+    const { run, both, text } = transcriptOf(() => shell)
+    const tab = new ConsoleTab(() => service)
+    await tab.signIn(service.admin)
+    pass(600_000)
+    await tab.isIn()
+    const [session] = JSON.parse((await both('console sessions')).stdout) as { id: string }[]
+    await run('console sessions --key key_00000000000000000000000000')
+    await run(`console sign-out ${session?.id} --yes`)
+    await run('console sessions')
+    approve(t, 'cli/console-sessions.txt', text())
   })
 })

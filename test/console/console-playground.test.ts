@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { inConsole } from '../support/console/console.ts'
 import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
-import { untilHolds } from '../support/running/until.ts'
+import { until, untilHolds } from '../support/running/until.ts'
 import { loseRun } from '../support/service/lose-run.ts'
 import { inProject } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
@@ -131,13 +131,18 @@ inConsole(
         script: { rules: [{ call: { tool: 'refund', arguments: {} }, reply: 'That is settled.' }] },
       }
       assert.equal((await service().call('POST', '/v1/agents', { body })).status, 201)
-      const { page, leave } = await visit('/agents/cashier', { isHurried: true })
+      const { page, asked, leave } = await visit('/agents/cashier', { isHurried: true })
       await page.getByLabel('Message', { exact: true }).fill('Money back, please')
       await page.keyboard.press('Enter')
       await page.getByText('It waits for a person.').waitFor()
       await page.reload()
       await page.getByText('It waits for a person.').waitFor()
       assert.equal(await page.getByRole('button', { name: 'Stop' }).count(), 0)
+      let looks = 0
+      await until('it has looked every few seconds whether it goes on', () => {
+        looks += asked().filter((one) => one.startsWith('GET /v1/agents/cashier/invocations/req_')).length
+        return looks >= 5
+      })
       const what = page.getByRole('link', { name: 'See what is to be decided' })
       const { data } = (await service().call('GET', '/v1/approvals')).body
       const { agent_id, request_id, call_id } = data[0]

@@ -64,6 +64,8 @@ onBothEngines('files', (service) => {
       assert.equal(again.headers.get('idempotent-replayed'), 'true')
       const other = await upload(service(), 'different', { headers })
       assert.deepEqual([other.status, other.body.error.code], [422, 'idempotency_key_reused'])
+      const asLong = await upload(service(), 'the sane', { headers })
+      assert.deepEqual([asLong.status, asLong.body.error?.code], [422, 'idempotency_key_reused'])
       const named = await upload(service(), 'the same', { headers, query: '?name=other' })
       assert.deepEqual([named.status, named.body.error?.code], [422, 'idempotency_key_reused'])
     })

@@ -305,6 +305,15 @@ describe('embeddingEndpoint', () => {
     assert.equal('dimensions' in (endpoint.requests.at(-1)?.body ?? {}), false)
   })
 
+  test('answers whatever the endpoint says of what it has used', async () => {
+    for (const usage of [{}, { prompt_tokens: null }, { prompt_tokens: 'two' }, { prompt_tokens: -1 }]) {
+      endpoint.report(() => usage)
+      assert.deepEqual(await embed(['a dog']), { vectors: [conceptsIn('a dog')] }, JSON.stringify(usage))
+    }
+    endpoint.report(() => ({ prompt_tokens: 2 }))
+    assert.deepEqual(await embed(['a dog']), { vectors: [conceptsIn('a dog')], input_tokens: 2 })
+  })
+
   const json = (body: unknown) => JSON.stringify(body)
   const wrong: [string, number, string, RegExp][] = [
     ['a refusal', 401, json({ error: { message: `bad key ${KEY}` } }), /answered 401$/],

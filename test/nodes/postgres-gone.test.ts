@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, test } from 'node:test'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { connect, openPool } from '../../src/storage/postgres/postgres.ts'
+import { until } from '../support/running/until.ts'
 import { startPostgres } from '../support/stores/postgres.ts'
 
 describe('a PostgreSQL that restarts', () => {
@@ -24,5 +27,28 @@ describe('a PostgreSQL that restarts', () => {
     await assert.rejects(transaction)
     const rows = await storage.db.selectFrom('settings').selectAll().where('name', '=', 'colour').execute()
     assert.deepEqual(rows, [])
+  })
+})
+
+describe('a PostgreSQL that takes connections and says nothing', () => {
+  test('is given up after five seconds, also by whoever waits for a connection that is taken', async (t) => {
+    const server = createServer((socket) => socket.resume())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => server.close())
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { port } = server.address() as AddressInfo
+    const pool = openPool({ url: `postgres://moorage@127.0.0.1:${port}/moorage`, poolSize: 1 })
+    const said: string[] = []
+    for (let i = 0; i < 2; i++) connect(pool).catch(({ message }) => said.push(message))
+    t.mock.timers.tick(4_999)
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(said, [])
+    t.mock.timers.tick(1)
+    t.mock.timers.reset()
+    await until('both have heard', () => said.length === 2)
+    assert.deepEqual(said.toSorted(), [
+      'Connection terminated due to connection timeout',
+      'timeout exceeded when trying to connect',
+    ])
   })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
+import { CheckThread } from '../../src/runtime/schemas/check-thread.ts'
 import { SchemaCheck } from '../../src/runtime/schemas/schema-check.ts'
 import { schemaProblem } from '../../src/runtime/schemas/schema-size.ts'
 import { argumentProblem } from '../../src/runtime/tools/argument-problem.ts'
@@ -217,6 +218,29 @@ describe('a check that takes long', () => {
     assert.ok(isHeld, 'the other check goes on')
     await own.close()
     await held
+  })
+
+  test('whoever had a slow schema is kept from the quick thread for a minute, however long the process runs', async (t) => {
+    const own = new SchemaCheck()
+    t.after(() => own.close())
+    const runsFor = performance.now.bind(performance)
+    let longer = 3_600_000
+    t.mock.method(performance, 'now', () => runsFor() + longer)
+    let threads = 0
+    t.mock.method(CheckThread.prototype, 'check', async () => {
+      threads++
+      return { answer: { outcome: 'undecided', why: 'time' }, ran_ms: 200 }
+    })
+    const triedOn = async ($comment: string, checking: { owner: string }) => {
+      threads = 0
+      await own.check({ $comment }, {}, checking)
+      return threads
+    }
+    assert.equal(await triedOn('first', SLOW_OWNER), 2)
+    assert.equal(await triedOn('second', SLOW_OWNER), 1)
+    assert.equal(await triedOn('of another', OWNER), 2)
+    longer += 61_000
+    assert.equal(await triedOn('third', SLOW_OWNER), 2)
   })
 
   test('a caller that waits behind others is answered at its deadline', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Ruling } from '../../src/runtime/approvals/ask.ts'
 import type { ModelAnswer } from '../../src/runtime/models/model.ts'
 import { nextStep } from '../../src/runtime/next-step.ts'
 import type { Step } from '../../src/runtime/steps.ts'
@@ -60,6 +61,21 @@ describe('what a run does next', () => {
     }
     assert.deepEqual(doubts(1), [false])
     assert.deepEqual(doubts(2), [true])
+  })
+
+  test('is in doubt about a call that people were asked about only if they have let it be made', () => {
+    const doubts = (decided: Pick<Ruling, 'kind' | 'decision'>, attempt: number) => {
+      const ruling = { call_id: 'call_0', tool: 'a', by: 'key_1', ...decided }
+      const step = next([model('a'), { kind: 'approval', index: 0, decided: ruling, ...taken }], 8, attempt)
+      return step.kind === 'tools' && step.calls.map(({ isInDoubt }) => isInDoubt)
+    }
+    assert.deepEqual(doubts({ kind: 'tool', decision: 'approved' }, 2), [false])
+    assert.deepEqual(doubts({ kind: 'tool', decision: 'approved' }, 3), [true])
+    for (const decision of ['rejected', 'expired'] as const) {
+      assert.deepEqual(doubts({ kind: 'tool', decision }, 3), [false], decision)
+      assert.deepEqual(doubts({ kind: 'retry', decision }, 3), [false], decision)
+    }
+    assert.deepEqual(doubts({ kind: 'question', decision: 'approved' }, 3), [false])
   })
 
   test('asks again when all of them have, and shows every round with its results in the order of the calls', () => {

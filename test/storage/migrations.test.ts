@@ -5,6 +5,7 @@ import { openStorage } from '../../src/storage/open-storage.ts'
 import { firstSchema } from '../../src/storage/schema/first-schema.ts'
 import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../src/storage/schema/migration.ts'
+import { MigrationWatch } from '../../src/storage/schema/migration-watch.ts'
 import { until } from '../support/running/until.ts'
 import { betweenNodes, onBothEngines } from '../support/service/service.ts'
 import { onBothStores } from '../support/stores/store.ts'
@@ -63,6 +64,24 @@ onBothStores('a second migration', (opened) => {
     assert.deepEqual(await migrated(storage.db), before)
     const tables = await storage.db.introspection.getTables()
     assert.ok(!tables.some(({ name }) => name === 'half'))
+  })
+
+  test('says how many are ahead, without those that an earlier start has run', async () => {
+    const { storage, engine } = opened()
+    const watch = new MigrationWatch({ info() {} })
+    const said: (string | undefined)[] = []
+    const [first, ...later] = ['one', 'two', 'three'].map((name) => ({
+      name,
+      run: async () => void said.push(watch.doing),
+    }))
+    await migrate(storage.db, engine, [...MIGRATIONS, first as Migration], { watch })
+    await migrate(storage.db, engine, [...MIGRATIONS, first as Migration, ...later], { watch })
+    assert.deepEqual(
+      said,
+      ['one, step 1 of 1', 'two, step 1 of 2', 'three, step 2 of 2'].map(
+        (far) => `the database is being migrated: ${far}`,
+      ),
+    )
   })
 
   test('that breaks older programs makes them refuse the store; a newer one that knows it goes on', async () => {

@@ -465,6 +465,14 @@ onBothEngines('audit log', (service) => {
         seq: 1,
         problem: 'the pinned entry was removed by retention: pin a newer one',
       })
+      // Of the last one that was removed the hash is known.
+      const lastRemoved = rows[1] as (typeof rows)[number]
+      assert.equal((await verifyChain(db(), { seq: 2, hash: lastRemoved.hash as string })).ok, true)
+      assert.deepEqual(await verifyChain(db(), { seq: 2, hash: GENESIS }), {
+        ok: false,
+        seq: 2,
+        problem: 'the pinned entry was removed by retention: pin a newer one',
+      })
       const far = service().app.parts.now() + 1
       // Whichever query it comes after, retention is no false alarm.
       for (let query = 1; query <= 4; query++) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { authenticator, enrol } from '../../support/clients/mfa.ts'
+import { asHost, authenticator, enrol } from '../../support/clients/mfa.ts'
 import { inConsole } from '../../support/console/console.ts'
 import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
 import { untilHolds } from '../../support/running/until.ts'
@@ -92,6 +92,25 @@ inConsole(
         return (await page.getByLabel('Secret').screenshot()).toString('base64')
       }
       assert.notEqual(await shown('____'), await shown(''))
+      await leave()
+    })
+
+    test('a second factor that was begun and never confirmed is removed', async () => {
+      const admin = await createKey(service(), { name: 'purser', permissions: ['read', 'manage', 'invoke'] })
+      const app = await enrol(service(), admin.id)
+      const { id } = await createKey(service(), { name: 'half', permissions: ['invoke'] })
+      assert.equal((await asHost(service(), 'POST', `/v1/keys/${id}/mfa`)).status, 200)
+      const { page, expect, leave } = await visit(`/keys/${id}`, { key: admin.secret })
+      const factor = page.getByRole('region', { name: 'Second factor' })
+      await factor.getByText('pending', { exact: true }).waitFor()
+      expect(/401/)
+      await factor.getByRole('button', { name: 'Remove' }).click()
+      await page.getByRole('button', { name: 'Remove factor' }).click()
+      const code = page.getByRole('dialog', { name: 'One-time code' })
+      await code.getByLabel('Code').fill(app.code())
+      await code.getByRole('button', { name: 'Continue' }).click()
+      await page.getByText('The second factor is removed').waitFor()
+      await factor.getByText('none', { exact: true }).waitFor()
       await leave()
     })
 

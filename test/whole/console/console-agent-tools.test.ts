@@ -1,8 +1,39 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inConsole } from '../../support/console/console.ts'
+import { untilHolds } from '../../support/running/until.ts'
 import { callerOf, childrenOf } from '../../support/slices/agent-tools.ts'
 import { createAgent } from '../../support/slices/resources.ts'
+
+inConsole('the tools of an agent in the console', (visit, service) => {
+  test('one that is removed takes its own fields with it, and no others', async () => {
+    const toolOf = (name: string, parameter: string) => ({
+      type: 'http',
+      name,
+      description: `Asks for the ${parameter}`,
+      method: 'GET',
+      url: `https://chandler.example.com/${name}`,
+      input_schema: { type: 'object', properties: { [parameter]: { type: 'string' } }, required: [parameter] },
+    })
+    await createAgent(service(), 'chandler', { tools: [toolOf('rope', 'length'), toolOf('anchor', 'weight')] })
+    const { page, leave } = await visit('/agents/chandler/settings')
+    await page.getByRole('button', { name: 'Tools', exact: true }).click()
+    const cards = page.locator('.tool-card')
+    await cards.first().locator('summary').click()
+    await cards.first().getByRole('button', { name: 'Remove this tool' }).click()
+    await untilHolds(async () => assert.equal(await cards.count(), 1))
+    assert.equal(await cards.getByLabel('Name', { exact: true }).inputValue(), 'anchor')
+    assert.equal(await cards.getByLabel('Name of parameter 1').inputValue(), 'weight')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('The working copy is saved').waitFor()
+    const { tools } = (await service().call('GET', '/v1/agents/chandler')).body.data
+    assert.deepEqual(
+      tools.map(({ name }: { name: string }) => name),
+      ['anchor'],
+    )
+    await leave()
+  })
+})
 
 inConsole('agents as tools in the console', (visit, service) => {
   test('the form of the tools takes another agent, and says what is wrong with it', async () => {

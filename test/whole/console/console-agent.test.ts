@@ -63,7 +63,9 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The memory is corrected').waitFor()
 
-    await page.goto(`${service().url}/agents/friend/memory?view=users`)
+    // Another view begins at its first page.
+    await page.goto(`${service().url}/agents/friend/memory?offset=25`)
+    await page.getByRole('button', { name: 'Users', exact: true }).click()
     await page.getByRole('link', { name: 'bob' }).click()
     await page.getByRole('button', { name: 'The weather is fine' }).first().waitFor()
     assert.equal(await page.getByRole('button', { name: 'I keep' }).count(), 0)

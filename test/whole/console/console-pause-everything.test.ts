@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inConsole } from '../../support/console/console.ts'
+import { until } from '../../support/running/until.ts'
+import { inProject } from '../../support/service/service.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 inConsole('pausing everything in the console', (visit, service) => {
@@ -59,6 +61,23 @@ inConsole('pausing everything in the console', (visit, service) => {
     await other.leave()
     // Another person ends it, and the banner goes by itself.
     await service().call('POST', '/v1/resume')
+    await banner.waitFor({ state: 'hidden' })
+    await leave()
+  })
+
+  test('the pause of a project is shown as soon as the project is chosen, and goes with it', async () => {
+    await service().call('POST', '/v1/projects', { body: { name: 'yard' } })
+    const pause = await inProject(service(), 'yard').call('POST', '/v1/pause', { body: { reason: 'Repairs' } })
+    assert.equal(pause.status, 200, pause.text)
+    // Nothing is asked a second time because time has passed.
+    const { page, asked, leave } = await visit('/?project=default', { isStill: true })
+    await until('the page knows what is paused', () => asked().includes('GET /v1/pause'))
+    const banner = page.getByRole('alert', { name: 'The project is paused' })
+    assert.equal(await banner.count(), 0)
+    const project = page.getByRole('combobox', { name: 'Project', exact: true })
+    await project.selectOption('yard')
+    await banner.getByText('Repairs').waitFor()
+    await project.selectOption('default')
     await banner.waitFor({ state: 'hidden' })
     await leave()
   })
