@@ -78,6 +78,17 @@ onOneEngine(
       assert.equal(decided.code, 0, decided.stderr)
     })
 
+    test('arguments that are given and are none do not approve the call as it is', async () => {
+      const agent = await newAgent(service(), { ...refundingAgent(till), approvals: { self: true } })
+      const { request_id, path } = await startWaiting(service(), agent, 'order-5')
+      for (const given of ['', 'null', '0', 'false']) {
+        const { code, stderr } = await shell.moorage(['approvals', 'approve', request_id, '--arguments', given])
+        assert.equal(code, 2, stderr)
+      }
+      assert.equal((await service().call('GET', path)).body.data.status, 'waiting')
+      assert.deepEqual(till.of('order-5'), [])
+    })
+
     test('a question is answered', async () => {
       const agent = await newAgent(service(), {
         model: 'builtin/script',

@@ -69,9 +69,13 @@ export function approvals(command: Command, world: World): void {
     .description('Let the tool be called')
     .option('--arguments <json>', 'call it with these arguments instead; @file, or - for stdin')
     .action(async (request_id: string, options: WhichOptions & { arguments?: string }) => {
-      const given = options.arguments && parseJson(await readText(world, options.arguments), 'The arguments')
-      const changed = given as Record<string, never> | undefined
-      await decide(world, request_id, options, { decision: 'approve', ...(changed && { arguments: changed }) })
+      const { arguments: given } = options
+      // Whatever is given goes to the service: what is no object there must not approve the call as it is.
+      const changed = given !== undefined && parseJson(await readText(world, given), 'The arguments')
+      await decide(world, request_id, options, {
+        decision: 'approve',
+        ...(given !== undefined && { arguments: changed as Record<string, never> }),
+      })
     })
 
   takesCall(command.command('reject'))
