@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { formatUsd } from '../../src/runtime/models/cost.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -133,3 +134,8 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+test('dollars are told in figures, however few they are', () => {
+  const told = [1, 50, 123_456_789, 30_414_000, 6_160_000_000, 1_234_567_890_000_000].map(formatUsd)
+  assert.deepEqual(told, ['$0.000000001', '$0.00000005', '$0.123457', '$0.030414', '$6.16', '$1234570'])
+})

@@ -12,9 +12,11 @@ export function usdOf(cost: Cost): number | null {
   return cost === null ? null : cost / NANO
 }
 
+const inFigures = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6, useGrouping: false })
+
 /** In dollars, in a sentence. */
 export function formatUsd(nano: number): string {
-  return `$${Number((nano / NANO).toPrecision(6))}`
+  return `$${inFigures.format(nano / NANO)}`
 }
 
 export function nanoOf(dollars: number): number {
