@@ -33,7 +33,7 @@ export function SecondFactor({ key_id }: { key_id: string }) {
             Set up
           </Button>
         )}
-        {found && found.status !== 'none' && may('removeFactor') && (
+        {found && found.status !== 'none' && may('removeFactor') && !isOwn && (
           <Button look="danger" onClick={() => setRemoving(true)}>
             Remove
           </Button>

@@ -111,6 +111,10 @@ inConsole(
       await code.getByRole('button', { name: 'Continue' }).click()
       await page.getByText('The second factor is removed').waitFor()
       await factor.getByText('none', { exact: true }).waitFor()
+      // A key cannot remove its own.
+      await page.goto(`${service().url}/keys/${admin.id}`)
+      await factor.getByText('active', { exact: true }).waitFor()
+      assert.equal(await factor.getByRole('button').count(), 0)
       await leave()
     })
 
