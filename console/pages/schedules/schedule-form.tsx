@@ -21,6 +21,7 @@ type Props = {
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
+  const knownAt = schedule?.at ? fieldTime(schedule.at) : ''
   const [kind, setKind] = useState<Kind>(schedule?.every ? 'every' : schedule?.at ? 'at' : 'cron')
   const [values, setValues] = useState({
     name: schedule?.name ?? '',
@@ -28,7 +29,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
     cron: schedule?.cron ?? '0 9 * * MON-FRI',
     timezone: schedule?.timezone ?? ZONE,
     every: schedule?.every ?? '1h',
-    at: '',
+    at: knownAt,
     environment: schedule?.environment ?? 'production',
     overlap: schedule?.overlap ?? 'skip',
     catch_up: schedule?.catch_up ?? 'none',
@@ -36,6 +37,8 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
   })
   const save = useAction(async () => {
     const body = bodyOf(kind, values)
+    // A time that stays is not sent: the field does not show its seconds, and it may have passed.
+    if (kind === 'at' && knownAt && values.at === knownAt) delete body.at
     if (schedule) await service.schedules.update(agent.id, schedule.id, body)
     else await service.schedules.create(agent.id, body)
     toast(schedule ? 'The schedule is changed' : 'The schedule is set')
@@ -125,6 +128,12 @@ type Values = Record<
   Kind | 'name' | 'message' | 'timezone' | 'environment' | 'overlap' | 'catch_up' | 'on_budget',
   string
 >
+
+/** As a field for a time has it, in the reader's time. */
+function fieldTime(time: string): string {
+  const offset = new Date(time).getTimezoneOffset() * 60_000
+  return new Date(Date.parse(time) - offset).toISOString().slice(0, 16)
+}
 
 function bodyOf(
   kind: Kind,
