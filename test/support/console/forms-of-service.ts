@@ -57,7 +57,7 @@ export const FORMS_OF_SERVICE: Forms = {
         ['look', 'a provider that is changed'],
         ['press', 'Save and test'],
         ['sent', 'it is saved'],
-        ['press', 'Delete anthropic'],
+        ['press', 'Delete local'],
         ['look', 'to delete'],
         ['press', 'Delete provider'],
         ['sent', 'it is deleted'],

@@ -246,12 +246,17 @@ inConsole(
     test('a key that may only read sees webhooks and can change nothing', async () => {
       const viewer = await createKey(service(), { name: 'viewer', permissions: ['read'] })
       const { body } = await service().call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
-      const { page, leave } = await visit(`/webhooks/${body.data.id}`, { key: viewer.secret })
+      const { page, go, settled, leave } = await visit(`/webhooks/${body.data.id}`, { key: viewer.secret })
       await page.getByText('healthy').waitFor()
       for (const name of ['Send a test', 'Disable', 'Rotate secret', 'Delete']) {
         assert.equal(await page.getByRole('button', { name }).count(), 0, name)
       }
       assert.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
+      // The address of a form that another reader has sent.
+      await go('/webhooks?open=webhook')
+      await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+      await settled()
+      assert.equal(await page.getByRole('dialog').count(), 0)
       await leave()
     })
   },

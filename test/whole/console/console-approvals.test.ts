@@ -9,6 +9,7 @@ import { approver } from '../../support/slices/approvals.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 const EVERY_AGENT = { project_id: 'prj_default', only: null, except: [] }
+const TEN_MINUTES = 600_000
 
 inConsole(
   'approvals and the system in the console',
@@ -172,13 +173,19 @@ inConsole(
 
     test('state, configuration without secrets, and sessions that are ended from here', async () => {
       const elsewhere = await visit('/')
+      service().advance(-TEN_MINUTES)
       const { page, leave } = await visit('/system')
       await page.getByText('SQLite').first().waitFor()
+      service().advance(TEN_MINUTES)
       await page.getByRole('button', { name: 'Configuration' }).click()
       await page.getByRole('cell', { name: 'outgoing.allowInsecure', exact: true }).waitFor()
       assert.ok(!(await page.content()).includes(service().admin))
       await page.getByRole('button', { name: 'Sessions' }).click()
-      await page.getByText('this one').waitFor()
+      const own = page.getByRole('row', { name: 'this one' })
+      await own.waitFor()
+      const times = await Promise.all((await own.locator('time').all()).map((time) => time.getAttribute('datetime')))
+      const [signedIn, used, ends] = times.map((time) => Date.parse(time ?? '')) as [number, number, number]
+      assert.ok(signedIn + TEN_MINUTES <= used && used < ends, times.join(', '))
       await page.getByRole('button', { name: 'End' }).first().click()
       await page.getByText('is signed out there').waitFor()
       elsewhere.expect(/401/)

@@ -179,7 +179,7 @@ inConsole(
     })
 
     test('a person makes and revokes keys of their own, and lists say whose a key is', async () => {
-      const own = await openAs('ada', '/')
+      const own = await openAs('ada', '/', { isStill: true })
       await own.page.getByRole('link', { name: 'My keys' }).click()
       await own.page.getByText('You have no key yet').waitFor()
       await checkAccess(own.page)
@@ -213,6 +213,7 @@ inConsole(
       await own.page.getByRole('button', { name: 'Revoke' }).click()
       await own.page.getByRole('button', { name: 'Revoke key' }).click()
       await own.page.getByText('The key laptop is revoked').waitFor()
+      await own.page.getByRole('row', { name: 'laptop revoked read' }).waitFor()
       assert.equal((await service().call('GET', '/v1/keys/self', { key: secret })).status, 401)
       await own.leave()
     })

@@ -68,6 +68,12 @@ inConsole('projects in the console', (visit, service) => {
     const tab = await context.newPage()
     await tab.goto(service().url)
     await tab.getByRole('link', { name: 'clerk' }).waitFor()
+    // It is written into the address, which is no step on the way back.
+    await tab.goto(`${service().url}/activity`)
+    await tab.waitForURL('**/activity?project=shop')
+    await tab.goBack()
+    assert.equal(new URL(tab.url()).pathname, '/')
+    await tab.getByRole('link', { name: 'clerk' }).waitFor()
     await tab.close()
 
     // The agent is not in the other one.
