@@ -137,6 +137,19 @@ for (const engine of ANY_ENGINE) {
       assert.equal(remote.calls(), 1)
     })
 
+    test('asks a model that no budget has room for: its run fails, as that of any agent', async () => {
+      const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
+      const budget = { name: 'drops', scope: { type: 'agent', id: agent }, limit: { tokens: 5 }, per: 'ever' }
+      assert.equal((await service.call('POST', '/v1/budgets', { body: budget })).status, 201)
+      remote.answer(async (run) => {
+        await run.askModel('colour', { message: 'Which colour?' }).catch(() => {})
+        return 'Grey.'
+      })
+      const { status, body } = await invoke(agent)
+      assert.deepEqual([status, body.error?.code], [429, 'budget_exceeded'], JSON.stringify(body))
+      assert.equal(model.requests.length, 0)
+    })
+
     test('waits for a person, and goes on without doing anything twice', async () => {
       const agent = await newRemoteAgent(service, remote.url, { tools: [look()], approvals: { self: true } })
       let made = 0

@@ -9,6 +9,8 @@ import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
 
 const AGENTS = 20
 const RUNS = 25
+/** How many places of a node one agent may hold, and how many there are. */
+const [OF_AGENT, PLACES] = [32, 64]
 
 async function newProject(service: Service, name: string): Promise<Service> {
   const { status, text } = await service.call('POST', '/v1/projects', { body: { name } })
@@ -37,7 +39,7 @@ onAnyEngine(
       const agents: string[] = []
       for (let i = 0; i < AGENTS; i++) agents.push(await newAgent(noisy, held.agent))
       for (let i = 0; i < RUNS; i++) await Promise.all(agents.map((agent) => queue(noisy, agent)))
-      await until('every place is held', () => held.count() === 64)
+      await until('every place is held', () => held.count() === PLACES)
       const agent = await newAgent(quiet)
       const request_id = await queue(quiet, agent)
       await until('the other has run', async () => (await statusOf(quiet, agent, request_id)) === 'completed')
@@ -46,6 +48,18 @@ onAnyEngine(
         assert.equal(body.pagination.total, 0, 'none of the noisy ones has ended')
       }
       for (const one of agents) await noisy.call('DELETE', `/v1/agents/${one}`)
+    })
+
+    test('whose agent has more runs than there are places does not hold up its other agents', async (t) => {
+      const held = await holdRuns(t)
+      const project = await newProject(service(), 'crowded')
+      const [slow, other] = [await newAgent(project, held.agent), await newAgent(project)]
+      await Promise.all(Array.from({ length: PLACES + 1 }, () => queue(project, slow)))
+      await until('its places are held', () => held.count() >= OF_AGENT)
+      const request_id = await queue(project, other)
+      await until('the other has run', async () => (await statusOf(project, other, request_id)) === 'completed')
+      assert.equal(held.count(), OF_AGENT)
+      await project.call('DELETE', `/v1/agents/${slow}`)
     })
 
     test('whose receivers hold every place does not hold up the delivery of another', async (t) => {

@@ -41,6 +41,24 @@ onBothStores('the journal', (opened) => {
     assert.equal(await count('single-'), 10)
   })
 
+  test('what comes while others are written is committed together after them', async () => {
+    const { storage, engine } = opened()
+    // In SQLite the thread that writes takes what waits there.
+    if (engine === 'sqlite') return
+    const journal = open()
+    const count = await countingCommits(opened())
+    const commits: Promise<boolean>[] = []
+    await storage.transaction(async (db) => {
+      await sql`lock table settings in exclusive mode`.execute(db)
+      for (let i = 0; i < 4; i++) {
+        commits.push(journal.commit(entry(`meanwhile-${i}`)))
+        await sql`select 1`.execute(db)
+      }
+    })
+    await Promise.all(commits)
+    assert.ok((await count('meanwhile-')) <= 2, 'the first, and the others after it')
+  })
+
   test('what a transaction writes instead is written with its other changes, or not at all', async () => {
     const { transaction } = opened().storage
     const put = (name: string) => (db: Database) => writeRows(db, entry(name).writes)

@@ -10,6 +10,7 @@ import { ANY_ENGINE, type Service, startService, withService } from '../support/
 import { startWithModel } from '../support/service/with-model.ts'
 import { newRemoteAgent, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
+import { createWebhook, delivery, LOCAL_RECEIVERS, openInbox, pass } from '../support/slices/webhooks.ts'
 
 /** Every sample by its name and labels. */
 function parseText(text: string): Map<string, number> {
@@ -172,6 +173,31 @@ for (const engine of ANY_ENGINE) {
         const waited = (await scrape(service)).get('moorage_queue_oldest_seconds{queue="runs"}') ?? 0
         assert.ok(waited >= 5 && waited < 1_000, `${waited} s`)
       }))
+
+    test('a delivery waits for a node only when its next attempt is due', async (t) => {
+      const gate = Promise.withResolvers<void>()
+      t.after(() => gate.resolve())
+      let attempts = 0
+      const inbox = await openInbox(t, async (_arrival, _request, response) => {
+        response.statusCode = 503
+        if (attempts++ > 0) await gate.promise
+      })
+      const story = async (service: Service) => {
+        const queue = async () => (await service.call('GET', '/v1/system')).body.data.queues[1]
+        await createAgent(service, 'told')
+        const { id } = await createWebhook(service, { url: inbox.url })
+        service.holdClock()
+        await service.call('POST', '/v1/agents/told/invoke', { body: { message: 'go' } })
+        await delivery(service, id, 1)
+        assert.deepEqual(await queue(), { queue: 'deliveries', waiting: 0, leased: 0, oldest: null })
+        pass(service, 3_600_000)
+        await inbox.first(2)
+        assert.deepEqual(await queue(), { queue: 'deliveries', waiting: 0, leased: 1, oldest: null })
+        gate.resolve()
+        await delivery(service, id, 2)
+      }
+      await withService(engine, story, LOCAL_RECEIVERS)
+    })
   })
 }
 

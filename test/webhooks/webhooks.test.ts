@@ -163,6 +163,7 @@ onAnyEngine('webhooks', (service) => {
       assert.deepEqual(await ids('&sort=url&event=agent.failed'), [a, b])
       assert.deepEqual(await ids('&status=disabled'), [c])
       assert.deepEqual(await ids('&sort=url&status=enabled'), [a, b])
+      assert.deepEqual((await service().call('GET', '/v1/webhooks?agent_id=nobody')).body.data, [], 'not those of all')
       for (const query of ['event=%25', 'event=nothing', 'status=on', 'sort=secret', 'limit=0', 'colour=red']) {
         assert.equal((await service().call('GET', `/v1/webhooks?${query}`)).status, 400, query)
       }
