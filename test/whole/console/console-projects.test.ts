@@ -180,9 +180,18 @@ inConsole('projects in the console', (visit, service) => {
     await asking.getByLabel('Type test to go on').fill('test')
     await asking.getByRole('button', { name: 'Delete project' }).click()
     await page.getByText('The project test is deleted').waitFor()
-    await page.getByRole('button', { name: 'Delete test' }).waitFor({ state: 'detached' })
     assert.deepEqual(await offered(page), ['default', 'shop'])
     assert.equal(await switcher(page).inputValue(), 'prj_default')
+
+    // One that the reader is not in leaves the list too.
+    await page.getByRole('button', { name: 'New project' }).click()
+    await made.getByLabel('Name').fill('spare')
+    await made.getByRole('button', { name: 'Create project' }).click()
+    await page.getByRole('button', { name: 'Delete spare' }).click()
+    await asking.getByLabel('Type spare to go on').fill('spare')
+    await asking.getByRole('button', { name: 'Delete project' }).click()
+    await page.getByText('The project spare is deleted').waitFor()
+    await page.getByRole('button', { name: 'Delete spare' }).waitFor({ state: 'detached' })
     await leave()
   })
 
