@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { untilHolds } from '../support/running/until.ts'
+import { until, untilHolds } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { startService, withService } from '../support/service/service.ts'
 
@@ -66,7 +66,7 @@ test('a node that stops leaves at once', async () => {
     DATABASE_URL: first.app.parts.config.database.url ?? '',
   })
   const count = async () => (await first.call('GET', '/v1/system')).body.data.nodes.length
-  assert.equal(await count(), 2)
+  await until('both are there', async () => (await count()) === 2)
   await second.app.stop()
   assert.equal(await count(), 1)
   await second.stop()
