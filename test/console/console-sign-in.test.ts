@@ -92,7 +92,7 @@ inConsole('signing in to the console', (visit, service) => {
   test('a session that ends asks for the key where the reader is', async () => {
     const { body } = await service().call('POST', '/v1/keys', { body: { name: 'for a while', role: 'viewer' } })
     const { id, secret } = body.data
-    const { page, leave, expect } = await visit('/', { key: secret })
+    const { page, leave, expect } = await visit('/', { key: secret, isStill: true })
     expect(/status of 401/)
     await page.getByRole('link', { name: 'hello' }).waitFor()
     await service().call('DELETE', `/v1/keys/${id}`)
