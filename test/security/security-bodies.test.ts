@@ -52,26 +52,17 @@ describe('bodies on the wire', () => {
     assert.equal(status, 413)
   })
 
-  describe('a client that reads no answer before it has sent everything hears', () => {
-    const LENGTH = { 'Content-Length': '20000000' }
-    for (const [told, headers] of [
-      ['413 Payload Too Large', () => ({ ...auth, ...json })],
-      ['401 Unauthorized', () => json],
-      ['415 Unsupported Media Type', () => ({ ...auth, 'Content-Type': 'text/plain' })],
-    ] as const) {
-      // It is heard for two seconds: a service that stands still meanwhile cuts it off rightly.
-      test(told, () =>
-        inOneAttempt(async () => {
-          const { hostname, port } = new URL(service.url)
-          const socket = connect(Number(port), hostname)
-          socket.pause().on('error', () => {})
-          socket.write(head('POST /v1/agents', { ...headers(), ...LENGTH }))
-          const failure = await new Promise((resolve) => socket.write(Buffer.alloc(20_000_000, ' '), resolve))
-          assert.ok(!failure, String(failure))
-          assert.match(await textOf(socket), new RegExp(`^HTTP/1\\.1 ${told}\\r\\n`))
-        }))
-    }
-  })
+  // It is heard for two seconds: a service that stands still meanwhile cuts it off rightly.
+  test('a client that reads no answer before it has sent everything hears that it was too much', () =>
+    inOneAttempt(async () => {
+      const { hostname, port } = new URL(service.url)
+      const socket = connect(Number(port), hostname)
+      socket.pause().on('error', () => {})
+      socket.write(head('POST /v1/agents', { ...auth, ...json, 'Content-Length': '20000000' }))
+      const failure = await new Promise((resolve) => socket.write(Buffer.alloc(20_000_000, ' '), resolve))
+      assert.ok(!failure, String(failure))
+      assert.match(await textOf(socket), /^HTTP\/1\.1 413 .*The body may have 1048576 bytes/s)
+    }))
 
   test('1 MiB to the byte is read', async () => {
     const body = JSON.stringify({ name: 'large', metadata: {} }).padEnd(1_048_576, ' ')
