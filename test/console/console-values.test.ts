@@ -75,7 +75,7 @@ const BROWSERS = [
   null,
 ]
 
-/** What the form of an agent shows and changes. Everything differs between the two. */
+/** What the form of an agent shows and changes. The two differ in everything but `cut_to_budget`, which it does not have. */
 const FULL = {
   kind: 'model',
   description: 'Writes down the tides',

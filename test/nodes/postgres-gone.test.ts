@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { type AddressInfo, createServer } from 'node:net'
 import { describe, test } from 'node:test'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { connect, openPool } from '../../src/storage/postgres/postgres.ts'
+import { receiveRaw } from '../support/outside/receiver.ts'
 import { until } from '../support/running/until.ts'
 import { startPostgres } from '../support/stores/postgres.ts'
 
@@ -32,11 +32,8 @@ describe('a PostgreSQL that restarts', () => {
 
 describe('a PostgreSQL that takes connections and says nothing', () => {
   test('is given up after five seconds, also by whoever waits for a connection that is taken', async (t) => {
-    const server = createServer((socket) => socket.resume())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.after(() => server.close())
+    const { port } = await receiveRaw(t, (socket) => socket.resume())
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const { port } = server.address() as AddressInfo
     const pool = openPool({ url: `postgres://moorage@127.0.0.1:${port}/moorage`, poolSize: 1 })
     const said: string[] = []
     for (let i = 0; i < 2; i++) connect(pool).catch(({ message }) => said.push(message))

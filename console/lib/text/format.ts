@@ -42,6 +42,11 @@ export function clockText(time: string): string {
   return clock.format(Date.parse(time))
 }
 
+/** As a field for a time has it, in the reader's time, to the minute. */
+export function fieldTime(time: number): string {
+  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
 /** What rounds up to the next unit is told in that unit: `1 min 0 s`, and not `60.0 s`. */
 export function durationText(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–'

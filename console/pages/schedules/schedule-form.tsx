@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Agent, CreateSchedule, Schedule } from '../../../sdk/client.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { fieldTime } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
@@ -21,7 +22,7 @@ type Props = {
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
-  const knownAt = schedule?.at ? fieldTime(schedule.at) : ''
+  const knownAt = schedule?.at ? fieldTime(Date.parse(schedule.at)) : ''
   const [kind, setKind] = useState<Kind>(schedule?.every ? 'every' : schedule?.at ? 'at' : 'cron')
   const [values, setValues] = useState({
     name: schedule?.name ?? '',
@@ -128,12 +129,6 @@ type Values = Record<
   Kind | 'name' | 'message' | 'timezone' | 'environment' | 'overlap' | 'catch_up' | 'on_budget',
   string
 >
-
-/** As a field for a time has it, in the reader's time. */
-function fieldTime(time: string): string {
-  const offset = new Date(time).getTimezoneOffset() * 60_000
-  return new Date(Date.parse(time) - offset).toISOString().slice(0, 16)
-}
 
 function bodyOf(
   kind: Kind,

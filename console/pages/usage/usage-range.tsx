@@ -1,4 +1,5 @@
 import { param, setParams } from '../../lib/location.ts'
+import { fieldTime } from '../../lib/text/format.ts'
 import { Field, Segments } from '../../ui/forms/field.tsx'
 
 const HOUR_MS = 3_600_000
@@ -72,9 +73,9 @@ export function zoomUsage(from: number, to: number): void {
   setParams({ from: new Date(from).toISOString(), to: new Date(to).toISOString() }, { push: true })
 }
 
-/** As a field for dates has it, in the reader's time. */
+/** As a field for dates has it. */
 function dateOf(time: number): string {
-  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 10)
+  return fieldTime(time).slice(0, 10)
 }
 
 export function UsageRangeFilter() {

@@ -70,12 +70,11 @@ export function approvals(command: Command, world: World): void {
     .option('--arguments <json>', 'call it with these arguments instead; @file, or - for stdin')
     .action(async (request_id: string, options: WhichOptions & { arguments?: string }) => {
       const { arguments: given } = options
-      // Whatever is given goes to the service: what is no object there must not approve the call as it is.
-      const changed = given !== undefined && parseJson(await readText(world, given), 'The arguments')
-      await decide(world, request_id, options, {
-        decision: 'approve',
-        ...(given !== undefined && { arguments: changed as Record<string, never> }),
-      })
+      // The service refuses what is no object. If it were left out, the call would be approved as the agent asked for it.
+      const changed = given !== undefined && {
+        arguments: parseJson(await readText(world, given), 'The arguments') as Record<string, never>,
+      }
+      await decide(world, request_id, options, { decision: 'approve', ...changed })
     })
 
   takesCall(command.command('reject'))
