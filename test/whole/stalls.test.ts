@@ -60,6 +60,21 @@ onEngines(
       assert.deepEqual({ held, tooLarge }, { held: [], tooLarge: [] })
       assert.doesNotMatch(service().log(), /"level":"(error|fatal)".*/)
     })
+
+    const key = () => ({ Authorization: `Bearer ${service().admin}` })
+    for (const [name, path, headers, status] of [
+      ['JSON', '/v1/agents', () => ({ ...key(), 'Content-Type': 'application/json' }), 0],
+      ['JSON without a key', '/v1/agents', () => ({ 'Content-Type': 'application/json' }), 401],
+      ['a file', '/v1/files', () => ({ ...key(), 'Content-Type': 'text/plain' }), 0],
+      ['a file without a key', '/v1/files', () => ({ 'Content-Type': 'text/plain' }), 401],
+    ] as const) {
+      test(`for more than ${MOST_MS} ms with a chunk for each byte: ${name}`, async () => {
+        const attack = { method: 'POST', url: service().url + path, headers: headers(), inBytes: true } as const
+        const { stallMs, felt } = await stallOf(attacker, attack)
+        assert.equal(felt.status, status)
+        assert.ok(stallMs <= MOST_MS, `${stallMs.toFixed(0)} ms`)
+      })
+    }
   },
   SETTINGS,
 )

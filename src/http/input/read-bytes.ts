@@ -37,13 +37,14 @@ function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    message.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) {
-        chunks.length = 0
-        reject(tooLarge(limit))
-      } else chunks.push(chunk)
-    })
+      chunks.push(chunk)
+      if (size <= limit) return
+      message.off('data', take)
+      reject(tooLarge(limit))
+    }
+    message.on('data', take)
     message.once('end', () => resolve(Buffer.concat(chunks)))
     message.once('error', reject)
     // A client that left before we listened is not reported again.

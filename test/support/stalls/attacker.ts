@@ -1,6 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
+import { head } from '../clients/raw.ts'
 import { childEnv, startChild } from '../service/child.ts'
 import { nastyValues } from './nasty.ts'
 import { type Path, withJsonAt } from './places.ts'
@@ -11,6 +13,8 @@ export type Attack = {
   url: string
   headers: Record<string, string>
   nasty?: { body: unknown; path: Path; sample: unknown; element: unknown; number: number }
+  /** Instead: bytes without an end, each in a chunk of its own. */
+  inBytes?: true
 }
 
 /** What became of it, and the longest that a health check beside it took. */
@@ -73,7 +77,8 @@ function bodyOf({ nasty }: Attack): Buffer | undefined {
   return value && Buffer.from(withJsonAt(body, path, value.json()))
 }
 
-async function feel({ method, url, headers }: Attack, body: Buffer | undefined, agent: Agent): Promise<Felt> {
+async function feel(attack: Attack, body: Buffer | undefined, agent: Agent): Promise<Felt> {
+  const { method, url, headers } = attack
   let [isDone, worstMs] = [false, 0]
   const health = new URL('/healthz', url).href
   const watch = async () => {
@@ -87,7 +92,8 @@ async function feel({ method, url, headers }: Attack, body: Buffer | undefined, 
   }
   await exchange('GET', health, {}, undefined, agent)
   const watched = watch()
-  const { status, replyBytes } = await exchange(method, url, headers, body, agent).catch(() => GONE)
+  const answered = attack.inBytes ? sendBytes(attack) : exchange(method, url, headers, body, agent)
+  const { status, replyBytes } = await answered.catch(() => GONE)
   isDone = true
   await watched
   return { status, replyBytes, sentBytes: body?.length ?? 0, worstMs }
@@ -118,5 +124,28 @@ function exchange(
     if (!url.endsWith('/healthz')) setTimeout(() => sent.destroy(new Error('no answer')), GIVE_UP_MS).unref()
     sent.once('error', reject)
     sent.end(body)
+  })
+}
+
+const BYTES = Buffer.from('1\r\nx\r\n'.repeat(10_000))
+
+/** Sends for `GIVE_UP_MS`, whatever it hears. */
+function sendBytes({ method, url, headers }: Attack): Promise<{ status: number; replyBytes: number }> {
+  const { hostname, port, pathname } = new URL(url)
+  const socket = connect(Number(port), hostname).setEncoding('latin1')
+  let [reply, isOver] = ['', false]
+  const send = (): unknown => isOver || socket.write(BYTES, send)
+  socket.write(head(`${method} ${pathname}`, { ...headers, 'Transfer-Encoding': 'chunked' }), send)
+  socket.on('data', (text) => {
+    reply += text
+  })
+  return new Promise((resolve) => {
+    const end = () => {
+      isOver = true
+      socket.resetAndDestroy()
+      resolve({ status: Number(reply.split(' ')[1] ?? 0), replyBytes: reply.length })
+    }
+    socket.once('error', end).once('close', end)
+    setTimeout(end, GIVE_UP_MS).unref()
   })
 }

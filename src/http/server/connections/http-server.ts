@@ -3,6 +3,7 @@ import type { Server as HttpServer, RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../../../config.ts'
 import { HEADER_BYTES } from './broken-request.ts'
+import { FairBody } from './fair-body.ts'
 import { tlsOptions } from './tls.ts'
 
 const KEEP_ALIVE_MS = 72_000
@@ -23,6 +24,7 @@ export function createHttpServer({ requestTimeout, tls }: Config['server'], hand
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Node would answer in its own format; checkTransport answers in ours.
     requireHostHeader: false,
+    IncomingMessage: FairBody,
   }
   const server = tls
     ? https.createServer({ ...options, ...tlsOptions(tls) }, handle)
