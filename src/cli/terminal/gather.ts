@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Pages } from '../../../sdk/client.ts'
 import { count } from '../command.ts'
 import type { World } from '../world.ts'
-import { note } from './output.ts'
+import { type Column, note, printRows } from './output.ts'
 
 export type Limit = { limit: number }
 
@@ -34,4 +34,14 @@ export async function gather<T>(
     note(world, `${total - items.length} more: --limit ${total}`, 'dim')
   }
   return items
+}
+
+/** Prints the first `limit` items as a list. */
+export async function printList<T>(
+  world: World,
+  options: Limit & { json?: boolean },
+  columns: Column<T>[],
+  load: (pageLimit: number) => Pages<T>,
+): Promise<void> {
+  printRows(world, await gather(world, options, load), columns, options)
 }

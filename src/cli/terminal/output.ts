@@ -47,6 +47,12 @@ export function success(world: World, text: string): void {
   marked(world, 'green', '✔', text)
 }
 
+/** Tells what a command has done: a program gets the result as JSON. */
+export function printDone(world: World, result: unknown, { json }: { json?: boolean }, words: string): void {
+  if (json) printJson(world, result)
+  else success(world, words)
+}
+
 export function warn(world: World, text: string): void {
   marked(world, 'yellow', 'warning', text)
 }

@@ -4,8 +4,8 @@ import type { Budget, Client } from '../../../../sdk/client.ts'
 import { list, takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, printDone, printRecord } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -50,8 +50,7 @@ export function budgets(command: Command, world: World): void {
       const { scope: type, for: id = null, per, timezone, action } = options
       const body = { name, scope: { type, id }, limit, per, timezone, action, thresholds: options.at?.map(Number) }
       const made = await withClientOrStore(world, options, (client) => client.budgets.create(body, options))
-      if (options.json) return printJson(world, made)
-      success(world, `Created ${made.id} "${made.name}"`)
+      printDone(world, made, options, `Created ${made.id} "${made.name}"`)
     })
 
   takesStore(command.command('list'))
@@ -59,10 +58,9 @@ export function budgets(command: Command, world: World): void {
     .description('List budgets, with what was spent of each')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.budgets.list({ limit })),
+      await withClientOrStore(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.budgets.list({ limit })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesStore(command.command('get'))
@@ -88,8 +86,7 @@ export function budgets(command: Command, world: World): void {
       const changed = await withClientOrStore(world, options, async (client) =>
         client.budgets.update(await findBudget(client, given), body, options),
       )
-      if (options.json) return printJson(world, changed)
-      success(world, `Changed "${changed.name}"`)
+      printDone(world, changed, options, `Changed "${changed.name}"`)
     })
 
   takesStore(command.command('delete'))
@@ -102,8 +99,7 @@ export function budgets(command: Command, world: World): void {
       const deleted = await withClientOrStore(world, options, async (client) =>
         client.budgets.delete(await findBudget(client, given), options),
       )
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${given}`)
+      printDone(world, deleted, options, `Deleted ${given}`)
     })
 }
 

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { ConsoleSession } from '../../../../sdk/client.ts'
 import { takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, printDone } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -23,10 +23,9 @@ export function consoleSessions(command: Command, world: World): void {
     .option('--key <id>', 'signed in with this key')
     .action(async (options: Common & Limit & { key?: string }) => {
       const query = { key_id: options.key }
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.console.sessions({ ...query, limit })),
+      await withClientOrStore(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.console.sessions({ ...query, limit })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesStore(command.command('sign-out'))
@@ -36,7 +35,6 @@ export function consoleSessions(command: Command, world: World): void {
     .action(async (id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `End the session ${id}?`, options)
       const ended = await withClientOrStore(world, options, (client) => client.console.endSession(id, options))
-      if (options.json) return printJson(world, ended)
-      success(world, `Ended ${id}`)
+      printDone(world, ended, options, `Ended ${id}`)
     })
 }

@@ -7,7 +7,16 @@ import { type PlaceOf, projectNames } from '../../connect/project-names.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { timeAhead } from '../../terminal/input.ts'
-import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import {
+  type Column,
+  note,
+  print,
+  printDone,
+  printJson,
+  printRecord,
+  printRows,
+  success,
+} from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -117,8 +126,7 @@ export function keys(command: Command, world: World): void {
     .action(async (id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Revoke ${id}? Whoever uses it is locked out at once.`, options)
       const revoked = await withClientOrStore(world, options, (client) => client.keys.revoke(id, options))
-      if (options.json) return printJson(world, revoked)
-      success(world, `Revoked ${id}`)
+      printDone(world, revoked, options, `Revoked ${id}`)
     })
 }
 

@@ -18,7 +18,7 @@ import { projectNames, withProjectName } from '../../connect/project-names.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { clientOf } from '../../connect/service-client.ts'
 import { EXIT, usage } from '../../failure.ts'
-import { note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
+import { note, printDone, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
 
@@ -43,8 +43,7 @@ export function logout(command: Command, world: World): void {
       if (!stored.profiles[name]) throw noProfile(EXIT.notFound, name, stored)
       const { [name]: _, ...profiles } = stored.profiles
       writeProfiles(world, { current: name === stored.current ? DEFAULT_PROFILE : stored.current, profiles })
-      if (options.json) return printJson(world, { profile: name })
-      success(world, `Forgot ${name}`)
+      printDone(world, { profile: name }, options, `Forgot ${name}`)
     })
 }
 
@@ -127,7 +126,6 @@ export function profile(command: Command, world: World): void {
       const stored = readProfiles(world)
       if (!stored.profiles[name]) throw noProfile(EXIT.notFound, name, stored)
       writeProfiles(world, { ...stored, current: name })
-      if (options.json) return printJson(world, { current: name })
-      success(world, `Using ${name} (${stored.profiles[name].url})`)
+      printDone(world, { current: name }, options, `Using ${name} (${stored.profiles[name].url})`)
     })
 }

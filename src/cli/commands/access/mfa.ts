@@ -3,7 +3,7 @@ import { MoorageError } from '../../../../sdk/client.ts'
 import { takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, print, printJson, printRecord, success } from '../../terminal/output.ts'
+import { note, print, printDone, printJson, printRecord, success } from '../../terminal/output.ts'
 import { ask, confirm } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
 
@@ -35,8 +35,7 @@ export function mfa(command: Command, world: World): void {
     .argument('<code>', 'six digits')
     .action(async (id: string, code: string, options: Common) => {
       const factor = await withClientOrStore(world, options, (client) => client.mfa.confirm(id, code, options))
-      if (options.json) return printJson(world, factor)
-      success(world, `${id} has a second factor`)
+      printDone(world, factor, options, `${id} has a second factor`)
     })
 
   takesStore(command.command('status'))
@@ -53,8 +52,7 @@ export function mfa(command: Command, world: World): void {
     .action(async (id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Remove the second factor of ${id}? It can do nothing protected then.`, options)
       const removed = await withClientOrStore(world, options, (client) => client.mfa.remove(id, options))
-      if (options.json) return printJson(world, removed)
-      success(world, `${id} has no second factor`)
+      printDone(world, removed, options, `${id} has no second factor`)
     })
 }
 

@@ -6,7 +6,7 @@ import { type PlaceOf, projectNames } from '../../connect/project-names.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, note, printDone, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -127,8 +127,7 @@ export function people(command: Command, world: World): void {
     .argument('<invitation>', 'id')
     .action(async (id: string, options: Common) => {
       const removed = await withClientOrStore(world, options, (client) => client.invitations.revoke(id, options))
-      if (options.json) return printJson(world, removed)
-      success(world, `Took ${id} back`)
+      printDone(world, removed, options, `Took ${id} back`)
     })
 }
 

@@ -4,8 +4,8 @@ import type { Project } from '../../../../sdk/client.ts'
 import { count, takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, note, printDone, printJson, printRecord, success } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -41,8 +41,7 @@ export function projects(command: Command, world: World): void {
     .action(async (name: string, options: Changes) => {
       const body = { name, description: options.description, limits: limitsOf(options) }
       const project = await withClientOrStore(world, options, (client) => client.projects.create(body, options))
-      if (options.json) return printJson(world, project)
-      success(world, `Created ${project.name} (${project.id})`)
+      printDone(world, project, options, `Created ${project.name} (${project.id})`)
     })
 
   takesStore(command.command('list'))
@@ -50,10 +49,9 @@ export function projects(command: Command, world: World): void {
     .description('List the projects that this key may see')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.projects.list({ limit, sort: 'name' })),
+      await withClientOrStore(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.projects.list({ limit, sort: 'name' })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesStore(command.command('get'))
@@ -75,8 +73,7 @@ export function projects(command: Command, world: World): void {
       const changed = await withClientOrStore(world, options, (client) =>
         client.projects.update(project, body, options),
       )
-      if (options.json) return printJson(world, changed)
-      success(world, `Changed ${changed.name}`)
+      printDone(world, changed, options, `Changed ${changed.name}`)
     })
 
   takesStore(command.command('delete'))
@@ -89,8 +86,7 @@ export function projects(command: Command, world: World): void {
       const deleted = await withClientOrStore(world, options, (client) =>
         client.projects.delete(project, { name }, options),
       )
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${name}`)
+      printDone(world, deleted, options, `Deleted ${name}`)
     })
 
   takesStore(command.command('move'))

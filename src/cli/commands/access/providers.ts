@@ -4,8 +4,8 @@ import { counted } from '../../../lib/text/counted.ts'
 import { takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, printDone, printRows } from '../../terminal/output.ts'
 import { confirm, readSecret } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -34,11 +34,8 @@ export function providers(command: Command, world: World): void {
       const api_key = key ? await readSecret(world, 'API key') : ''
       const body = { type, base_url: baseUrl ?? null, api_key: api_key === '' ? null : api_key }
       const provider = await withClientOrStore(world, options, (client) => client.providers.set(name, body, options))
-      if (options.json) return printJson(world, provider)
-      success(
-        world,
-        `Set ${provider.name}${provider.has_key ? '' : ', without a key'}: agents use it as ${name}/<model>`,
-      )
+      const keyless = provider.has_key ? '' : ', without a key'
+      printDone(world, provider, options, `Set ${provider.name}${keyless}: agents use it as ${name}/<model>`)
     })
 
   takesStore(command.command('list'))
@@ -46,10 +43,9 @@ export function providers(command: Command, world: World): void {
     .description('List model providers, with those of moorage.yaml; never their keys')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.providers.list({ limit })),
+      await withClientOrStore(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.providers.list({ limit })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesStore(command.command('models'))
@@ -73,11 +69,9 @@ export function providers(command: Command, world: World): void {
         client.providers.test(name, body, options),
       )
       if (!ok) throw new Failure(EXIT.failed, error ?? 'It did not answer')
-      if (options.json) return printJson(world, { ok, models })
-      success(
-        world,
-        model === undefined ? `${name} answers, and has ${counted(models, 'model')}` : `${name}/${model} answers`,
-      )
+      const count = counted(models, 'model')
+      const words = model === undefined ? `${name} answers, and has ${count}` : `${name}/${model} answers`
+      printDone(world, { ok, models }, options, words)
     })
 
   takesStore(command.command('remove'))
@@ -88,7 +82,6 @@ export function providers(command: Command, world: World): void {
     .action(async (name: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Delete ${name}? Agents that name it fail from then on.`, options)
       const deleted = await withClientOrStore(world, options, (client) => client.providers.delete(name, options))
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${name}`)
+      printDone(world, deleted, options, `Deleted ${name}`)
     })
 }

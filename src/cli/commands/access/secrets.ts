@@ -3,8 +3,8 @@ import type { Secret } from '../../../../sdk/client.ts'
 import { list, takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, printJson, printRows, success, warn } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, printDone, warn } from '../../terminal/output.ts'
 import { confirm, readSecret } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -29,8 +29,7 @@ export function secrets(command: Command, world: World): void {
         client.secrets.set(name, { value, hosts }, options),
       )
       if (secret.overridden) warn(world, 'moorage.yaml has a secret of this name, and that one is used')
-      if (options.json) return printJson(world, secret)
-      success(world, `Set ${secret.name} for ${secret.hosts.join(', ')}`)
+      printDone(world, secret, options, `Set ${secret.name} for ${secret.hosts.join(', ')}`)
     })
 
   takesStore(command.command('list'))
@@ -38,10 +37,9 @@ export function secrets(command: Command, world: World): void {
     .description('List secrets: names and hosts, never values')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.secrets.list({ limit, sort: 'name' })),
+      await withClientOrStore(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.secrets.list({ limit, sort: 'name' })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesStore(command.command('remove'))
@@ -52,7 +50,6 @@ export function secrets(command: Command, world: World): void {
     .action(async (name: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Delete ${name}? Tools that name it fail from then on.`, options)
       const deleted = await withClientOrStore(world, options, (client) => client.secrets.delete(name, options))
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${name}`)
+      printDone(world, deleted, options, `Deleted ${name}`)
     })
 }

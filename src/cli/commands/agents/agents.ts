@@ -3,8 +3,8 @@ import type { Agent, AgentOverview, AgentSummary, CreateAgent, InvocableAgent } 
 import { number, seconds, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, printDone, printJson, printRecord, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import { sparkline } from '../../terminal/sparkline.ts'
 import type { World } from '../../world.ts'
@@ -50,30 +50,27 @@ export function agents(command: Command, world: World): void {
     .option('--sort <field>', 'created_at, updated_at, name, status or id; - before it for descending')
     .action(async (options: Common & Limit & { sort?: 'name' }) => {
       const { sort } = options
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.agents.list({ limit, sort })),
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.agents.list({ limit, sort })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesService(command.command('overview'))
     .description('List agents with what they serve and how the last 24 hours went')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.agents.overview({ limit, sort: 'name' })),
+      await withClient(world, options, (client) =>
+        printList(world, options, OVERVIEW_COLUMNS, (limit) => client.agents.overview({ limit, sort: 'name' })),
       )
-      printRows(world, found, OVERVIEW_COLUMNS, options)
     })
 
   takesService(command.command('invocable'))
     .description('List the agents that your key may invoke')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.keys.agents({ limit, sort: 'name' })),
+      await withClient(world, options, (client) =>
+        printList(world, options, INVOCABLE_COLUMNS, (limit) => client.keys.agents({ limit, sort: 'name' })),
       )
-      printRows(world, found, INVOCABLE_COLUMNS, options)
     })
 
   takesService(command.command('get'))
@@ -136,8 +133,7 @@ export function agents(command: Command, world: World): void {
     .action(async (agent: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Delete ${agent} with its deployments, memory, logs, webhooks and keys?`, options)
       const deleted = await withClient(world, options, (client) => client.agents.delete(agent, options))
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${deleted.id}`)
+      printDone(world, deleted, options, `Deleted ${deleted.id}`)
     })
 }
 

@@ -4,8 +4,8 @@ import type { FieldChange } from '../../../agents/definition.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, note, printJson, printRecord, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const COLUMNS: Column<Deployment>[] = [
@@ -30,10 +30,9 @@ export function deployments(command: Command, world: World): void {
     .action(
       async (agent: string, options: Common & Limit & { environment?: string; status?: Deployment['status'] }) => {
         const { environment, status } = options
-        const found = await withClient(world, options, (client) =>
-          gather(world, options, (limit) => client.deployments.list(agent, { limit, environment, status })),
+        await withClient(world, options, (client) =>
+          printList(world, options, COLUMNS, (limit) => client.deployments.list(agent, { limit, environment, status })),
         )
-        printRows(world, found, COLUMNS, options)
       },
     )
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
-import { printJson, success } from '../../terminal/output.ts'
+import { printDone } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 type Reach = Common & { allProjects?: boolean }
@@ -12,9 +12,8 @@ export function pause(command: Command, world: World): void {
     .action(async (reason: string, options: Reach) => {
       const body = { reason, scope: scopeOf(options) }
       const state = await withClientOrStore(world, options, (client) => client.pauses.begin(body, options))
-      if (options.json) return printJson(world, state)
       const again = options.allProjects ? 'moorage resume --all-projects' : 'moorage resume'
-      success(world, `Paused the ${body.scope}: nothing runs until \`${again}\``)
+      printDone(world, state, options, `Paused the ${body.scope}: nothing runs until \`${again}\``)
     })
 }
 
@@ -22,9 +21,8 @@ export function resume(command: Command, world: World): void {
   takesReach(command).action(async (options: Reach) => {
     const scope = scopeOf(options)
     const state = await withClientOrStore(world, options, (client) => client.pauses.end({ scope }, options))
-    if (options.json) return printJson(world, state)
-    const other = state.project ? 'the project' : 'the service'
-    success(world, state.paused ? `The ${scope} goes on, but ${other} is paused still` : `The ${scope} goes on`)
+    const still = state.paused ? `, but ${state.project ? 'the project' : 'the service'} is paused still` : ''
+    printDone(world, state, options, `The ${scope} goes on${still}`)
   })
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { configOption, dataOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
+import { type Column, printDone, printJson, printRows } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 type ConfigOptions = { config?: string; data?: string; json?: boolean }
@@ -18,8 +18,7 @@ export function config(command: Command, world: World): void {
     .description('Check it; every mistake at once, exit code 2')
     .action(async (options: ConfigOptions) => {
       const settings = await load(world, options)
-      if (options.json) return printJson(world, { valid: true })
-      success(world, `The configuration is sound (${settings.length} settings)`)
+      printDone(world, { valid: true }, options, `The configuration is sound (${settings.length} settings)`)
     })
 
   takesConfig(command.command('show'))

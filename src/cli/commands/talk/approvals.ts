@@ -6,7 +6,7 @@ import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { parseJson, pointInTime, readMessage, readText } from '../../terminal/input.ts'
-import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, printDone, printRecord, printRows } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const columnsOf = (nameOf: NameOf): Column<Approval>[] => [
@@ -106,8 +106,7 @@ async function decide(world: World, request_id: string, options: WhichOptions, d
     const { agent_id, call_id } = await findCall(client, request_id, options)
     return client.approvals.decide(agent_id, request_id, call_id, decision, options)
   })
-  if (options.json) return printJson(world, decided)
-  success(world, `${decided.tool} is ${decided.status}: ${request_id} goes on`)
+  printDone(world, decided, options, `${decided.tool} is ${decided.status}: ${request_id} goes on`)
 }
 
 /** What is pending comes first: a run that has asked before may ask again. */

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import type { Callback } from '../../../../sdk/client.ts'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, printDone, printRecord } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
-import { statusOf } from '../watch/webhooks.ts'
+import { showSecret, statusOf } from '../watch/webhooks.ts'
 
 const COLUMNS: Column<Callback>[] = [
   { title: 'ID', of: (callback) => callback.id },
@@ -25,10 +25,7 @@ export function callbacks(command: Command, world: World): void {
     .action(async (agent: string, id: string, url: string, options: Common & { name?: string }) => {
       const body = { url, name: options.name }
       const callback = await withClient(world, options, (client) => client.callbacks.create(agent, id, body, options))
-      if (options.json) return printJson(world, callback)
-      success(world, `Created ${callback.id} for ${callback.url}`)
-      note(world, '  Verify deliveries with this secret: `moorage webhooks verify --help`')
-      print(world, callback.secret)
+      showSecret(world, callback, options, `Created ${callback.id} for ${callback.url}`)
     })
 
   takesService(command.command('list'))
@@ -38,10 +35,9 @@ export function callbacks(command: Command, world: World): void {
     .argument('<request_id>')
     .addOption(limitOption())
     .action(async (agent: string, id: string, options: Common & Limit) => {
-      await withClient(world, options, async (client) => {
-        const found = await gather(world, options, (limit) => client.callbacks.list(agent, id, { limit }))
-        printRows(world, found, COLUMNS, options)
-      })
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.callbacks.list(agent, id, { limit })),
+      )
     })
 
   takesService(command.command('get'))
@@ -66,7 +62,6 @@ export function callbacks(command: Command, world: World): void {
       const deleted = await withClient(world, options, (client) =>
         client.callbacks.delete(agent, id, callback, options),
       )
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${callback}`)
+      printDone(world, deleted, options, `Deleted ${callback}`)
     })
 }

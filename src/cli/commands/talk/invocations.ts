@@ -6,7 +6,7 @@ import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, print, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
+import { type Column, print, printDone, printJson, printRecord, printRows, warn } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
@@ -199,8 +199,7 @@ export function invocations(command: Command, world: World): void {
       const receipt = await withClient(world, options, (client) =>
         progress(world, 'Waiting for it to stop', () => client.invocations.cancel(agent, id, options)),
       )
-      if (options.json) return printJson(world, receipt)
-      success(world, `Cancelled ${id}`)
+      printDone(world, receipt, options, `Cancelled ${id}`)
     })
 
   takesService(command.command('erase'))
@@ -211,7 +210,6 @@ export function invocations(command: Command, world: World): void {
     .action(async (agent: string, id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Erase what was said in ${id}? This cannot be undone.`, options)
       const receipt = await withClient(world, options, (client) => client.invocations.erase(agent, id, options))
-      if (options.json) return printJson(world, receipt)
-      success(world, `Erased what was said in ${id}`)
+      printDone(world, receipt, options, `Erased what was said in ${id}`)
     })
 }

@@ -3,9 +3,9 @@ import type { FoundMemory } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { number, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
 import { pointInTime, readMessage } from '../../terminal/input.ts'
-import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
+import { type Column, printDone } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 import { memoryImport } from './memory-import.ts'
@@ -32,10 +32,9 @@ export function memory(command: Command, world: World): void {
     .option('--min-score <score>', '0 to 1', number)
     .action(async (agent: string, words: string[], options: Common & Limit & ScopeOptions & { minScore?: number }) => {
       const search = { query: words.join(' '), context: contextOf(options), min_score: options.minScore }
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.memory.search(agent, { ...search, limit })),
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.memory.search(agent, { ...search, limit })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesScope(takesService(command.command('add')))
@@ -48,8 +47,7 @@ export function memory(command: Command, world: World): void {
       const { items } = await withClient(world, options, (client) =>
         client.memory.write(agent, { items: [item] }, options),
       )
-      if (options.json) return printJson(world, items[0])
-      success(world, `Remembered as ${items[0]?.id}`)
+      printDone(world, items[0], options, `Remembered as ${items[0]?.id}`)
     })
 
   takesScope(takesService(command.command('clear')))
@@ -66,8 +64,7 @@ export function memory(command: Command, world: World): void {
       const isAll = Object.values(query).every((value) => value === undefined)
       await confirm(world, `Clear ${isAll ? 'the whole' : 'this part of the'} memory of ${agent}?`, options)
       const cleared = await withClient(world, options, (client) => client.memory.clear(agent, query, options))
-      if (options.json) return printJson(world, cleared)
-      success(world, `Forgot ${counted(cleared.deleted, 'memory', 'memories')}`)
+      printDone(world, cleared, options, `Forgot ${counted(cleared.deleted, 'memory', 'memories')}`)
     })
 
   memoryItems(command, world)

@@ -3,9 +3,9 @@ import type { Memory } from '../../../../sdk/client.ts'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
 import { parseJson, pointInTime } from '../../terminal/input.ts'
-import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, printDone, printRecord } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -43,10 +43,9 @@ export function memoryItems(command: Command, world: World): void {
         before: options.before && pointInTime(options.before),
         after: options.after && pointInTime(options.after),
       }
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.memory.list(agent, { ...query, limit })),
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.memory.list(agent, { ...query, limit })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesService(command.command('get'))
@@ -78,8 +77,7 @@ export function memoryItems(command: Command, world: World): void {
       }
       if (Object.keys(body).length === 0) throw usage('Say what to change: its content, or an option')
       const updated = await withClient(world, options, (client) => client.memory.update(agent, id, body, options))
-      if (options.json) return printJson(world, updated)
-      success(world, `Changed ${updated.id}`)
+      printDone(world, updated, options, `Changed ${updated.id}`)
     })
 
   takesService(command.command('delete'))
@@ -91,7 +89,6 @@ export function memoryItems(command: Command, world: World): void {
     .action(async (agent: string, id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Delete the memory ${id} of ${agent}?`, options)
       const deleted = await withClient(world, options, (client) => client.memory.delete(agent, id, options))
-      if (options.json) return printJson(world, deleted)
-      success(world, `Forgot ${deleted.id}`)
+      printDone(world, deleted, options, `Forgot ${deleted.id}`)
     })
 }

@@ -3,9 +3,9 @@ import type { Client, Schedule, ScheduleWithRuns } from '../../../../sdk/client.
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
 import { readMessage, timeAhead } from '../../terminal/input.ts'
-import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, note, print, printDone, printJson, printRecord, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 import { attachables, attachOption } from './files.ts'
@@ -70,10 +70,9 @@ export function schedules(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .addOption(limitOption())
     .action(async (agent: string, options: Common & Limit) => {
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.schedules.list(agent, { limit })),
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.schedules.list(agent, { limit })),
       )
-      printRows(world, found, COLUMNS, options)
     })
 
   takesService(command.command('get'))
@@ -96,8 +95,7 @@ export function schedules(command: Command, world: World): void {
     .action(async (agent: string, id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Delete ${id}?`, options)
       const deleted = await withClient(world, options, (client) => client.schedules.delete(agent, id, options))
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${id}`)
+      printDone(world, deleted, options, `Deleted ${id}`)
     })
 
   takesService(command.command('run'))

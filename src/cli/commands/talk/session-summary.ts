@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { readMessage } from '../../terminal/input.ts'
-import { printJson, printRecord, success } from '../../terminal/output.ts'
+import { printDone, printRecord } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -29,8 +29,7 @@ export function sessionSummary(command: Command, world: World): void {
       const replaced = await withClient(world, options, (client) =>
         client.memory.replaceSummary(agent, session, { content }, queryOf(options), options),
       )
-      if (options.json) return printJson(world, replaced)
-      success(world, `Replaced the summary of ${session}`)
+      printDone(world, replaced, options, `Replaced the summary of ${session}`)
     })
 
   takesSession(command.command('delete-summary'))
@@ -41,8 +40,7 @@ export function sessionSummary(command: Command, world: World): void {
       const deleted = await withClient(world, options, (client) =>
         client.memory.deleteSummary(agent, session, queryOf(options), options),
       )
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted the summary of ${session}`)
+      printDone(world, deleted, options, `Deleted the summary of ${session}`)
     })
 }
 

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { Delivery } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, printDone, printRecord } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const COLUMNS: Column<Delivery>[] = [
@@ -36,10 +36,9 @@ export function deliveries(command: Command, world: World): void {
         return printRecord(world, delivery, options)
       }
       const { status, event } = options
-      const listed = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.webhooks.deliveries(webhook, { limit, status, event })),
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.webhooks.deliveries(webhook, { limit, status, event })),
       )
-      printRows(world, listed, COLUMNS, options)
     })
 
   takesService(command.command('redeliver'))
@@ -48,7 +47,6 @@ export function deliveries(command: Command, world: World): void {
     .argument('<delivery_id>')
     .action(async (webhook: string, id: string, options: Common) => {
       const delivery = await withClient(world, options, (client) => client.webhooks.redeliver(webhook, id, options))
-      if (options.json) return printJson(world, delivery)
-      success(world, `${id} is on its way again`)
+      printDone(world, delivery, options, `${id} is on its way again`)
     })
 }

@@ -1,11 +1,20 @@
 import type { Command } from 'commander'
-import type { Client, Webhook, WebhookWithSecret } from '../../../../sdk/client.ts'
+import type { Client, Webhook } from '../../../../sdk/client.ts'
 import { list, seconds, takesService, yesOption } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import {
+  type Column,
+  note,
+  print,
+  printDone,
+  printJson,
+  printRecord,
+  printRows,
+  success,
+} from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
@@ -77,8 +86,7 @@ export function webhooks(command: Command, world: World): void {
     .action(async (id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Delete ${id}? What is queued for it is lost.`, options)
       const deleted = await withClient(world, options, (client) => client.webhooks.delete(id, options))
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${id}`)
+      printDone(world, deleted, options, `Deleted ${id}`)
     })
 
   takesService(command.command('rotate-secret'))
@@ -128,12 +136,11 @@ function addUpdate(command: Command, world: World): void {
       const webhook = await withClient(world, options, (client) =>
         client.webhooks.update(id, Object.fromEntries(fields), options),
       )
-      if (options.json) return printJson(world, webhook)
-      success(world, `Updated ${id}`)
+      printDone(world, webhook, options, `Updated ${id}`)
     })
 }
 
-function showSecret(world: World, webhook: WebhookWithSecret, { json }: Common, told: string): void {
+export function showSecret(world: World, webhook: { secret: string }, { json }: Common, told: string): void {
   if (json) return printJson(world, webhook)
   success(world, told)
   note(world, '  Verify deliveries with this secret: `moorage webhooks verify --help`')
