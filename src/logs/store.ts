@@ -8,7 +8,7 @@ import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { contains } from '../storage/queries/contains.ts'
 import { countAll, countOfAgents } from '../storage/queries/count-rows.ts'
-import { missingAgents } from '../storage/queries/missing-agents.ts'
+import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
 import { longPage, orderOf, type Page, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
 import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
@@ -199,12 +199,8 @@ export async function removeOfRequests(db: Database, agent_seq: number, requests
   return removed
 }
 
-export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  const agents = await missingAgents(db, 'logs')
-  if (agents.length === 0) return 0
-  const left = db.selectFrom('logs').select('id').where('agent_seq', 'in', agents).limit(limit)
-  const { numDeletedRows } = await db.deleteFrom('logs').where('id', 'in', left).executeTakeFirst()
-  return Number(numDeletedRows)
+export function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
+  return removeRowsOfMissingAgents(db, 'logs', { limit })
 }
 
 export type LogRow = Pick<Selectable<Tables['logs']>, (typeof LOG_COLUMNS)[number]>

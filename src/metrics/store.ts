@@ -1,7 +1,8 @@
 import { type AliasableExpression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
-import { missingAgents } from '../storage/queries/missing-agents.ts'
+import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
+import { removeRows } from '../storage/queries/remove-rows.ts'
 import { bucketInSql, bucketOf, middleOf } from './histogram.ts'
 import type { Percentiles, Totals } from './metric.ts'
 import { MINUTE_MS, type Range } from './range.ts'
@@ -207,28 +208,17 @@ function endedOf(db: Database, agent_seqs: number[], { from, to }: Range, user_i
 }
 
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */
-export async function remove(db: Database, before: number, limit: number): Promise<number> {
-  const minute = Math.floor(before / MINUTE_MS)
-  const old = sql<SqlBool>`start < ${minute}`
-  return (await removeRows(db, BUCKETS, old, limit)) + (await removeRows(db, METRICS, old, limit))
+export function remove(db: Database, before: number, limit: number): Promise<number> {
+  const which = sql<SqlBool>`start < ${Math.floor(before / MINUTE_MS)}`
+  return removeOfBoth(({ table, merge: { key } }) => removeRows(db, table, { which, key, limit }))
 }
 
-export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  let removed = 0
-  for (const bulk of [BUCKETS, METRICS]) {
-    const agents = await missingAgents(db, bulk.table)
-    if (agents.length > 0) removed += await removeRows(db, bulk, sql`agent_seq in (${sql.join(agents)})`, limit)
-  }
-  return removed
+export function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
+  return removeOfBoth(({ table, merge: { key } }) => removeRowsOfMissingAgents(db, table, { key, limit }))
 }
 
-async function removeRows(db: Database, { table, merge }: MetricTable, which: RawBuilder<SqlBool>, limit: number) {
-  const key = sql.join(merge.key.map((column) => sql.ref(column)))
-  const { numAffectedRows } = await sql`
-    delete from ${sql.table(table)} where (${key}) in (
-      select ${key} from ${sql.table(table)} where ${which} limit ${limit}
-    )`.execute(db)
-  return Number(numAffectedRows)
+async function removeOfBoth(removeOf: (table: MetricTable) => Promise<number>): Promise<number> {
+  return (await removeOf(BUCKETS)) + (await removeOf(METRICS))
 }
 
 /**

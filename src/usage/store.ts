@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, EndedTable, Ending, Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import type { Leased } from '../storage/leases/lease.ts'
+import { removeRows } from '../storage/queries/remove-rows.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { LedgerLine } from './ledger-line.ts'
 import { HOUR_MS } from './periods.ts'
@@ -134,15 +135,11 @@ export async function listModelsSince(db: Database, shown: ShownAgents, since: n
 
 /** Removes what is older, at most `limit` rows of each table. Returns how many. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
-  const lines = await sql`delete from ledger where id in (
-    select id from ledger where id < ${firstIdAt('led', before)} and status <> 'reserved' limit ${limit})`.execute(db)
-  const key = sql.join(SUM_KEY.map((name) => sql.ref(name)))
-  let removed = Number(lines.numAffectedRows)
+  const isOld = sql<SqlBool>`id < ${firstIdAt('led', before)} and status <> 'reserved'`
+  let removed = await removeRows(db, 'ledger', { which: isOld, limit })
   for (const hours of Object.values(SUM_HOURS)) {
-    const sums = await sql`delete from usage_sums where (${key}) in (
-      select ${key} from usage_sums where hours = ${sql.lit(hours)} and start <= ${Math.floor(before / HOUR_MS) - hours}
-      limit ${limit})`.execute(db)
-    removed += Number(sums.numAffectedRows)
+    const isOver = sql<SqlBool>`hours = ${sql.lit(hours)} and start <= ${Math.floor(before / HOUR_MS) - hours}`
+    removed += await removeRows(db, 'usage_sums', { which: isOver, key: SUM_KEY, limit })
   }
   return removed
 }

@@ -4,7 +4,8 @@ import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
 import { removeAged } from '../../storage/queries/aged-rows.ts'
-import { missingAgents } from '../../storage/queries/missing-agents.ts'
+import { removeRowsOfMissingAgents } from '../../storage/queries/missing-agents.ts'
+import { removeRows } from '../../storage/queries/remove-rows.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { withoutToken } from '../steps/receipt-steps.ts'
 import { appendStep } from '../steps/step-store.ts'
@@ -131,30 +132,21 @@ export async function eraseFromApprovals(db: Database, request_ids: readonly str
     .execute()
 }
 
-/** For retention. Their ids contain their age. */
-export async function removeApprovals(db: Database, before: number, limit: number): Promise<number> {
-  const old = db
-    .selectFrom('approvals')
-    .select('id')
-    .where('id', '<', firstIdAt('apr', before))
-    .where('status', '!=', 'pending')
-    .limit(limit)
-  const { numDeletedRows } = await db.deleteFrom('approvals').where('id', 'in', old).executeTakeFirst()
-  return Number(numDeletedRows)
+/** Their ids contain their age. */
+const isOlder = (before: number) => sql<SqlBool>`id < ${firstIdAt('apr', before)} and status <> 'pending'`
+
+/** For retention. */
+export function removeApprovals(db: Database, before: number, limit: number): Promise<number> {
+  return removeRows(db, 'approvals', { which: isOlder(before), limit })
 }
 
 /** Removes at most `limit` decided approvals that their project keeps no longer. Returns how many. */
 export function removeApprovalsOfProjects(db: Database, now: number, limit: number): Promise<number> {
-  const isOlder = (before: number) => sql<SqlBool>`id < ${firstIdAt('apr', before)} and status <> 'pending'`
   return removeAged(db, 'approvals', { now, limit, isOlder })
 }
 
-export async function removeApprovalsOfMissingAgents(db: Database, limit: number): Promise<number> {
-  const agents = await missingAgents(db, 'approvals')
-  if (agents.length === 0) return 0
-  const left = db.selectFrom('approvals').select('id').where('agent_seq', 'in', agents).limit(limit)
-  const { numDeletedRows } = await db.deleteFrom('approvals').where('id', 'in', left).executeTakeFirst()
-  return Number(numDeletedRows)
+export function removeApprovalsOfMissingAgents(db: Database, limit: number): Promise<number> {
+  return removeRowsOfMissingAgents(db, 'approvals', { limit })
 }
 
 function toRow(approval: Approval): Tables['approvals'] {

@@ -1,7 +1,8 @@
-import type { Insertable, Selectable, Updateable, UpdateResult } from 'kysely'
+import { type Insertable, type Selectable, type SqlBool, sql, type Updateable, type UpdateResult } from 'kysely'
 import { jsonOf } from '../damaged-rows.ts'
 import type { Database } from '../database.ts'
 import type { EndedTable, Ending } from '../journal/rows.ts'
+import { removeRows } from '../queries/remove-rows.ts'
 import type { ClaimsTable } from '../tables/service-tables.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
@@ -142,17 +143,7 @@ export async function release(db: Database, lease: Lease): Promise<void> {
 }
 
 /** Removes at most `limit` claims; returns how many it removed. */
-export async function removeExpired(db: Database, now: number, limit: number): Promise<number> {
-  const expired = db
-    .selectFrom('claims')
-    .select(['scope', 'key'])
-    .where('created_at', '<=', now - VALID_MS)
-    .where('lease_until', '<=', now)
-    .limit(limit)
-    .$asTuple('scope', 'key')
-  const { numDeletedRows } = await db
-    .deleteFrom('claims')
-    .where((claims) => claims(claims.refTuple('scope', 'key'), 'in', expired))
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export function removeExpired(db: Database, now: number, limit: number): Promise<number> {
+  const which = sql<SqlBool>`created_at <= ${now - VALID_MS} and lease_until <= ${now}`
+  return removeRows(db, 'claims', { which, key: CLAIMS.key, limit })
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { projectLimit } from './project-limit.ts'
+import { removeRows } from './remove-rows.ts'
 
 const DAY_MS = 86_400_000
 
@@ -43,11 +44,7 @@ export async function removeAged(
     anyOf(sql`${sql.table(table)} where agent_seq = ${agent_seq} and ${isOlder(before)}`),
   )
   if (!aged) return 0
-  const { numAffectedRows } = await sql`
-    delete from ${sql.table(table)} where id in (
-      select id from ${sql.table(table)} where agent_seq = ${aged.owner} and ${isOlder(aged.before)} limit ${limit})
-    `.execute(db)
-  return Number(numAffectedRows)
+  return removeRows(db, table, { which: sql`agent_seq = ${aged.owner} and ${isOlder(aged.before)}`, limit })
 }
 
 /** With an offset PostgreSQL looks for one row of each owner, and does not read the whole table to join it. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Tables } from '../tables.ts'
+import { type Removal, removeRows } from './remove-rows.ts'
 
 type OfAgents = { [Table in keyof Tables]: Tables[Table] extends { agent_seq: number } ? Table : never }[keyof Tables]
 
@@ -26,4 +27,15 @@ export async function missingAgents(db: Database, table: OfAgents): Promise<numb
     where agent_seq is not null and not exists (select 1 from agents where seq = present.agent_seq)
     limit ${AGENTS_PER_LOOK}`.execute(db)
   return missing.map(({ agent_seq }) => agent_seq)
+}
+
+/** Removes at most `limit` rows of deleted agents; returns how many. */
+export async function removeRowsOfMissingAgents(
+  db: Database,
+  table: OfAgents,
+  removal: Omit<Removal, 'which'>,
+): Promise<number> {
+  const agents = await missingAgents(db, table)
+  if (agents.length === 0) return 0
+  return removeRows(db, table, { ...removal, which: sql`agent_seq in (${sql.join(agents)})` })
 }

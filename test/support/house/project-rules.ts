@@ -50,7 +50,7 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
 const STORE = /(?:^|[/-])(?:store|queue)\.ts$/
 const FUNCTION = /^export (?:async )?function\*? (\w+)[\s\S]*?\n\}/gm
 const STATEMENT = new RegExp(
-  String.raw`(?:From|Table|Into|Join)\('(?:${TABLES})\b|\b(?:from|into|update|join) (?:${TABLES})\b`,
+  String.raw`(?:From|Table|Into|Join|removeRows)\((?:db, )?'(?:${TABLES})\b|\b(?:from|into|update|join) (?:${TABLES})\b`,
 )
 const TYPE = /^(?:export )?type (\w+)[\s\S]*?(?=\n\n|$(?![\s\S]))/gm
 const TYPE_NAME = /\b[A-Z]\w+/g
