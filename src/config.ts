@@ -16,7 +16,8 @@ import {
   type SettingsSchema,
 } from './config/settings.ts'
 import type { Config, ConfigInput } from './config/shape.ts'
-import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from './config/sources.ts'
+import { locate, mergeSources, originOf, type Sources, valueAt } from './config/sources.ts'
+import { isObject } from './lib/json.ts'
 import { firstFound } from './lib/lazily.ts'
 
 export type { Config } from './config/shape.ts'
@@ -94,7 +95,7 @@ function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[
     const path = [...above, key]
     if (value === undefined) return []
     const setting = settings.find((candidate) => isSamePath(candidate.path, path))
-    if (setting === undefined && isRecord(value)) return flagEntries(value, settings, path)
+    if (setting === undefined && isObject(value)) return flagEntries(value, settings, path)
     const isText = setting !== undefined && typeof value === 'string'
     return [{ path, value: isText ? (fromText(value, setting.kind) ?? value) : value, origin: 'flag' }]
   })
@@ -105,14 +106,14 @@ function withAbsolutePaths(config: Config, cwd: string): Config {
   for (const path of PATH_SETTINGS) {
     const parent = valueAt(absolute, path.slice(0, -1))
     const key = path.at(-1) as string
-    if (isRecord(parent) && typeof parent[key] === 'string') parent[key] = resolve(cwd, parent[key])
+    if (isObject(parent) && typeof parent[key] === 'string') parent[key] = resolve(cwd, parent[key])
   }
   return absolute
 }
 
 function show(setting: Setting, config: Config, sources: Sources | undefined, schema: SettingsSchema): ShownSetting[] {
   const leaves = (value: unknown, path: Path): ShownSetting[] => {
-    const isGroup = isRecord(value) || (Array.isArray(value) && value.some(isRecord))
+    const isGroup = isObject(value) || (Array.isArray(value) && value.some(isObject))
     if (isGroup && Object.keys(value).length > 0) {
       const keys = Array.isArray(value) ? [...value.keys()] : Object.keys(value)
       return keys.flatMap((key) => leaves(valueAt(value, [key]), [...path, key]))

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isObject } from './lib/json.ts'
 import { NOT_ONE_LINE, ONE_LINE } from './lib/text/text.ts'
 import { formatTime, parseTime } from './lib/time.ts'
 
@@ -102,10 +103,6 @@ function optionOf({ def, options }: z.ZodDiscriminatedUnion, stored: unknown): z
   return options.find(
     (option) => option instanceof z.ZodObject && z.safeParse(option.shape[def.discriminator], name).success,
   )
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 type Bare<T> = T extends z.ZodDefault<infer Inner> | z.ZodPrefault<infer Inner> ? Inner : T

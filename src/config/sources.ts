@@ -1,3 +1,4 @@
+import { isObject } from '../lib/json.ts'
 import type { ConfigFile } from './config-file.ts'
 import type { EnvironmentSettings, GivenValue } from './environment.ts'
 import type { Problem } from './problems.ts'
@@ -48,10 +49,6 @@ export function valueAt(value: unknown, path: Path): unknown {
   }, value)
 }
 
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** The longest entry that covers the path: the key of one provider may come from another source than the list. */
 function entryFor(path: Path, entries: readonly GivenValue[]): GivenValue | undefined {
   const covering = entries.filter((entry) => startsWith(path, entry.path))
@@ -71,7 +68,7 @@ function put(input: Record<string, unknown>, path: Path, value: unknown): boolea
   }
   input[key] ??= {}
   const child = input[key]
-  return isRecord(child) && put(child, rest, value)
+  return isObject(child) && put(child, rest, value)
 }
 
 function addProviders(

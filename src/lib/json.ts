@@ -12,6 +12,11 @@ export function parseIfJson(text: string): unknown {
   }
 }
 
+/** Whether it is an object, and no list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Whether lists and objects stand in each other more than `most` times. */
 export function isDeeper(value: unknown, most: number): boolean {
   if (typeof value !== 'object' || value === null) return false
@@ -21,7 +26,7 @@ export function isDeeper(value: unknown, most: number): boolean {
 /** The same text for equal values, whatever the order of their keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {
-    if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return inner
+    if (!isObject(inner)) return inner
     return Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
   })
 }

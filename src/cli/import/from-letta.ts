@@ -1,5 +1,5 @@
-import { parseIfJson } from '../../lib/json.ts'
-import { type Fields, type ImportItem, isFields, itemOf, textOf, timeOf } from './import-item.ts'
+import { isObject, parseIfJson } from '../../lib/json.ts'
+import { type Fields, type ImportItem, itemOf, textOf, timeOf } from './import-item.ts'
 
 /**
  * Letta: an agent file (`.af`) in the new or the old format. Its blocks become facts, and its messages become turns.
@@ -12,7 +12,7 @@ export function fromAgentFile(file: Fields): ImportItem[] {
 }
 
 export function isAgentFile(value: unknown): value is Fields {
-  return isFields(value) && (Array.isArray(value['agents']) || Array.isArray(value['messages']))
+  return isObject(value) && (Array.isArray(value['agents']) || Array.isArray(value['messages']))
 }
 
 /** The messages of a Letta agent, from its file or from its API. */
@@ -62,7 +62,7 @@ function contentOf(content: unknown): string | undefined {
 /** A user's message may be wrapped in JSON with its time. Heartbeats and logins are wrapped in the same way. */
 function unpacked(text: string | undefined): string | undefined {
   const packed = text?.startsWith('{') ? parseIfJson(text) : undefined
-  if (!isFields(packed) || textOf(packed['type']) === undefined) return text
+  if (!isObject(packed) || textOf(packed['type']) === undefined) return text
   return packed['type'] === 'user_message' ? textOf(packed['message']) : undefined
 }
 
@@ -71,9 +71,9 @@ function sentMessage(message: Fields): string | undefined {
   const calls = listOf(message['tool_calls'])
   if (calls.length === 0) return undefined
   const sent = calls.flatMap(({ function: called }) => {
-    if (!isFields(called) || called['name'] !== 'send_message') return []
+    if (!isObject(called) || called['name'] !== 'send_message') return []
     const given = parseIfJson(String(called['arguments']))
-    return isFields(given) ? (textOf(given['message']) ?? []) : []
+    return isObject(given) ? (textOf(given['message']) ?? []) : []
   })
   return sent.length > 0 ? sent.join('\n') : undefined
 }
@@ -83,5 +83,5 @@ function idOf({ id }: Fields): Fields {
 }
 
 function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : []
+  return Array.isArray(value) ? value.filter(isObject) : []
 }

@@ -1,4 +1,5 @@
-import { type Fields, type ImportItem, isFields, itemOf, textOf, timeOf } from './import-item.ts'
+import { isObject } from '../../lib/json.ts'
+import { type Fields, type ImportItem, itemOf, textOf, timeOf } from './import-item.ts'
 
 /** mem0: a list of memories, each one a sentence about a user. */
 export function fromMem0(values: Fields[]): ImportItem[] {
@@ -10,7 +11,7 @@ export function fromMem0(values: Fields[]): ImportItem[] {
       user_id: textOf(found['user_id']),
       session_id: textOf(found['run_id']),
       metadata: {
-        ...(isFields(metadata) && metadata),
+        ...(isObject(metadata) && metadata),
         ...(Array.isArray(categories) && { categories }),
         ...(textOf(id) && { mem0_id: id }),
       },

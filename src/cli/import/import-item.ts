@@ -13,10 +13,6 @@ export type ImportItem = {
 /** Any JSON object with unknown fields. */
 export type Fields = { [name: string]: unknown }
 
-export function isFields(value: unknown): value is Fields {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
-
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -1,7 +1,8 @@
+import { isObject, parseIfJson } from '../../lib/json.ts'
 import { fromAgentFile, fromMessages, isAgentFile, isMessages } from './from-letta.ts'
 import { fromMem0, isMem0 } from './from-mem0.ts'
 import { fromMoorage, isMoorage } from './from-moorage.ts'
-import { type Fields, type ImportItem, isFields } from './import-item.ts'
+import type { Fields, ImportItem } from './import-item.ts'
 
 export type Import = { format: 'moorage' | 'letta' | 'mem0'; items: ImportItem[] }
 
@@ -18,24 +19,13 @@ export function readImport(text: string): Import | undefined {
 
 /** One JSON value, or one on each line. */
 function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    const lines = text.split('\n').filter((line) => line.trim() !== '')
-    return lines.flatMap((line): unknown[] => {
-      try {
-        return [JSON.parse(line)]
-      } catch {
-        return []
-      }
-    })
-  }
+  return parseIfJson(text) ?? text.split('\n').map(parseIfJson)
 }
 
 /** mem0 has its list in `results` or `memories`. A file with one line is a list of one item. */
 function listIn(value: unknown): Fields[] {
-  if (Array.isArray(value)) return value.filter(isFields)
-  if (!isFields(value)) return []
+  if (Array.isArray(value)) return value.filter(isObject)
+  if (!isObject(value)) return []
   const inner = value['results'] ?? value['memories'] ?? value['data']
-  return Array.isArray(inner) ? inner.filter(isFields) : [value]
+  return Array.isArray(inner) ? inner.filter(isObject) : [value]
 }

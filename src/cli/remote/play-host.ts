@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { parseIfJson } from '../../lib/json.ts'
 import { AskedSteps } from '../../runtime/remote-agent/asked-step.ts'
 import type { PlayedHost, StepsHearer } from '../../runtime/remote-agent/check/call-remote.ts'
 
@@ -71,11 +72,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
     if (size > MAX_BODY_BYTES) throw new Error(`the body is longer than ${MAX_BODY_BYTES} bytes`)
     pieces.push(piece)
   }
-  try {
-    return JSON.parse(Buffer.concat(pieces).toString())
-  } catch {
-    return undefined
-  }
+  return parseIfJson(Buffer.concat(pieces).toString())
 }
 
 function refuse(error: unknown): Reply {

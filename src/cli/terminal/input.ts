@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseDuration } from '../../lib/duration.ts'
+import { parseIfJson } from '../../lib/json.ts'
 import { formatTime, parseTime } from '../../lib/time.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import type { World } from '../world.ts'
@@ -49,11 +50,9 @@ export function readFile(path: string): string {
 }
 
 export function parseJson(given: string, what: string): unknown {
-  try {
-    return JSON.parse(given)
-  } catch {
-    throw usage(`${what} must be valid JSON`)
-  }
+  const value = parseIfJson(given)
+  if (value === undefined) throw usage(`${what} must be valid JSON`)
+  return value
 }
 
 /** `Name: value` */

@@ -1,4 +1,5 @@
 import { ApiError, invalid } from '../../errors.ts'
+import { isObject, parseIfJson } from '../../lib/json.ts'
 import type { Operation } from '../../operation.ts'
 import { fieldAfter } from './exact-numbers.ts'
 import { BODY_LIMITS, badBody, type JsonLimits, scanJson } from './scan-json.ts'
@@ -23,12 +24,8 @@ export function readBody(
   }
   const value = parseJson(bytes)
   // Many clients send an empty object where they have nothing to say.
-  if (!body && !isEmptyObject(value)) throw badBody('This request takes no body')
+  if (!body && !(isObject(value) && Object.keys(value).length === 0)) throw badBody('This request takes no body')
   return value
-}
-
-function isEmptyObject(value: unknown): boolean {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0
 }
 
 /**
@@ -43,12 +40,8 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unkn
   } catch {
     throw new BrokenJson('The body is not valid UTF-8')
   }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new BrokenJson('The body is not valid JSON')
-  }
+  const value = parseIfJson(text)
+  if (value === undefined) throw new BrokenJson('The body is not valid JSON')
   // Only an escape can bring in a NUL or half a surrogate pair: the bytes are valid UTF-8, and JSON forbids raw control
   // characters.
   if (text.includes('\\u') || text.includes('__proto__')) refuseUnsafe(value)

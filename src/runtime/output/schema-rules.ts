@@ -1,3 +1,5 @@
+import { isObject } from '../../lib/json.ts'
+
 type Schema = Record<string, unknown>
 
 /** Keywords whose value is one schema, a list of schemas, or schemas by name. */
@@ -64,8 +66,4 @@ function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema 
     return [key, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one)]))]
   })
   return change(Object.fromEntries(mapped))
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

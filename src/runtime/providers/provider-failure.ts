@@ -1,9 +1,10 @@
+import { parseIfJson } from '../../lib/json.ts'
 import { ModelFailure, PromptTooLong } from '../models/model.ts'
 import { AgentFailure } from '../outcome.ts'
 import { imageRefusal } from './image-refusal.ts'
 import { promptRefusal } from './prompt-refusal.ts'
 import { ReportedError } from './protocols/protocol.ts'
-import { NotAnAnswer } from './protocols/read-events.ts'
+import { fieldsOf, NotAnAnswer } from './protocols/read-events.ts'
 import { retryAfter } from './retry.ts'
 
 /** How many characters of a provider's error are read. */
@@ -41,14 +42,9 @@ export class BadStatus extends Error {
 
   /** What the provider says about it: `error.message` where there is one, as the common protocols have it. */
   get reason(): string {
-    try {
-      const { error, message } = JSON.parse(this.text) as { error?: unknown; message?: unknown }
-      const told =
-        typeof error === 'string' ? error : ((error as { message?: unknown } | undefined)?.message ?? message)
-      return typeof told === 'string' ? told : this.text
-    } catch {
-      return this.text
-    }
+    const { error, message } = fieldsOf(parseIfJson(this.text))
+    const told = typeof error === 'string' ? error : (fieldsOf(error)['message'] ?? message)
+    return typeof told === 'string' ? told : this.text
   }
 }
 
@@ -109,17 +105,9 @@ const EVERYDAY = /(?<!["'`])\b(?:messages|model|stop)\b(?!["'`])/g
 
 /** The field that was refused. The provider's own words may show what is none of the client's business. */
 function refusedField({ text, reason }: BadStatus): string | undefined {
-  const { param } = Object(errorIn(text)) as { param?: unknown }
+  const { param } = fieldsOf(fieldsOf(parseIfJson(text))['error'])
   const field = FIELDS.exec(typeof param === 'string' ? param : '') ?? FIELDS.exec(reason.replace(EVERYDAY, ''))
   return field?.[0]
-}
-
-function errorIn(text: string): unknown {
-  try {
-    return (JSON.parse(text) as { error?: unknown }).error
-  } catch {
-    return undefined
-  }
 }
 
 function statusFailure(

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { parseIfJson } from '../../lib/json.ts'
 import type { NodeWire } from '../following/node-message.ts'
 import type { AskedStep } from './asked-step.ts'
 import { OtherStep, type StepsReply } from './remote-conversation.ts'
@@ -54,13 +55,8 @@ export class StepsElsewhere {
   }
 
   #hear(text: string): void {
-    let message: StepsMessage
-    try {
-      message = JSON.parse(text) as StepsMessage
-    } catch {
-      return
-    }
-    if (message.by === this.#options.node) return
+    const message = parseIfJson(text) as StepsMessage | undefined
+    if (message === undefined || message.by === this.#options.node) return
     if (message.kind === 'steps') void this.#take(message)
     if (message.kind === 'steps.done') this.#end(message.id, message.told)
     if (message.kind === 'steps.taken') {

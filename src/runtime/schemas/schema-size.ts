@@ -1,3 +1,5 @@
+import { isObject } from '../../lib/json.ts'
+
 const MAX_VALUES = 5_000
 const MAX_CHARACTERS = 256 * 1024
 const MAX_DEPTH = 64
@@ -21,8 +23,4 @@ export function schemaProblem(schema: unknown): string | undefined {
   if (values > MAX_VALUES) return `may hold at most ${MAX_VALUES} values, nested ones included`
   if (characters > MAX_CHARACTERS) return `may hold at most ${MAX_CHARACTERS / 1024} KiB of text`
   return `may be nested at most ${MAX_DEPTH} deep`
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,4 @@
-import { isDeeper } from '../../lib/json.ts'
+import { isDeeper, isObject, parseIfJson } from '../../lib/json.ts'
 
 /** The arguments of a call, as the model wrote them. */
 export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
@@ -10,16 +10,11 @@ const MAX_CHARACTERS = 64 * 1024
 export function parseArguments(raw: string): ToolArguments {
   const excerpt = raw.slice(0, 200)
   if (raw.length > MAX_CHARACTERS) return { problem: 'The arguments are too long', raw: excerpt }
-  try {
-    const value: unknown = raw.trim() === '' ? {} : JSON.parse(raw)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return { problem: 'The arguments must be a JSON object', raw: excerpt }
-    }
-    if (isDeeper(value, MAX_DEPTH)) return { problem: 'The arguments are nested too deeply', raw: excerpt }
-    return { value: value as Record<string, unknown> }
-  } catch {
-    return { problem: 'The arguments are not valid JSON', raw: excerpt }
-  }
+  const value = raw.trim() === '' ? {} : parseIfJson(raw)
+  if (value === undefined) return { problem: 'The arguments are not valid JSON', raw: excerpt }
+  if (!isObject(value)) return { problem: 'The arguments must be a JSON object', raw: excerpt }
+  if (isDeeper(value, MAX_DEPTH)) return { problem: 'The arguments are nested too deeply', raw: excerpt }
+  return { value }
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Agent, AgentOverview, AgentSummary, CreateAgent, InvocableAgent } from '../../../../sdk/client.ts'
+import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import { number, seconds, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
@@ -158,8 +159,7 @@ function takesFields(command: Command): Command {
 /** The fields of the file, overridden by those of the options. */
 async function readFields(world: World, options: FieldOptions): Promise<Partial<CreateAgent>> {
   const { model, instructions, description, temperature, file } = options
-  const fields = Object.entries({ model, instructions, description, temperature })
-  const given = Object.fromEntries(fields.filter(([, value]) => value !== undefined))
+  const given = withoutUndefined({ model, instructions, description, temperature })
   if (file === undefined) return given
   const { readAgentFile } = await import('./agent-file.ts')
   return { ...readAgentFile(world, file).given, ...given }

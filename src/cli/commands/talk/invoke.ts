@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Client, InvocationEvent, InvocationResult } from '../../../../sdk/client.ts'
+import { isObject } from '../../../lib/json.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
@@ -66,9 +67,8 @@ export function invoke(command: Command, world: World): void {
 function readSchema(world: World, given: string): Record<string, unknown> {
   const text = given.trimStart().startsWith('{') ? given : readFile(resolve(world.cwd, given))
   const schema = parseJson(text, 'The schema')
-  if (schema === null || typeof schema !== 'object' || Array.isArray(schema))
-    throw usage('The schema must be an object')
-  return schema as Record<string, unknown>
+  if (!isObject(schema)) throw usage('The schema must be an object')
+  return schema
 }
 
 function printLast(world: World, last: LastEvent, options: InvokeOptions): WaitingEvent | undefined {
@@ -110,7 +110,7 @@ type InvokeBody = Omit<Parameters<Client['agents']['invoke']>[1], 'message'>
 
 export function bodyOf({ user, session, environment, context = '{}' }: TalkOptions): InvokeBody {
   const given = parseJson(context, 'The context')
-  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw usage('The context must be an object')
+  if (!isObject(given)) throw usage('The context must be an object')
   return {
     context: {
       ...given,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Client, Schedule, ScheduleWithRuns } from '../../../../sdk/client.ts'
+import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
@@ -163,9 +164,7 @@ async function fieldsOf(world: World, options: FieldOptions): Promise<Body> {
   const isAbout = [user, session, context].some((given) => given !== undefined)
   const talk = isAbout ? bodyOf(options) : { environment }
   const attachments = options.attach && (await attachables(world, options.attach))
-  const fields = { name, cron, timezone, every, at, overlap, catch_up, on_budget, attachments, ...talk }
-  const given = Object.entries(fields)
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
+  return withoutUndefined({ name, cron, timezone, every, at, overlap, catch_up, on_budget, attachments, ...talk })
 }
 
 function tellNext(world: World, { next_at, disabled_reason }: ScheduleWithRuns): void {

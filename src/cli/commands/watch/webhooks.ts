@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Client, Webhook } from '../../../../sdk/client.ts'
+import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import { list, seconds, takesService, yesOption } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
@@ -127,15 +128,13 @@ function addUpdate(command: Command, world: World): void {
     .option('--description <text>', 'what it is for')
     .action(async (id: string, options: Common & FieldOptions & { target?: string; status?: Webhook['status'] }) => {
       const { target: url, events, status, description } = options
-      const fields = Object.entries({ url, events, status, description }).filter(([, value]) => value !== undefined)
-      if (fields.length === 0) {
+      const fields = withoutUndefined({ url, events, status, description })
+      if (Object.keys(fields).length === 0) {
         const hint =
           options.url === undefined ? undefined : "  --url is the service's address; --target changes the webhook's"
         throw usage('Say what to change, such as --status enabled', hint)
       }
-      const webhook = await withClient(world, options, (client) =>
-        client.webhooks.update(id, Object.fromEntries(fields), options),
-      )
+      const webhook = await withClient(world, options, (client) => client.webhooks.update(id, fields, options))
       printDone(world, webhook, options, `Updated ${id}`)
     })
 }

@@ -1,6 +1,7 @@
 import { AgentCard } from '@a2a-js/sdk'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { ApiError, forbidden } from '../../../errors.ts'
+import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { parseJson } from '../../input/body.ts'
@@ -26,9 +27,7 @@ export async function serveA2a(
   if (runner.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
   const { bytes, message, request_id } = received
   const body = bytes && parseJson(bytes, PROTOCOL_LIMITS)
-  if (body === null || typeof body !== 'object' || Array.isArray(body)) {
-    throw new ApiError('invalid_request', 'The body must be one JSON-RPC request')
-  }
+  if (!isObject(body)) throw new ApiError('invalid_request', 'The body must be one JSON-RPC request')
   const { id = null } = body as { id?: RpcReply['id'] }
   requireShortNames(id)
   let failure: ApiError | undefined
@@ -46,7 +45,7 @@ export async function serveA2a(
     const requestedVersion = message.headers['a2a-version'] as string | undefined
     const context = new ServerCallContext({ ...(requestedVersion && { requestedVersion }) })
     validateVersion(context.requestedVersion, await agent.getAgentCard(), 'JSONRPC')
-    const reply = await new JsonRpcTransportHandler(agent).handle(body as Record<string, unknown>, context)
+    const reply = await new JsonRpcTransportHandler(agent).handle(body, context)
     if (Symbol.asyncIterator in reply) return await stream(reply, id, errorOf)
     return json(reply.error ? { ...reply, error: known(reply.error) } : reply)
   } catch (error) {

@@ -1,6 +1,7 @@
 import * as sdk from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { ApiError, forbidden } from '../../../errors.ts'
+import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
 import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
@@ -142,13 +143,11 @@ function serveTasks(server: sdk.Server, tasks: McpTasks, orRefuse: <T>(work: Pro
 
 function readMessage({ bytes }: Received): Message {
   const message = bytes && parseJson(bytes, PROTOCOL_LIMITS)
-  if (message === null || typeof message !== 'object' || Array.isArray(message)) {
-    throw new ApiError('invalid_request', 'The body must be one JSON-RPC message')
-  }
+  if (!isObject(message)) throw new ApiError('invalid_request', 'The body must be one JSON-RPC message')
   const { id, params } = message as Message
   const { _meta: meta } = params ?? {}
   requireShortNames(id, meta?.progressToken)
-  return message
+  return message as Message
 }
 
 /** The request for the SDK, without the client's key. */

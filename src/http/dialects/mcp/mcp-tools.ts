@@ -7,6 +7,7 @@ import type {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { ApiError, notFound } from '../../../errors.ts'
+import { isObject } from '../../../lib/json.ts'
 import { covers } from '../../../security/permissions.ts'
 import { validate } from '../../input/validate.ts'
 import type { NamedAgent } from '../dialect.ts'
@@ -121,10 +122,6 @@ export async function answerOf(data: Answer, calls: OperationCalls): Promise<Cal
   const { output, response: _response, ...invocation } = data
   if (!isObject(output)) return { content, structuredContent: data }
   return { content, structuredContent: output, _meta: { 'moorage/invocation': invocation } }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 async function searchMemory(calls: OperationCalls, agent_id: string, args: unknown): Promise<CallToolResult> {

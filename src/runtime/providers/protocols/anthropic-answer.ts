@@ -1,17 +1,9 @@
+import { isObject } from '../../../lib/json.ts'
 import type { ModelAnswer } from '../../models/model.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
 import type { AnswerSoFar, CallSoFar } from './answer-so-far.ts'
 import { type AnswerReader, ReportedError } from './protocol.ts'
-import {
-  fieldsOf,
-  isFields,
-  NotAnAnswer,
-  numberOf,
-  parseObject,
-  type ReplyFields,
-  ReplyReader,
-  textOf,
-} from './read-events.ts'
+import { fieldsOf, NotAnAnswer, numberOf, parseObject, type ReplyFields, ReplyReader, textOf } from './read-events.ts'
 
 /** The assistant's blocks as they came: thoughts are signed and must come back unchanged. */
 export type AnthropicNative = { anthropic: { content: Record<string, unknown>[] } }
@@ -93,7 +85,7 @@ class AnthropicAnswer {
     if (block['type'] === 'text') this.#answer.addText(textOf(block['text']))
     else if (block['type'] === 'tool_use') {
       const { id, name, input } = block
-      const written = isFields(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : ''
+      const written = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : ''
       open.call = { id: textOf(id) || `toolu_${index}`, name: textOf(name), arguments: written }
       this.#answer.addCall(open.call)
     }

@@ -1,16 +1,8 @@
+import { isObject } from '../../../lib/json.ts'
 import type { ModelAnswer } from '../../models/model.ts'
 import type { AnswerSoFar, CallSoFar, ReportedTokens } from './answer-so-far.ts'
 import { type AnswerReader, ReportedError } from './protocol.ts'
-import {
-  fieldsOf,
-  isFields,
-  NotAnAnswer,
-  numberOf,
-  parseObject,
-  type ReplyFields,
-  ReplyReader,
-  textOf,
-} from './read-events.ts'
+import { fieldsOf, NotAnAnswer, numberOf, parseObject, type ReplyFields, ReplyReader, textOf } from './read-events.ts'
 
 /** Under which names servers tell what the model thought before it answered. It goes back under the same name. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
@@ -55,7 +47,7 @@ class ChatAnswer {
     this.#takeUsage(chunk)
     if (typeof chunk['model'] === 'string' && chunk['model'] !== '') this.#answer.model = chunk['model']
     for (const choice of choices ?? []) {
-      if (isFields(choice) && (choice['index'] ?? 0) === 0) this.#takeChoice(choice)
+      if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#takeChoice(choice)
     }
   }
 
@@ -91,7 +83,7 @@ class ChatAnswer {
   #takeContent(content: unknown): void {
     if (typeof content === 'string') this.#answer.addText(content)
     else if (Array.isArray(content)) {
-      for (const part of content) if (isFields(part)) this.#answer.addText(textOf(part['text']))
+      for (const part of content) if (isObject(part)) this.#answer.addText(textOf(part['text']))
     }
   }
 
@@ -127,7 +119,7 @@ class ChatAnswer {
     }
     if (call.name === '') call.name = name
     const written = called['arguments']
-    const more = isFields(written) ? JSON.stringify(written) : textOf(written)
+    const more = isObject(written) ? JSON.stringify(written) : textOf(written)
     this.#answer.count(more.length)
     call.arguments += more
     // Gemini's mark of what it thought before the call: it refuses the next request without it.
@@ -140,7 +132,7 @@ class ChatAnswer {
   #takeUsage(chunk: ReplyFields): void {
     // Groq reports in a field of its own.
     const usage = chunk['usage'] ?? fieldsOf(chunk['x_groq'])['usage']
-    if (isFields(usage)) this.#answer.report(tokensOf(usage))
+    if (isObject(usage)) this.#answer.report(tokensOf(usage))
   }
 }
 

@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Attachment } from '../../attachments/attachment.ts'
 import { shownResult } from '../../attachments/shown-input.ts'
 import type { Round, ToolDefinition } from '../../models/model.ts'
@@ -109,18 +110,19 @@ function toolsOf(request: ModelRequest): Record<string, unknown> {
   return {
     tools: request.tools.map(functionTool),
     tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } },
-    ...defined({ parallel_tool_calls: request.input.given?.sampling?.parallel_tool_calls }),
+    ...withoutUndefined({ parallel_tool_calls: request.input.given?.sampling?.parallel_tool_calls }),
   }
 }
 
 function functionTool({ name, description, input_schema, strict }: ToolDefinition) {
-  return { type: 'function', function: { name, description, parameters: input_schema, ...defined({ strict }) } }
+  const described = { name, description, parameters: input_schema, ...withoutUndefined({ strict }) }
+  return { type: 'function', function: described }
 }
 
 /** Models that do not reason refuse this. */
 function thinkingOf({ input: { given } }: ModelRequest): Record<string, unknown> {
   const { reasoning_effort, verbosity } = given?.sampling ?? {}
-  return defined({ reasoning_effort, verbosity })
+  return withoutUndefined({ reasoning_effort, verbosity })
 }
 
 /** The agent's settings, and what the caller asks for. */
@@ -129,7 +131,7 @@ function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, 
   const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
   return {
     ...(temperature !== null && { temperature }),
-    ...defined({
+    ...withoutUndefined({
       max_tokens: max_output_tokens ?? undefined,
       top_p,
       stop,
@@ -142,9 +144,5 @@ function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, 
 
 function reasoningSampling(request: ModelRequest): Record<string, unknown> {
   const { max_tokens, stop, seed } = samplingOf(request)
-  return defined({ max_completion_tokens: max_tokens, stop, seed })
-}
-
-function defined(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  return withoutUndefined({ max_completion_tokens: max_tokens, stop, seed })
 }

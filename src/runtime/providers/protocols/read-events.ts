@@ -1,4 +1,5 @@
 import type { createParser } from 'eventsource-parser'
+import { isObject, parseIfJson } from '../../../lib/json.ts'
 import { lazily } from '../../../lib/lazily.ts'
 
 const parsers = lazily<typeof import('eventsource-parser')>('eventsource-parser')
@@ -87,13 +88,9 @@ export type ReplyFields = Record<string, unknown>
 export function parseObject(json: string): ReplyFields {
   if (json.length > SHORT_TEXT && hasMoreMarks(json, MAX_MARKS))
     throw new NotAnAnswer('the reply holds too many values')
-  let value: unknown
-  try {
-    value = JSON.parse(json)
-  } catch {
-    throw new NotAnAnswer(`not JSON: ${json.slice(0, 200)}`)
-  }
-  if (!isFields(value)) throw new NotAnAnswer(`not an object: ${json.slice(0, 200)}`)
+  const value = parseIfJson(json)
+  if (value === undefined) throw new NotAnAnswer(`not JSON: ${json.slice(0, 200)}`)
+  if (!isObject(value)) throw new NotAnAnswer(`not an object: ${json.slice(0, 200)}`)
   return value
 }
 
@@ -113,12 +110,8 @@ export function hasMoreMarks(json: string, most: number): boolean {
   return false
 }
 
-export function isFields(value: unknown): value is ReplyFields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 export function fieldsOf(value: unknown): ReplyFields {
-  return isFields(value) ? value : {}
+  return isObject(value) ? value : {}
 }
 
 export function textOf(value: unknown): string {

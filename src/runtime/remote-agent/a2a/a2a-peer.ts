@@ -1,15 +1,9 @@
 import type { AgentCard } from '@a2a-js/sdk'
 import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import { z } from 'zod'
-import { parseIfJson } from '../../../lib/json.ts'
+import { isObject, parseIfJson } from '../../../lib/json.ts'
 import { AgentFailure, type Log } from '../../outcome.ts'
-import {
-  HtmlPage,
-  isFields,
-  NotAnAnswer,
-  parseObject,
-  type ReplyFields,
-} from '../../providers/protocols/read-events.ts'
+import { HtmlPage, NotAnAnswer, parseObject, type ReplyFields } from '../../providers/protocols/read-events.ts'
 import { BadStatus } from '../../providers/provider-failure.ts'
 import type { A2aRemote } from '../../spec.ts'
 import { fillHeaders, hasSecret, SecretRefused, type Secrets } from '../../tools/fill-secrets.ts'
@@ -156,7 +150,7 @@ function ownOrRefused(fill: () => Record<string, string>): Record<string, string
 async function refusalOf(reply: Response, isOfProtocol: boolean): Promise<Response> {
   const text = await reply.text().catch(() => '')
   const fields = parseIfJson(text)
-  if (isOfProtocol && isFields(fields) && fields['jsonrpc'] !== undefined && isFields(fields['error'])) {
+  if (isOfProtocol && isObject(fields) && fields['jsonrpc'] !== undefined && isObject(fields['error'])) {
     return new Response(text, { headers: { 'content-type': 'application/json' } })
   }
   throw new BadStatus(reply.status, Object.fromEntries(reply.headers), text)

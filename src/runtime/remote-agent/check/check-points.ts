@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { parseIfJson } from '../../../lib/json.ts'
 import { type AskedStep, callOf, type DoneStep } from '../asked-step.ts'
 import { type AskedTogether, type CallPlan, callRemote, type RemoteTrial, type TriedRemote } from './call-remote.ts'
 
@@ -126,16 +127,9 @@ function notTried(name: keyof typeof POINTS, detail: string): CheckedPoint {
 function doneBy(answers: ReadonlyMap<string, string>, step: AskedStep): DoneStep {
   const answer = answers.get(step.id)
   const isText = step.type === 'tool' || step.type === 'ask_person'
-  if (answer !== undefined) return { id: step.id, result: isText ? answer : valueOf(answer) }
-  return { id: step.id, result: usualResult(step) }
-}
-
-function valueOf(answer: string): unknown {
-  try {
-    return JSON.parse(answer)
-  } catch {
-    return answer
-  }
+  if (answer === undefined) return { id: step.id, result: usualResult(step) }
+  const value = isText ? undefined : parseIfJson(answer)
+  return { id: step.id, result: value === undefined ? answer : value }
 }
 
 function usualResult(step: AskedStep): unknown {
