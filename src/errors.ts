@@ -82,6 +82,11 @@ export function invalid(...details: ErrorDetail[]): ApiError {
   return new ApiError('invalid_request', 'Validation failed', { details })
 }
 
+/** The request cannot be read, or cannot be meant. No field of it is wrong. */
+export function badRequest(message: string): ApiError {
+  return new ApiError('invalid_request', message)
+}
+
 export function notFound(kind: string, id: string): ApiError {
   return new ApiError('not_found', `${kind} ${JSON.stringify(id.slice(0, 100))} not found`, { missing: kind })
 }

@@ -1,4 +1,4 @@
-import { ApiError, type ErrorCode } from '../../errors.ts'
+import { type ApiError, badRequest, type ErrorCode } from '../../errors.ts'
 import { BrokenJson } from '../input/body.ts'
 import type { Rendered } from './dialect.ts'
 
@@ -49,5 +49,5 @@ export function renderRpcError(error: ApiError, request_id: string): Rendered {
  */
 export function requireShortNames(...names: unknown[]): void {
   if (names.every((name) => typeof name !== 'string' || name.length <= MAX_ID_CHARACTERS)) return
-  throw new ApiError('invalid_request', `An id or a progress token has at most ${MAX_ID_CHARACTERS} characters`)
+  throw badRequest(`An id or a progress token has at most ${MAX_ID_CHARACTERS} characters`)
 }

@@ -1,8 +1,8 @@
-import { ApiError, invalid } from '../../errors.ts'
+import { ApiError, badRequest, invalid } from '../../errors.ts'
 import { isObject, parseIfJson } from '../../lib/json.ts'
 import type { Operation } from '../../operation.ts'
 import { fieldAfter } from './exact-numbers.ts'
-import { BODY_LIMITS, badBody, type JsonLimits, scanJson } from './scan-json.ts'
+import { BODY_LIMITS, type JsonLimits, scanJson } from './scan-json.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -20,11 +20,11 @@ export function readBody(
 ): unknown {
   if (bytes === undefined || bytes.length === 0) {
     if (!body || bodyOptional) return {}
-    throw badBody('The request needs a JSON body')
+    throw badRequest('The request needs a JSON body')
   }
   const value = parseJson(bytes)
   // Many clients send an empty object where they have nothing to say.
-  if (!body && !(isObject(value) && Object.keys(value).length === 0)) throw badBody('This request takes no body')
+  if (!body && !(isObject(value) && Object.keys(value).length === 0)) throw badRequest('This request takes no body')
   return value
 }
 
@@ -54,11 +54,11 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unkn
 
 function refuseUnsafe(value: unknown): void {
   if (typeof value === 'string') {
-    if (value.includes('\0')) throw badBody('The body holds the character U+0000, which cannot be stored')
-    if (!value.isWellFormed()) throw badBody('The body holds half a surrogate pair, which is not a character')
+    if (value.includes('\0')) throw badRequest('The body holds the character U+0000, which cannot be stored')
+    if (!value.isWellFormed()) throw badRequest('The body holds half a surrogate pair, which is not a character')
   } else if (value !== null && typeof value === 'object') {
     for (const [key, inner] of Object.entries(value)) {
-      if (key === '__proto__') throw badBody('The body holds a field named __proto__')
+      if (key === '__proto__') throw badRequest('The body holds a field named __proto__')
       refuseUnsafe(key)
       refuseUnsafe(inner)
     }

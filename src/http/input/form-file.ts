@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type * as Form from '@fastify/busboy'
-import { ApiError } from '../../errors.ts'
+import { ApiError, badRequest } from '../../errors.ts'
 import { lazily } from '../../lib/lazily.ts'
-import { badUpload } from './refused-upload.ts'
 
 const busboy = lazily<typeof Form>('@fastify/busboy')
 
@@ -36,7 +35,7 @@ export function openForm(body: AsyncIterable<Uint8Array>, headers: IncomingHttpH
         content?.destroy(error)
         source.unpipe(parser)
       }
-      const refuse = () => fail(badUpload(ONE_FILE))
+      const refuse = () => fail(badRequest(ONE_FILE))
       found.promise.catch(() => {})
       ended.promise.catch(() => {})
       parser.on('file', (_field, stream, name, _encoding, type) => {
@@ -49,7 +48,7 @@ export function openForm(body: AsyncIterable<Uint8Array>, headers: IncomingHttpH
       for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) parser.on(limit, refuse)
       parser.on('error', () => fail(badForm()))
       parser.on('finish', () => {
-        found.reject(badUpload(ONE_FILE))
+        found.reject(badRequest(ONE_FILE))
         ended.resolve()
       })
       source.on('error', fail)
@@ -76,5 +75,5 @@ function parserOf(headers: IncomingHttpHeaders): Form.BusboyInstance {
 }
 
 function badForm(): ApiError {
-  return badUpload('The form cannot be read: it must be multipart/form-data with a boundary, and end with it')
+  return badRequest('The form cannot be read: it must be multipart/form-data with a boundary, and end with it')
 }

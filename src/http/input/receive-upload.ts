@@ -1,12 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError, fileTooLarge } from '../../errors.ts'
+import { ApiError, badRequest, fileTooLarge } from '../../errors.ts'
 import { within } from '../../lib/work/within.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
 import { Upload } from '../../storage/bytes/upload.ts'
 import { openForm } from './form-file.ts'
 import { tooSlow } from './read-bytes.ts'
-import { badUpload } from './refused-upload.ts'
 
 /** What a form has besides its file. */
 const FORM_BYTES = 65_536
@@ -44,7 +43,7 @@ async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Asy
     if (size > maxBytes) throw fileTooLarge(maxBytes)
     if (piece.length > 0) yield piece
   }
-  if (size === 0) throw badUpload('The file is empty')
+  if (size === 0) throw badRequest('The file is empty')
 }
 
 /** The body may have `bodyBytes`, and the file in it `maxBytes`. */

@@ -1,4 +1,4 @@
-import { ApiError } from '../../errors.ts'
+import { type ApiError, badRequest } from '../../errors.ts'
 import { endOfNumber, isLost, startsNumber } from './exact-numbers.ts'
 
 const MAX_DEPTH = 32
@@ -44,7 +44,7 @@ export function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined 
     } else if (byte === QUOTE) {
       inString = true
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-      if (++depth > MAX_DEPTH) throw badBody(`The body is nested deeper than ${MAX_DEPTH} levels`)
+      if (++depth > MAX_DEPTH) throw badRequest(`The body is nested deeper than ${MAX_DEPTH} levels`)
       if (++values > limits.values) throw tooManyValues(limits)
       opened[depth] = byte
       left[depth] = byte === OPEN_BRACE ? MAX_FIELDS : limits.elements
@@ -66,17 +66,13 @@ export function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined 
 }
 
 function tooManyValues({ values }: JsonLimits): ApiError {
-  return badBody(`The body holds more than ${values} values, nested ones included`)
+  return badRequest(`The body holds more than ${values} values, nested ones included`)
 }
 
 function tooWide(isObject: boolean, { elements }: JsonLimits): ApiError {
-  return badBody(
+  return badRequest(
     isObject
       ? `The body has an object of more than ${MAX_FIELDS} fields`
       : `The body has a list of more than ${elements} elements`,
   )
-}
-
-export function badBody(message: string): ApiError {
-  return new ApiError('invalid_request', message)
 }

@@ -5,6 +5,7 @@ import type { Step } from '../../runtime/steps.ts'
 import { jsonOf } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import { writeRows } from '../../storage/journal/write-rows.ts'
 import type { Tables } from '../../storage/tables.ts'
 
 const COLUMNS = [
@@ -70,7 +71,6 @@ export function readKept(rows: readonly StepRow[]): KeptSteps {
 
 /** Adds a step to a run that waits. The caller's transaction has locked the run. */
 export async function appendStep(db: Database, request_id: string, step: Step): Promise<void> {
-  const { kind, attempt, started_at, finished_at, ...rest } = step
   const last = await db
     .selectFrom('steps')
     .select('position')
@@ -78,12 +78,7 @@ export async function appendStep(db: Database, request_id: string, step: Step): 
     .orderBy('position', 'desc')
     .limit(1)
     .executeTakeFirst()
-  const position = (last?.position ?? -1) + 1
-  const content = JSON.stringify(rest)
-  await db
-    .insertInto('steps')
-    .values({ request_id, position, kind, attempt, started_at, finished_at, content, definition: null })
-    .execute()
+  await writeRows(db, [stepWrite(request_id, (last?.position ?? -1) + 1, step)])
 }
 
 /** The log entries of the steps. They are written to the log when the run ends. */

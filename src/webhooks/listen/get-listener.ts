@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { notFound } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
-import type { Database } from '../../storage/database.ts'
 import { listWithheld } from '../delivery/withheld.ts'
 import { LISTENER_LIFE_MS, ListenerParams, ListenerReply } from './listener.ts'
 import * as listeners from './listener-store.ts'
@@ -28,7 +27,7 @@ export const getListener = operation({
     'At most ten events at a time, each again until it is named in `received`. To ask prolongs the life of the listener. Only the key that made it may ask.',
   permission: 'read',
   params: ListenerParams,
-  concerns: concernedAgent,
+  concerns: async ({ params }, db) => (await listeners.find(db, params.listener_id))?.agent_id ?? null,
   query: z.strictObject({
     received: Received.optional().describe('Ids of `deliveries` that need not be told again, separated by commas'),
     wait_ms: z
@@ -71,8 +70,3 @@ export const getListener = operation({
     }
   },
 })
-
-/** The agent's own security applies to its events. */
-async function concernedAgent({ params }: { params: { listener_id: string } }, db: Database): Promise<string | null> {
-  return (await listeners.find(db, params.listener_id))?.agent_id ?? null
-}

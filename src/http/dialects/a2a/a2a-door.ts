@@ -1,6 +1,6 @@
 import { AgentCard } from '@a2a-js/sdk'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
-import { ApiError, forbidden } from '../../../errors.ts'
+import { ApiError, badRequest, forbidden } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
 import { sha256 } from '../../../security/digest.ts'
@@ -15,6 +15,7 @@ import { agentCard } from './agent-card.ts'
 
 /** How long a public card may be kept. A change of the agent is seen by everybody after that time. */
 const CARD_SECONDS = 60
+const UNREADABLE = 'The params do not have the form that the method wants'
 
 type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown; error?: unknown }
 
@@ -27,7 +28,7 @@ export async function serveA2a(
   if (runner.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
   const { bytes, message, request_id } = received
   const body = bytes && parseJson(bytes, PROTOCOL_LIMITS)
-  if (!isObject(body)) throw new ApiError('invalid_request', 'The body must be one JSON-RPC request')
+  if (!isObject(body)) throw badRequest('The body must be one JSON-RPC request')
   const { id = null } = body as { id?: RpcReply['id'] }
   requireShortNames(id)
   let failure: ApiError | undefined
@@ -38,7 +39,7 @@ export async function serveA2a(
   // The SDK does not know our errors and says that something is wrong inside, in the words of the runtime. If it was no
   // call of ours, it could not read the request.
   const known = (error: unknown) =>
-    (error as { code?: number }).code === INTERNAL_ERROR ? ofCall(failure ?? unreadable(), request_id) : error
+    (error as { code?: number }).code === INTERNAL_ERROR ? ofCall(failure ?? badRequest(UNREADABLE), request_id) : error
   const errorOf = (error: unknown) =>
     error instanceof ApiError ? ofCall(error, request_id) : known(JsonRpcTransportHandler.mapToJSONRPCError(error))
   try {
@@ -74,10 +75,6 @@ function isUnchanged(known: string | undefined, tag: string): boolean {
 function ofCall(error: ApiError, request_id: string) {
   const rpc = toA2a(error, request_id)
   return error.code === 'invalid_request' ? { ...rpc, code: INVALID_PARAMS } : rpc
-}
-
-function unreadable(): ApiError {
-  return new ApiError('invalid_request', 'The params do not have the form that the method wants')
 }
 
 /** An error before the first event is thrown; one after it is an event. */

@@ -1,6 +1,6 @@
 import * as sdk from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { ApiError, forbidden } from '../../../errors.ts'
+import { badRequest, forbidden } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
@@ -143,7 +143,7 @@ function serveTasks(server: sdk.Server, tasks: McpTasks, orRefuse: <T>(work: Pro
 
 function readMessage({ bytes }: Received): Message {
   const message = bytes && parseJson(bytes, PROTOCOL_LIMITS)
-  if (!isObject(message)) throw new ApiError('invalid_request', 'The body must be one JSON-RPC message')
+  if (!isObject(message)) throw badRequest('The body must be one JSON-RPC message')
   const { id, params } = message as Message
   const { _meta: meta } = params ?? {}
   requireShortNames(id, meta?.progressToken)

@@ -8,7 +8,7 @@ import {
 import { ApiError, notFound } from '../../../errors.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { failedResult } from './mcp-errors.ts'
-import { answerOf, invocationOf } from './mcp-tools.ts'
+import { answerOf, invocationOf, offsetOf } from './mcp-tools.ts'
 
 type TaskReceipt = {
   request_id: string
@@ -88,8 +88,7 @@ export class McpTasks {
 
   /** Those of the agent in the path. */
   async list(cursor = '0'): Promise<{ tasks: Task[]; nextCursor?: string }> {
-    const offset = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined
-    if (offset === undefined) throw new ApiError('invalid_request', 'The cursor is not one of ours')
+    const offset = offsetOf(cursor)
     const params = { agent_id: this.#calls.runner.agent?.id ?? '' }
     const query = { limit: PAGE, offset }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params, query })

@@ -6,7 +6,7 @@ import type {
   Tool,
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { ApiError, notFound } from '../../../errors.ts'
+import { badRequest, notFound } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
 import { covers } from '../../../security/permissions.ts'
 import { validate } from '../../input/validate.ts'
@@ -55,12 +55,17 @@ export async function listTools(calls: OperationCalls, cursor = '0'): Promise<{ 
     const own = toolOf({ ...agent, output_schema: await outputSchemaOf(calls, agent.id) })
     return { tools: covers(actor.permissions, 'read') ? [own, MEMORY_TOOL] : [own] }
   }
-  const offset = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined
-  if (offset === undefined) throw new ApiError('invalid_request', 'The cursor is not one of ours')
+  const offset = offsetOf(cursor)
   const { data, pagination } = await calls.run<AgentTool[]>('listInvocable', {
     query: { limit: PAGE, offset, sort: 'name' },
   })
   return { tools: data.map(toolOf), ...(pagination.has_more && { nextCursor: String(offset + PAGE) }) }
+}
+
+/** Our cursors are offsets. */
+export function offsetOf(cursor: string): number {
+  if (!/^\d{1,9}$/.test(cursor)) throw badRequest('The cursor is not one of ours')
+  return Number(cursor)
 }
 
 /** Rejects with an ApiError. */

@@ -1,4 +1,5 @@
 import { ApiError, type ErrorCode } from '../../../errors.ts'
+import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Given } from '../../../runtime/given.ts'
 import type { Usage } from '../../../runtime/models/usage.ts'
 
@@ -56,4 +57,9 @@ export function argumentsText({ arguments: given }: Pick<HandedOver, 'arguments'
 
 export function seconds(ms: number): number {
   return Math.floor(ms / 1000)
+}
+
+/** An event of a stored answer, which is told again. */
+export function stored(event: string, data: unknown): StreamEvent {
+  return { id: '', event, data }
 }

@@ -10,6 +10,7 @@ import {
   keptOf,
   requireAnswer,
   seconds,
+  stored,
 } from './answered.ts'
 import { callId, completionId, readCallId } from './ids.ts'
 import { waitsError } from './openai-error.ts'
@@ -136,10 +137,6 @@ export class ChatWriter implements Writer {
     }
     return `data: ${JSON.stringify(chunk)}\n\n`
   }
-}
-
-function stored(name: string, data: unknown): StreamEvent {
-  return { id: '', event: name, data }
 }
 
 function messageOf(answered: AnsweredRun) {

@@ -3,7 +3,7 @@ import type { Operation } from '../../../operation.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Given } from '../../../runtime/given.ts'
 import type { Rendered, Writer } from '../dialect.ts'
-import { answeredOf, argumentsText, type HandedOver } from './answered.ts'
+import { answeredOf, argumentsText, type HandedOver, stored } from './answered.ts'
 import { readResponseId } from './ids.ts'
 import {
   begunResponse,
@@ -203,10 +203,6 @@ export class ResponsesWriter implements Writer {
     this.#last = sequence_number
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
   }
-}
-
-function stored(name: string, data: unknown): StreamEvent {
-  return { id: '', event: name, data }
 }
 
 /** What the event says that opens a stream. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { parseIfJson } from '../../../lib/json.ts'
+import { counted } from '../../../lib/text/counted.ts'
 import { type AskedStep, callOf, type DoneStep } from '../asked-step.ts'
 import { type AskedTogether, type CallPlan, callRemote, type RemoteTrial, type TriedRemote } from './call-remote.ts'
 
@@ -37,7 +38,8 @@ export async function* checkPoints(
 ): AsyncGenerator<CheckedPoint> {
   const call = (plan: CallPlan = {}) => callRemote(trial, plan, (step) => doneBy(answers, step))
   const first = await call()
-  yield judged('answers', first.problem, `${counted(first.asked.flatMap(({ steps }) => steps).length)} asked for`)
+  const asked = counted(first.asked.flatMap(({ steps }) => steps).length, 'step')
+  yield judged('answers', first.problem, `${asked} asked for`)
   if (isRefused(first)) {
     // An agent that refuses every call proves nothing by refusing these.
     for (const name of ['signature', 'time'] as const) yield notTried(name, 'the signed call was refused too')
@@ -108,10 +110,6 @@ function namesIn({ steps }: AskedTogether): string[] {
 
 function named(step: AskedStep): string {
   return `${step.id} (${callOf(step, 0).name})`
-}
-
-function counted(steps: number): string {
-  return steps === 1 ? '1 step' : `${steps} steps`
 }
 
 function judged(name: keyof typeof POINTS, problem: string | undefined, detail: string | null = null): CheckedPoint {
