@@ -8,9 +8,6 @@ import { TimeInput } from '../shapes.ts'
 import { MemoryContext } from './memory.ts'
 import * as memories from './store.ts'
 
-/** Between two batches others can write. */
-const BATCH_SIZE = 500
-
 export const clearMemory = operation({
   id: 'clearMemory',
   method: 'DELETE',
@@ -30,12 +27,6 @@ export const clearMemory = operation({
   async run({ params, query }, { db, actor, storage }: Needs<'db' | 'actor' | 'storage'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const { before, ...context } = { ...query, user_id: requireUser(actor, query.user_id) }
-    const which = { scope: { agent_seq, ...context }, before, through: await memories.newestSeq(db) }
-    let deleted = 0
-    for (;;) {
-      const seqs = await memories.listSeqs(db, which, BATCH_SIZE)
-      if (seqs.length === 0) return { deleted }
-      deleted += await storage.transaction((transaction) => memories.remove(transaction, seqs))
-    }
+    return { deleted: await memories.clear(storage, { agent_seq, ...context }, before) }
   },
 })

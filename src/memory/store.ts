@@ -6,6 +6,7 @@ import { readable } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Row, Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
+import type { Storage } from '../storage/open-storage.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
@@ -210,4 +211,22 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
   await forgetSummaries(db, seqs)
   const { numDeletedRows } = await db.deleteFrom('memories').where('seq', 'in', seqs).executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Between two batches others can write. */
+const BATCH_SIZE = 500
+
+/** Removes what a scope has by now, or what of it is older than `before`. Returns how many memories. */
+export async function clear(
+  { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
+  scope: MemoryScope,
+  before?: number,
+): Promise<number> {
+  const which = { scope, before, through: await newestSeq(db) }
+  let removed = 0
+  for (;;) {
+    const seqs = await listSeqs(db, which, BATCH_SIZE)
+    if (seqs.length === 0) return removed
+    removed += await transaction((held) => remove(held, seqs))
+  }
 }
