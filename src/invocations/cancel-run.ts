@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../agents/agent.ts'
 import { conflict, unavailable } from '../errors.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -29,7 +30,7 @@ export async function cancelRun(agent: Agent, request_id: string, parts: CancelP
     if (await endIfUnowned(invocation)) continue
     await storage.transaction((trx) => invocations.requestCancel(trx, invocation.id, now()))
     if (performance.now() > deadline) throw unavailable('The node that runs this invocation does not answer')
-    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+    await delay(LOOK_AGAIN_MS)
   }
 
   async function endIfUnowned(invocation: Invocation): Promise<boolean> {

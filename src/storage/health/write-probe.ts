@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Storage } from '../open-storage.ts'
 import { touch } from '../stored-settings.ts'
 
@@ -33,13 +34,14 @@ export class WriteProbe {
       this.#answer = this.#look()
     }
     if (!this.#waits) return this.#answer
-    const patience = this.#lookedAt + ANSWER_WITHIN_MS - performance.now()
-    return Promise.race([this.#answer, after(patience, 'the database does not answer')])
+    const patience = Math.max(0, this.#lookedAt + ANSWER_WITHIN_MS - performance.now())
+    return Promise.race([this.#answer, delay(patience, 'the database does not answer', { ref: false })])
   }
 
   /** Whether the store takes writes. One that is slow to say so does not. */
   async isUp(): Promise<boolean> {
-    return (await Promise.race([this.problem(), after(SEEN_WITHIN_MS, 'the database is slow')])) === undefined
+    const slow = delay(SEEN_WITHIN_MS, 'the database is slow', { ref: false })
+    return (await Promise.race([this.problem(), slow])) === undefined
   }
 
   async #look(): Promise<string | undefined> {
@@ -53,8 +55,4 @@ export class WriteProbe {
       this.#waits = false
     }
   }
-}
-
-function after<T>(ms: number, value: T): Promise<T> {
-  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms), value).unref())
 }

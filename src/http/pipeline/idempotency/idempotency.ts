@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError, StillRunning } from '../../../errors.ts'
 import type { Parts } from '../../../operation/parts.ts'
 import type { Database } from '../../../storage/database.ts'
@@ -141,11 +142,12 @@ export class Idempotency {
   /** Waits for the end of a run on this node. One on another node is looked for in the store, again and again. */
   async #waitForEnd(id: string, deadline: number): Promise<void> {
     const { stopping } = this.#parts
-    if (performance.now() >= deadline) throw keyInUse()
+    const left = deadline - performance.now()
+    if (left <= 0) throw keyInUse()
     const here = this.#requests.find(id)
-    if (here) return Promise.race([here.ended, pause(deadline - performance.now())])
+    if (here) return Promise.race([here.ended, delay(left, undefined, { ref: false })])
     if (stopping.aborted) throw serviceStops()
-    await pause(POLL_MS)
+    await delay(POLL_MS, undefined, { ref: false })
   }
 }
 
@@ -155,8 +157,4 @@ export class Idempotency {
  */
 function isAnswer(error: unknown): boolean {
   return error instanceof ApiError && !(error instanceof StillRunning)
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)).unref())
 }
