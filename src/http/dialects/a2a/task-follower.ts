@@ -1,9 +1,9 @@
+import { PassThrough } from 'node:stream'
 import type { StreamResponse } from '@a2a-js/sdk'
 import { ApiError, type ErrorCode } from '../../../errors.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
-import { EventQueue } from './event-queue.ts'
 import type { OpenQuestion } from './task-questions.ts'
 import type { TaskStateName, TaskTeller } from './tasks.ts'
 
@@ -63,12 +63,12 @@ export class TaskFollower {
     teller: TaskTeller,
     run: (emit: (event: StreamEvent) => void) => Promise<{ status: number; data: Begun }>,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const events = new EventQueue<StreamEvent>()
-    const running = run((event) => events.add(event)).finally(() => events.end())
+    const events = new PassThrough({ objectMode: true })
+    const running = run((event) => events.write(event)).finally(() => events.end())
     // The error is thrown again below, for a client that is still there. Without this it would count as unhandled.
     running.catch(() => {})
     let isTold = false
-    for await (const { event, data } of events) {
+    for await (const { event, data } of events as AsyncIterable<StreamEvent>) {
       if (event === 'start') yield teller.begun()
       if (event === 'restart') teller.restart()
       if (event === 'waiting') {
