@@ -69,7 +69,8 @@ describe('bodies on the wire', () => {
           const failure = await new Promise((resolve) => socket.write(Buffer.alloc(20_000_000, ' '), resolve))
           assert.ok(!failure, String(failure))
           assert.match(await textOf(socket), new RegExp(`^HTTP/1\\.1 ${told}\\r\\n`))
-        }))
+        }),
+      )
     }
   })
 

@@ -28,6 +28,7 @@ export class FairBody extends IncomingMessage {
 
   /** Node calls this when the body is wanted, to read on. */
   override _read(size: number): void {
+    // oxlint-disable-next-line no-underscore-dangle
     if (this.#waiting.length === 0) super._read(size)
   }
 
