@@ -42,7 +42,6 @@ import * as listeners from './webhooks/listen/listener-store.ts'
 const HOUR_MS = 3_600_000
 /** An administrator has this time to give a role to a person who has signed in. */
 const STRANGERS_KEPT_MS = 7 * 24 * HOUR_MS
-const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS
 /** Months are the longest periods. */
 const COUNTERS_KEPT_MS = 400 * 24 * HOUR_MS
 /** How often a node searches the store for work that dead nodes have left. */
@@ -182,7 +181,6 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
-    { name: 'failed jobs', keep_ms: FAILED_JOBS_KEPT_MS, remove: jobs.removeFailed },
   ]
   const ofDeletedAgents: Sweepable[] = [
     { name: 'logs of deleted agents', remove: logs.removeOfMissingAgents },

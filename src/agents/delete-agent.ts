@@ -23,7 +23,7 @@ export const deleteAgent = operation({
     await agents.remove(db, params.agent_id)
     // Its logs, metrics and memory cannot be reached any more. There may be many, so they are removed in the
     // background.
-    await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted agents', payload: null, run_at: now() })
+    await enqueue(db, { id: newId('job', now()), kind: 'purge', run_at: now() })
     return { id: params.agent_id, deleted: true as const }
   },
 })

@@ -21,7 +21,7 @@ export const deleteFile = operation({
   async run({ params }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     const { id } = await getInReach(db, actor, 'delete', params.file_id, now())
     await files.remove(db, [id])
-    await enqueue(db, { id: newId('job', now()), kind: 'file bytes', key: 'dropped', payload: null, run_at: now() })
+    await enqueue(db, { id: newId('job', now()), kind: 'file bytes', run_at: now() })
     return { id, deleted: true as const }
   },
 })

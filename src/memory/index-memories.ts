@@ -10,7 +10,6 @@ const LARGE = 100_000
 /** Recurring. Keeps the index of SQLite up to date for large agents, so that a search need not wait for much of it. */
 export function indexMemories({ storage }: { storage: Storage }): JobHandler {
   return {
-    concurrency: 1,
     every_ms: EVERY_MS,
     async run() {
       const { rows } = await sql`select 1 from agents cross join memory_scopes

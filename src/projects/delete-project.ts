@@ -29,7 +29,7 @@ export const deleteProject = operation({
     if (query.name !== name) throw invalid({ field: 'name', error: 'is not the name of this project' })
     const time = now()
     await projects.remove(db, id)
-    await enqueue(db, { id: newId('job', time), kind: 'purge', key: 'deleted agents', payload: null, run_at: time })
+    await enqueue(db, { id: newId('job', time), kind: 'purge', run_at: time })
     const told = { type: 'project.deleted' as const, project_id: DEFAULT_PROJECT, agent_id: null }
     await events.emit(db, { ...told, data: () => ({ project_id: id, name }), time })
     return { id, deleted: true as const }

@@ -20,9 +20,8 @@ const TEXTS = {
 export function measureProjects({ storage, now }: Pick<Parts, 'storage' | 'now'>): JobHandler {
   let restsUntil = 0
   return {
-    concurrency: 1,
     every_ms: EVERY_MS,
-    async run(_payload, { signal }) {
+    async run(signal) {
       if (now() < restsUntil) return
       const started = now()
       for (const { id, stored_bytes } of await projects.listMeasured(storage.db)) {

@@ -21,9 +21,9 @@ export async function listBacklogs(db: Database, now: number): Promise<Backlog[]
         (select min(next_attempt_at) from deliveries where status = 'pending' and next_attempt_at <= ${now}) as oldest
       union all
       select 'jobs' as queue,
-        (select count(*) from jobs where failed_at is null and run_at <= ${now}) as waiting,
-        (select count(*) from jobs where failed_at is null and owner is not null and run_at > ${now}) as leased,
-        (select min(run_at) from jobs where failed_at is null and run_at <= ${now}) as oldest
+        (select count(*) from jobs where run_at <= ${now}) as waiting,
+        (select count(*) from jobs where owner is not null and run_at > ${now}) as leased,
+        (select min(run_at) from jobs where run_at <= ${now}) as oldest
     ) backlogs`.execute(db)
   return rows.map(({ queue, waiting, leased, oldest }) => ({
     queue,

@@ -174,7 +174,7 @@ onBothStores('the scope of memory', (store) => {
         pauses: NOTHING_PAUSED,
         spending: { meter: () => FREE_METER, heldLines: () => new Set() },
       })
-      await run(null, { signal: new AbortController().signal, attempts: 1, finish: async () => true })
+      await run(new AbortController().signal)
     }
     const property = fc.asyncProperty(stories, async ({ users, items }) => {
       const together = await remember(storage, users, items)
@@ -265,7 +265,7 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
       spending: { meter: () => FREE_METER, heldLines: () => new Set() },
     })
     const signal = new AbortController().signal
-    const embed = () => run(null, { signal, attempts: 1, finish: async () => true })
+    const embed = () => run(signal)
     const scope = { agent_seq, user_id: 'anna' }
     const hits = async (text: string) =>
       (await recall.search(scope, text, { limit: 5, min_score: 0.1 }, FREE_METER)).items.length

@@ -24,7 +24,7 @@ export const deleteCallback = operation({
     const { id } = await getCallbackInScope(params, 'write', { actor, db })
     await callbacks.remove(db, id)
     // What it was sent is removed in the background, as that of every deleted webhook.
-    await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted webhooks', payload: null, run_at: now() })
+    await enqueue(db, { id: newId('job', now()), kind: 'purge', run_at: now() })
     return { id, deleted: true as const }
   },
 })

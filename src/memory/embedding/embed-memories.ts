@@ -93,9 +93,8 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
   }
 
   return {
-    concurrency: 1,
     every_ms: EVERY_MS,
-    async run(_payload, { signal }) {
+    async run(signal) {
       if (now() - fullPassAt >= FULL_PASS_MS) {
         reached = 0
         fullPassAt = now()

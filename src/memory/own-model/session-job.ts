@@ -26,9 +26,8 @@ export function sessionJob<Session extends Conversation>(
 ): JobHandler {
   const paused = new Map<string, number>()
   return {
-    concurrency: 1,
     every_ms,
-    async run(_payload, { signal }) {
+    async run(signal) {
       for (const [key, until] of paused) if (until <= now()) paused.delete(key)
       for await (const { agent, session } of listAllDue()) {
         if (signal.aborted) return

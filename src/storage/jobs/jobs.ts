@@ -1,41 +1,31 @@
 import { sql } from 'kysely'
-import type { Json } from '../../lib/json.ts'
 import type { TakenWork } from '../../lib/work/worker.ts'
 import { announce, type Database, engineOf } from '../database.ts'
 import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
 
 /** Work that some node does at or after `run_at`, at least once. */
-export type NewJob = {
-  id: string
-  kind: string
-  payload: Json
-  run_at: number
-  /**
-   * While a job of this kind waits under this key, another one is not added. A running job does not count, because it
-   * may have begun too early.
-   */
-  key?: string
-}
+export type NewJob = { id: string; kind: string; run_at: number }
 
 /** A running job's lease ends at its `run_at`. Then it is due again. */
-export const LEASED_JOBS: Leased = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'failed_at is null' }
+export const LEASED_JOBS: Leased = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'owner is not null' }
 
 /** A job that this process may run until its lease ends. */
 export type TakenJob = {
   id: string
   kind: string
-  key: string | null
-  payload: string
   /** Includes this one. */
   attempts: number
   lease: Lease
 }
 
-/** Call this in the transaction that makes the work necessary. Returns false when the same work waits already. */
+/**
+ * Call this in the transaction that makes the work necessary. Returns false when a job of this kind waits already. One that
+ * runs does not count, because it may have begun too early.
+ */
 export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   const inserted = await db
     .insertInto('jobs')
-    .values(toRow(job))
+    .values({ ...job, attempts: 0 })
     .onConflict((taken) => taken.doNothing())
     .returning('id')
     .executeTakeFirst()
@@ -47,7 +37,7 @@ export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
 export async function survey(db: Database, kinds: readonly string[]): Promise<{ key: string; due_at: number }[]> {
   const named = kinds.map((kind) => sql`select cast(${kind} as text) as key`)
   const { rows } = await sql<{ key: string; due_at: number | null }>`
-    select key, (select min(run_at) from jobs where kind = kinds.key and failed_at is null) as due_at
+    select key, (select min(run_at) from jobs where kind = kinds.key) as due_at
     from (${sql.join(named, sql` union all `)}) kinds`.execute(db)
   return rows.flatMap(({ key, due_at }) => (due_at === null ? [] : [{ key, due_at }]))
 }
@@ -55,17 +45,12 @@ export async function survey(db: Database, kinds: readonly string[]): Promise<{ 
 /** How soon jobs are looked for again when other nodes are taking what is due. */
 const LOCKED_MS = 1_000
 
-type TakeOptions = { kind: string; limit: number; owner: string; lease_ms: number; except: string[] }
+type TakeOptions = { kind: string; limit: number; owner: string; lease_ms: number }
 
 /** Takes jobs that are due, queued ones and those whose lease has ended, and says when the next one is due. */
 export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<TakenWork<TakenJob>> {
-  const { kind, limit, owner, lease_ms, except } = options
-  const waiting = db
-    .selectFrom('jobs')
-    .where('kind', '=', kind)
-    .where('failed_at', 'is', null)
-    .$if(except.length > 0, (jobs) => jobs.where('id', 'not in', except))
-    .orderBy('run_at')
+  const { kind, limit, owner, lease_ms } = options
+  const waiting = db.selectFrom('jobs').where('kind', '=', kind).orderBy('run_at')
   const due = waiting
     .select('id')
     .where('run_at', '<=', now)
@@ -79,7 +64,7 @@ export async function takeDue(db: Database, options: TakeOptions, now: number): 
     owner,
     until,
     changes: sql`attempts = attempts + 1`,
-    returning: sql`id, kind, key, payload, attempts`,
+    returning: sql`id, kind, attempts`,
   })
   const items = taken
     .map((job) => ({ ...job, lease: { key: [job.id], owner, until } }))
@@ -89,62 +74,32 @@ export async function takeDue(db: Database, options: TakeOptions, now: number): 
   return { items, next: next === undefined ? undefined : Math.max(next, now + LOCKED_MS) }
 }
 
-/** Returns false when another owner has taken the job; then nothing of the run may be kept. */
-export async function finish(db: Database, { lease }: TakenJob): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom('jobs').where(isHeld(LEASED_JOBS, lease)).executeTakeFirst()
-  return numDeletedRows > 0n
+/** Removes a job that is done, unless another owner has taken it. */
+export async function finish(db: Database, { lease }: TakenJob): Promise<void> {
+  await db.deleteFrom('jobs').where(isHeld(LEASED_JOBS, lease)).execute()
 }
 
 /**
- * Puts the job back into the queue. If the same work was queued meanwhile under its key, the job is removed instead. If
- * another node queues it at this very moment, this fails, and the job comes back when its lease ends.
+ * Puts the job back into the queue. If one of its kind was queued meanwhile, the job is removed instead. If another node
+ * queues one at this very moment, this fails, and the job comes back when its lease ends.
  */
 export async function requeue(
   db: Database,
-  { kind, key, lease }: TakenJob,
-  changes: { run_at: number; attempts: number; error: string | null },
+  job: TakenJob,
+  changes: { run_at: number; attempts: number },
 ): Promise<void> {
-  if (key !== null) {
-    const waiting = await db
-      .selectFrom('jobs')
-      .select('id')
-      .where('kind', '=', kind)
-      .where('key', '=', key)
-      .where('owner', 'is', null)
-      .where('failed_at', 'is', null)
-      .executeTakeFirst()
-    if (waiting) {
-      await db.deleteFrom('jobs').where(isHeld(LEASED_JOBS, lease)).execute()
-      return
-    }
-  }
+  const { kind, lease } = job
+  const waiting = await db
+    .selectFrom('jobs')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('owner', 'is', null)
+    .executeTakeFirst()
+  if (waiting) return finish(db, job)
   await db
     .updateTable('jobs')
     .set({ ...changes, owner: null })
     .where(isHeld(LEASED_JOBS, lease))
     .execute()
   await announce(db, 'jobs')
-}
-
-/**
- * Marks the job as failed. It is not tried again, and is kept for a while with its error. Returns false when another
- * owner has taken it.
- */
-export async function giveUp(db: Database, { lease }: TakenJob, error: string, now: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('jobs')
-    .set({ owner: null, failed_at: now, error })
-    .where(isHeld(LEASED_JOBS, lease))
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
-export async function removeFailed(db: Database, before: number, limit: number): Promise<number> {
-  const old = db.selectFrom('jobs').select('id').where('failed_at', '<', before).limit(limit)
-  const { numDeletedRows } = await db.deleteFrom('jobs').where('id', 'in', old).executeTakeFirst()
-  return Number(numDeletedRows)
-}
-
-function toRow({ id, kind, payload, run_at, key = null }: Omit<NewJob, 'key'> & { key?: string | null }) {
-  return { id, kind, key, payload: JSON.stringify(payload), run_at, attempts: 0 }
 }

@@ -26,7 +26,7 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
   const seed = () =>
     storage.transaction(async (db) => {
       for (const [kind, { every_ms }] of Object.entries(handlers)) {
-        if (every_ms !== undefined) await jobs.enqueue(db, { id: kind, kind, payload: null, run_at: now() })
+        if (every_ms !== undefined) await jobs.enqueue(db, { id: kind, kind, run_at: now() })
       }
     })
   const run = async (job: jobs.TakenJob): Promise<undefined> => {
@@ -39,7 +39,7 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
     running.delete(id)
   }
   const worker = new Worker<jobs.TakenJob>({
-    share: { total: Number.POSITIVE_INFINITY, ofLane: (kind) => handlers[kind]?.concurrency ?? 0 },
+    share: { total: Number.POSITIVE_INFINITY, ofLane: (kind) => (handlers[kind] ? 1 : 0) },
     async survey() {
       if (!isSeeded) await seed()
       isSeeded = true
@@ -47,8 +47,7 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
     },
     serve(kind, limit) {
       const owner = `${node}:${randomUUID()}`
-      // A process that slept through the end of its own leases must not run its jobs a second time.
-      return jobs.takeDue(storage.db, { kind, limit, owner, lease_ms, except: [...running.keys()] }, now())
+      return jobs.takeDue(storage.db, { kind, limit, owner, lease_ms }, now())
     },
     run,
     failed: (err) => log.warn({ err }, 'could not look for jobs'),

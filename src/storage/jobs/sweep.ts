@@ -42,8 +42,7 @@ export function sweep({ storage, now, log }: Options, sweepables: readonly Sweep
   }
 
   return {
-    concurrency: 1,
-    async run(_payload, { signal }) {
+    async run(signal) {
       const failures: unknown[] = []
       for (const sweepable of sweepables) {
         const { name } = sweepable

@@ -27,16 +27,13 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
     `create table jobs (
       id ${text} primary key,
       kind ${text} not null,
-      key ${text},
-      payload ${text} not null,
       run_at ${integer} not null,
       owner ${text},
-      attempts ${integer} not null,
-      error ${text},
-      failed_at ${integer}
+      attempts ${integer} not null
     )`,
-    'create index jobs_by_run_at on jobs (kind, run_at, id) where failed_at is null',
-    'create unique index jobs_by_key on jobs (kind, key) where owner is null and failed_at is null',
+    'create index jobs_by_run_at on jobs (kind, run_at, id)',
+    // While one waits, another of its kind is not added.
+    'create unique index jobs_waiting on jobs (kind) where owner is null',
 
     `create table nodes (
       node ${text} primary key,

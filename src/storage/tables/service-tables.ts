@@ -22,14 +22,11 @@ export type ClaimsTable = {
 }
 
 /**
- * Work for later. A job is queued while it has no owner, running while it has one, and failed once `failed_at` is set.
+ * Work for later. A job is queued while it has no owner, and running while it has one. At most one of a kind is queued.
  */
 export type JobsTable = {
   id: string
   kind: string
-  /** At most one job of a kind waits under a key. */
-  key: string | null
-  payload: string
   /**
    * The job runs at or after this time. While it runs, this is the time at which its lease ends and another node may
    * take it.
@@ -37,9 +34,6 @@ export type JobsTable = {
   run_at: number
   owner: string | null
   attempts: number
-  /** The last error. */
-  error: string | null
-  failed_at: number | null
 }
 
 /** A process that serves, as it last told: `busy_percent` is how much of the time its event loop worked. */

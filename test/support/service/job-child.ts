@@ -28,6 +28,6 @@ if (process.argv[1] === import.meta.filename) {
       node: 'service:child',
       lease_ms: task.lease_ms,
     },
-    { [task.kind]: { concurrency: 1, run } },
+    { [task.kind]: { run } },
   )
 }

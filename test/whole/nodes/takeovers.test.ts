@@ -31,10 +31,9 @@ async function leaveWork(service: Service): Promise<void> {
     .updateTable('deliveries')
     .set({ owner: `${GHOST}:1`, next_attempt_at: until_ms })
     .execute()
-  const job = { kind: 'purge', key: 'ghost', payload: '{}', attempts: 1, failed_at: null, error: null }
   await db
     .insertInto('jobs')
-    .values({ id: 'job_ghost', ...job, owner: `${GHOST}:2`, run_at: until_ms })
+    .values({ id: 'job_ghost', kind: 'purge', attempts: 1, owner: `${GHOST}:2`, run_at: until_ms })
     .execute()
 }
 
