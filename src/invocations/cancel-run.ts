@@ -2,11 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../agents/agent.ts'
 import { conflict, unavailable } from '../errors.ts'
 import type { Parts } from '../operation/parts.ts'
-import { effects } from './effects/effects.ts'
 import { endUnownedRun } from './effects/end-unowned-run.ts'
-import { CANCELLED, endWith, type Invocation, isFinal } from './invocation.ts'
-import { withKept } from './steps/kept-steps.ts'
-import { listKept, logsOf } from './steps/step-store.ts'
+import { CANCELLED, type Invocation, isFinal } from './invocation.ts'
 import * as invocations from './store.ts'
 
 const PATIENCE_MS = 30_000
@@ -16,7 +13,7 @@ export type CancelParts = Pick<Parts, 'events' | 'live' | 'newId' | 'now' | 'sto
 
 /** Cancels a run wherever it is, with those that it has called. Resolves with its receipt once its own work has stopped. */
 export async function cancelRun(agent: Agent, request_id: string, parts: CancelParts): Promise<Invocation> {
-  const { events, live, newId, now, storage } = parts
+  const { live, now, storage } = parts
   const { db } = storage
   const here = live.find(request_id)
   here?.cancel()
@@ -27,16 +24,9 @@ export async function cancelRun(agent: Agent, request_id: string, parts: CancelP
     const invocation = await invocations.get(db, agent.seq, request_id)
     if (invocation.status === 'cancelled') return invocation
     if (isFinal(invocation)) throw conflict(`The invocation has ${invocation.status} already`)
-    if (await endIfUnowned(invocation)) continue
+    if (await endUnownedRun(invocation, { agent, status: 'cancelled', error: CANCELLED }, parts)) continue
     await storage.transaction((trx) => invocations.requestCancel(trx, invocation.id, now()))
     if (performance.now() > deadline) throw unavailable('The node that runs this invocation does not answer')
     await delay(LOOK_AGAIN_MS)
-  }
-
-  async function endIfUnowned(invocation: Invocation): Promise<boolean> {
-    const { steps } = await listKept(db, invocation.id)
-    const cancelled = endWith(withKept(invocation, steps), 'cancelled', CANCELLED, now())
-    const writes = await effects(cancelled, agent, agent, logsOf(steps), { events, newId })
-    return endUnownedRun(cancelled, writes, parts)
   }
 }

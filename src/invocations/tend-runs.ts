@@ -3,9 +3,8 @@ import type { Parts } from '../operation/parts.ts'
 import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases/lease.ts'
 import { listUntold } from '../webhooks/callback-store.ts'
 import { tellEnd } from './callbacks/tell-end.ts'
-import { effects } from './effects/effects.ts'
 import { endUnownedRun } from './effects/end-unowned-run.ts'
-import { endWith, type Invocation } from './invocation.ts'
+import type { Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
 import * as invocations from './store.ts'
@@ -62,11 +61,8 @@ type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
 
 /** Returns false if another node was quicker. */
 async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {
-  const { now, storage } = parts
-  const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
-  const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
-  const writes = agent ? await effects(failed, agent, agent, [], parts) : []
-  return endUnownedRun(failed, writes, parts)
+  const agent = await agents.findBySeq(parts.storage.db, interrupted.agent_seq)
+  return endUnownedRun(interrupted, { agent, status: 'failed', error: INTERRUPTED }, parts)
 }
 
 /** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */

@@ -1,17 +1,33 @@
+import type { Agent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
-import type { Write } from '../../storage/journal/rows.ts'
-import type { Invocation } from '../invocation.ts'
+import { readable } from '../../storage/damaged-rows.ts'
+import { endWith, type Invocation } from '../invocation.ts'
+import { withKept } from '../steps/kept-steps.ts'
+import { listKeptRows, logsOf, NOTHING_KEPT, readKept } from '../steps/step-store.ts'
 import { endUnowned } from '../store.ts'
+import { effects } from './effects.ts'
+
+/** How it ends, and its agent, if that is still there to tell of it. */
+type UnownedEnd = {
+  agent: Agent | undefined
+  status: 'failed' | 'cancelled'
+  error: NonNullable<Invocation['error']>
+}
 
 /**
- * Ends a run that no node runs, and sends its events at once. `writes` is what it leaves besides its row. Returns false
- * if a node runs it after all; then nothing is written.
+ * Ends a run that no node runs, with all that it has done so far, and sends its events at once. Returns false if a node
+ * runs it after all; then nothing is written.
  */
 export async function endUnownedRun(
-  ended: Invocation,
-  writes: Write[],
-  { events, now, storage }: Pick<Parts, 'events' | 'now' | 'storage'>,
+  invocation: Invocation,
+  { agent, status, error }: UnownedEnd,
+  { events, newId, now, storage }: Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>,
 ): Promise<boolean> {
+  const rows = await listKeptRows(storage.db, [invocation.id])
+  // A run whose steps are damaged has to end all the same, without them.
+  const { steps } = readable(storage.db, [...rows.values()], readKept)[0] ?? NOTHING_KEPT
+  const ended = endWith(withKept(invocation, steps), status, error, now())
+  const writes = agent ? await effects(ended, agent, agent, logsOf(steps), { events, newId }) : []
   const isEnded = await storage.transaction((db) => endUnowned(db, ended, writes, now()))
   if (isEnded) events.wake(writes)
   return isEnded

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
+import { LOCAL_TOOLS, NOWHERE } from '../support/outside/local-server.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { loseRun } from '../support/service/lose-run.ts'
+import { ranAgain } from '../support/service/ran-again.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+import { callerOf, childrenOf, named } from '../support/slices/agent-tools.ts'
+import { approver, decide, refundingAgent, startTill, type Till, untilStatus } from '../support/slices/approvals.ts'
+import { createWebhook, delivery } from '../support/slices/webhooks.ts'
+
+const HOUR_MS = 3_600_000
+const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
+/** Dollars for a million tokens. */
+const PRICE = { model: 'local/priced', input: 10, output: 100 }
+const USAGE = { prompt_tokens: 1_000, completion_tokens: 50 }
+
+type Run = { request_id: string; agent_id: string; status: string }
+
+for (const engine of ENGINES) {
+  describe(`runs that call each other, on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let till: Till
+    let stop: () => Promise<void>
+    before(async () => {
+      till = await startTill()
+      const settings = { MOORAGE_PRICES: JSON.stringify([PRICE]), MOORAGE_RETENTION__INVOCATIONS: '2d' }
+      ;({ service, model, stop } = await startWithModel(engine, { ...LOCAL_TOOLS, ...settings }))
+    })
+    after(async () => {
+      await stop()
+      await till.close()
+    })
+    beforeEach(() => model.reset())
+
+    const db = () => service.app.parts.storage.db
+    const pathOf = ({ agent_id, request_id }: Omit<Run, 'status'>) => `/v1/agents/${agent_id}/invocations/${request_id}`
+    const start = async (agent_id: string, message = 'Ahoy') => {
+      const asked = { body: { message }, headers: { Prefer: 'respond-async' } }
+      const { status, body, text } = await service.call('POST', `/v1/agents/${agent_id}/invoke`, asked)
+      assert.equal(status, 202, text)
+      return { agent_id, request_id: body.data.request_id as string }
+    }
+    const calledBy = ({ request_id }: { request_id: string }, status: string): Promise<Run> =>
+      until(`a run below that is ${status}`, async () =>
+        (await childrenOf(service, request_id)).find((run: Run) => run.status === status),
+      )
+
+    test('one that a client waited for and whose node died has failed with all that it did and spent', async () => {
+      await named(service, 'clerk')
+      const agent_id = await newAgent(service, { model: 'local/priced', tools: callerOf('clerk').tools })
+      const hook = await createWebhook(service, { url: NOWHERE, agent_id, events: ['agent.failed'] })
+      const call = { name: 'ask', arguments: { message: 'Ahoy' } }
+      model.reply({ text: ['Let me ask.'], calls: [call], usage: USAGE }, { breaks: 'silence' })
+      const asked = service.call('POST', `/v1/agents/${agent_id}/invoke`, { body: { message: 'Ahoy' } })
+      await until('it goes on after the call', () => model.requests.length === 2)
+      const [{ request_id }] = (await service.call('GET', `/v1/agents/${agent_id}/invocations`)).body.data
+      await loseRun(service, request_id)
+      const receipt = await untilStatus(service, pathOf({ agent_id, request_id }), 'failed')
+      await asked
+
+      assert.equal(receipt.error.message, 'The service stopped while the agent was answering')
+      assert.equal(receipt.response, 'Let me ask.')
+      assert.deepEqual([receipt.tokens_used, receipt.cost_usd], [1_050, 0.015])
+      const [run] = await childrenOf(service, request_id)
+      assert.deepEqual(
+        receipt.steps.map(({ kind, child }: { kind: string; child?: Run }) => [kind, child?.request_id]),
+        [
+          ['model', undefined],
+          ['tool', run.request_id],
+        ],
+      )
+      const { id } = await delivery(service, hook.id, 1)
+      const sent = (await service.call('GET', `/v1/webhooks/${hook.id}/deliveries/${id}`)).body.data.body
+      const { tokens_used, cost_usd } = JSON.parse(sent).data
+      assert.deepEqual([tokens_used, cost_usd], [1_050, 0.015])
+      const logs = (await service.call('GET', `/v1/agents/${agent_id}/logs?sort=timestamp`)).body.data
+      assert.deepEqual(
+        logs.map(({ message }: { message: string }) => message),
+        ['Tool ask answered', 'Invocation failed: The service stopped while the agent was answering'],
+      )
+    })
+  })
+}
