@@ -1,4 +1,4 @@
-import { type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import { addCosts, type Cost } from '../runtime/models/cost.ts'
@@ -10,7 +10,7 @@ import { hasLapsed } from '../storage/leases/lease.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { settlePending } from './approvals/approval-store.ts'
-import { cancelBelow } from './children/child-store.ts'
+import { cancelBelow, isAwaited } from './children/child-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { CHILDREN } from './queue/queue-store.ts'
 import { fromRow, LEASED_RUNS, toRow } from './rows/invocation-rows.ts'
@@ -121,26 +121,22 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
   return ids.filter((id) => !known.has(id))
 }
 
-/**
- * For retention: removes only ended invocations, a batch at a time. Their ids contain their age, so no index of times
- * is needed.
- */
+/** What retention removes: runs that have ended, and for which no other waits. Their ids contain their age. */
+function isOutlived(before: number): RawBuilder<SqlBool> {
+  const hasEnded = sql`status not in (${sql.join(UNFINISHED_STATUSES)})`
+  return sql<SqlBool>`id < ${firstIdAt('req', before)} and ${hasEnded} and not ${isAwaited}`
+}
+
+/** For retention, a batch at a time. No index of times is needed. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
-  const old = db
-    .selectFrom('invocations')
-    .select('id')
-    .where('id', '<', firstIdAt('req', before))
-    .where('status', 'not in', UNFINISHED_STATUSES)
-    .limit(limit)
+  const old = db.selectFrom('invocations').select('id').where(isOutlived(before)).limit(limit)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', old).executeTakeFirst()
   return Number(numDeletedRows)
 }
 
 /** Removes at most `limit` ended invocations that their project keeps no longer. Returns how many. */
 export function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
-  const isOlder = (before: number) =>
-    sql<SqlBool>`id < ${firstIdAt('req', before)} and status not in (${sql.join(UNFINISHED_STATUSES)})`
-  return removeAged(db, 'invocations', { now, limit, isOlder })
+  return removeAged(db, 'invocations', { now, limit, isOlder: isOutlived })
 }
 
 /** Removes invocations of deleted agents. What they have called that goes on is cancelled. */

@@ -84,5 +84,46 @@ for (const engine of ENGINES) {
         ['Tool ask answered', 'Invocation failed: The service stopped while the agent was answering'],
       )
     })
+
+    for (const [whose, hours] of [
+      ['the service', 49],
+      ['the project', 25],
+    ] as const) {
+      test(`retention of ${whose} leaves one that has ended while the one that called it waits, so nothing runs twice`, async () => {
+        const key = await approver(service)
+        const retention_days = whose === 'the project' ? 1 : null
+        const limited = await service.call('PATCH', '/v1/projects/prj_default', {
+          body: { limits: { retention_days } },
+        })
+        assert.equal(limited.status, 200, limited.text)
+        const order = `${hours}-${engine}`
+        const children = { quick: refundingAgent(till, {}), careful: refundingAgent(till) }
+        const tools = await Promise.all(
+          Object.entries(children).map(async ([name, fields]) => {
+            const agent = await newAgent(service, fields)
+            return { type: 'agent', name, agent }
+          }),
+        )
+        const calls = tools.map(({ name }) => ({ name, arguments: { message: `${name}-${order}` } }))
+        model.reply({ calls }, { text: ['Both are done.'] })
+        const alone = await start(await newAgent(service))
+        const root = await start(await newAgent(service, { model: 'local/tiny', tools }))
+        const quick = await calledBy(root, 'completed')
+        const careful = await calledBy(root, 'waiting')
+        await untilStatus(service, pathOf(alone), 'completed')
+
+        const paused = await service.call('POST', '/v1/pause', { body: { reason: 'A long weekend' } })
+        assert.equal(paused.status, 200, paused.text)
+        await ranAgain(service, 'retention', hours * HOUR_MS)
+        assert.equal((await service.call('GET', pathOf(alone))).status, 404)
+        assert.equal((await service.call('POST', '/v1/resume', { body: {} })).status, 200)
+        const decided = await decide(service, `${pathOf(careful)}/approvals/call_1`, key, { decision: 'approve' })
+        assert.equal(decided.status, 200, decided.text)
+        await untilStatus(service, pathOf(root), 'completed')
+        for (const { name } of tools) assert.equal(till.of(`${name}-${order}`).length, 1, name)
+        await ranAgain(service, 'retention', hours * HOUR_MS)
+        assert.equal((await service.call('GET', pathOf(quick))).status, 404, 'it goes once none waits for it')
+      })
+    }
   })
 }

@@ -14,6 +14,10 @@ import { onBothStores } from '../support/stores/store.ts'
 /** Both have few rows: those that run, and those that have not completed, by their status. */
 const AMONG_RUNNING = /invocations_running|invocations_not_completed/
 
+/** The run that called another is looked up by its id. */
+const CALLER_BY_ID =
+  /SEARCH caller USING INDEX sqlite_autoindex_invocations_1 \(id=\?\)|id = invocations(_1)?\.parent_request_id/
+
 /** What looks at a table again and again must not read all of it. */
 onBothStores('a query that comes back every few seconds', (opened) => {
   test('renewing the claims of running requests goes by primary key', async () => {
@@ -59,6 +63,12 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
     assert.match(plan, AMONG_RUNNING)
     assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+  })
+
+  test('whether the run that called an old one goes on is looked up by its id', async () => {
+    const plan = await planOf((db) => invocations.remove(db, 1, 100))
+    assert.match(plan, CALLER_BY_ID)
+    assert.doesNotMatch(plan, /SCAN (invocations|caller)(?! USING)|Seq Scan on invocations/)
   })
 
   test('the metrics of a user are counted by an index alone', async () => {

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { addCosts, type Cost } from '../../runtime/models/cost.ts'
 import type { Spent } from '../../runtime/steps.ts'
 import { announce, type Database } from '../../storage/database.ts'
+import { anyOf } from '../../storage/queries/aged-rows.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from '../invocation.ts'
 import { QUEUED_AGAIN } from '../queue/queue-store.ts'
@@ -20,6 +21,11 @@ export async function findByCall(
     .executeTakeFirst()
   return row && fromRow(row)
 }
+
+/** Whether the run that called it goes on: that one asks for what it has answered, and calls its agent again if it is gone. */
+export const isAwaited = anyOf(sql`
+  invocations as caller where caller.id = invocations.parent_request_id
+  and caller.status in (${sql.join(UNFINISHED_STATUSES)})`)
 
 type Below = Pick<
   Invocation,
