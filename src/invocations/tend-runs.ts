@@ -3,13 +3,14 @@ import type { Parts } from '../operation/parts.ts'
 import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases/lease.ts'
 import { listUntold } from '../webhooks/callback-store.ts'
 import { tellEnd } from './callbacks/tell-end.ts'
+import { cancelBelow, cancelThose, listEndedCallers, listUncancelled } from './children/child-store.ts'
 import { endUnownedRun } from './effects/end-unowned-run.ts'
 import type { Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
 import * as invocations from './store.ts'
 
-const LAPSED_PER_SEARCH = 100
+const PER_SEARCH = 100
 
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
 
@@ -34,7 +35,8 @@ function keeping({ live, log, now, storage }: LeaseParts): Keeping {
 
 /**
  * Takes care of the runs of dead nodes. Runs in the background, and those with an Idempotency-Key, are queued again and
- * go on after their last step. The others have failed. Callbacks that were made while their run ended hear of it.
+ * go on after their last step. The others have failed. What goes on below runs that have ended is cancelled. Callbacks
+ * that were made while their run ended hear of it.
  */
 export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'telemetry'>): Promise<void> {
   // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.
@@ -44,12 +46,13 @@ export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'te
     telemetry.takeovers.add(1, 'run')
     log.warn({ request_id }, `the lease of a run has ended, so this node took it over: ${fate}`)
   }
-  const lapsed = await invocations.listLapsed(storage.db, now(), LAPSED_PER_SEARCH)
+  const lapsed = await invocations.listLapsed(storage.db, now(), PER_SEARCH)
   const requeued = lapsed.some(goesOn) ? await requeueLapsed(storage.db, now()) : []
   for (const id of requeued) tell(id, 'it is queued again')
   for (const invocation of lapsed) {
     if (!goesOn(invocation) && (await fail(invocation, parts))) tell(invocation.id, 'it has failed')
   }
+  await cancelUnwanted(parts)
   for (const { webhook_id } of await listUntold(storage.db, now())) await tellEnd(webhook_id, parts)
 }
 
@@ -63,6 +66,18 @@ type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
 async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {
   const agent = await agents.findBySeq(parts.storage.db, interrupted.agent_seq)
   return endUnownedRun(interrupted, { agent, status: 'failed', error: INTERRUPTED }, parts)
+}
+
+/**
+ * A node may die after a run has ended and before it has cancelled those that the run had called. It does no harm if
+ * several nodes do this at once, or if the node that ended the run is about to.
+ */
+async function cancelUnwanted({ now, storage }: Pick<Parts, 'now' | 'storage'>): Promise<void> {
+  for (const id of await listEndedCallers(storage.db, PER_SEARCH)) {
+    await storage.transaction((db) => cancelBelow(db, id, now()))
+  }
+  const waiting = await listUncancelled(storage.db, PER_SEARCH)
+  if (waiting.length > 0) await storage.transaction((db) => cancelThose(db, waiting, now()))
 }
 
 /** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */

@@ -50,6 +50,76 @@ for (const engine of ENGINES) {
         (await childrenOf(service, request_id)).find((run: Run) => run.status === status),
       )
 
+    describe('the end of one whose node dies before it has cancelled those below', () => {
+      const ENDED = { finished_at: 1, owner: null, lease_until: null, wake_at: null, waits_for: null }
+      /** Nothing but its end is stored. */
+      const fail = async ({ request_id }: { request_id: string }) => {
+        const failed = db()
+          .updateTable('invocations')
+          .set({ status: 'failed', ...ENDED })
+        await failed.where('id', '=', request_id).execute()
+      }
+      /** It has ended, and retention has removed it since. */
+      const remove = async ({ request_id }: { request_id: string }) => {
+        await db().deleteFrom('invocations').where('id', '=', request_id).execute()
+      }
+      /** Every node searches at the same time. */
+      const search = async (t: TestContext) => {
+        const other = engine === 'postgres' ? await service.beside() : undefined
+        t.after(() => other?.stop())
+        for (const node of [service, other]) node?.app.jobs.wake()
+      }
+      const timesCancelled = async ({ agent_id }: Run) => {
+        const { body } = await service.call('GET', `/v1/agents/${agent_id}/logs?level=warn`)
+        return body.data.filter(({ message }: { message: string }) => message === 'Invocation cancelled').length
+      }
+
+      for (const [way, end] of Object.entries({ stored: fail, removed: remove })) {
+        test(`${way}: all below are cancelled, and what they asked people takes no effect`, async (t) => {
+          const key = await approver(service)
+          await named(service, `cashier-${way}`, refundingAgent(till))
+          await named(service, `middle-${way}`, callerOf(`cashier-${way}`))
+          const order = `${way}-${engine}`
+          const root = await start(await newAgent(service, callerOf(`middle-${way}`)), order)
+          const middle = await calledBy(root, 'waiting')
+          const cashier = await calledBy(middle, 'waiting')
+          await end(root)
+          await search(t)
+          for (const run of [middle, cashier]) {
+            await untilStatus(service, pathOf(run), 'cancelled')
+            assert.equal(await timesCancelled(run), 1)
+          }
+          const approval = `${pathOf(cashier)}/approvals/call_1`
+          assert.equal((await service.call('GET', approval)).body.data.status, 'cancelled')
+          const late = await decide(service, approval, key, { decision: 'approve' })
+          assert.equal(late.status, 409, late.text)
+          assert.deepEqual(till.of(order), [])
+        })
+      }
+
+      test('one that runs is stopped', async (t) => {
+        await named(service, 'slow', SLOW)
+        const root = await start(await newAgent(service, callerOf('slow')))
+        const slow = await calledBy(root, 'running')
+        await fail(root)
+        await search(t)
+        await untilStatus(service, pathOf(slow), 'cancelled')
+      })
+
+      test('one that began to wait just when it was to be cancelled is cancelled', async (t) => {
+        await named(service, 'cashier-late', refundingAgent(till))
+        const root = await start(await newAgent(service, callerOf('cashier-late')))
+        const cashier = await calledBy(root, 'waiting')
+        await fail(root)
+        const asked = db().updateTable('invocations').set({ cancel_requested_at: service.app.parts.now() })
+        await asked.where('id', '=', cashier.request_id).execute()
+        await search(t)
+        await untilStatus(service, pathOf(cashier), 'cancelled')
+        const { body } = await service.call('GET', `${pathOf(cashier)}/approvals/call_1`)
+        assert.equal(body.data.status, 'cancelled')
+      })
+    })
+
     test('one that a client waited for and whose node died has failed with all that it did and spent', async () => {
       await named(service, 'clerk')
       const agent_id = await newAgent(service, { model: 'local/priced', tools: callerOf('clerk').tools })

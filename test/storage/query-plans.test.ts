@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
+import { listEndedCallers, listUncancelled } from '../../src/invocations/children/child-store.ts'
 import * as queue from '../../src/invocations/queue/queue-store.ts'
 import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../../src/invocations/store.ts'
@@ -63,6 +64,17 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
     assert.match(plan, AMONG_RUNNING)
     assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+  })
+
+  test('what dead nodes have not cancelled is found by indexes that are empty otherwise', async () => {
+    const called = await planOf((db) => listEndedCallers(db, 100))
+    assert.match(called, /invocations_called/)
+    assert.match(called, CALLER_BY_ID)
+    const waiting = await planOf((db) => listUncancelled(db, 100))
+    assert.match(waiting, /invocations_uncancelled/)
+    for (const plan of [called, waiting]) {
+      assert.doesNotMatch(plan, /SCAN (invocations|caller)(?! USING)|Seq Scan on invocations/)
+    }
   })
 
   test('whether the run that called an old one goes on is looked up by its id', async () => {

@@ -58,15 +58,17 @@ export async function spentWithBelow(db: Database, run: Invocation): Promise<Spe
   return { usage, cost_nano: cost }
 }
 
-/**
- * Cancels what a run has called that has not ended, because the run has ended. Those that wait are queued, and the node
- * that takes them ends them.
- */
+/** Cancels what a run has called that has not ended, because the run has ended. */
 export async function cancelBelow(db: Database, id: string, now: number): Promise<void> {
   const unfinished: readonly string[] = UNFINISHED_STATUSES
   const below = (await listBelow(db, id)).filter(({ status }) => unfinished.includes(status))
-  if (below.length === 0) return
   const ids = below.map((run) => run.id)
+  await cancelThose(db, ids, now)
+}
+
+/** Cancels runs wherever they are. Those that wait are queued, and the node that takes them ends them. */
+export async function cancelThose(db: Database, ids: readonly string[], now: number): Promise<void> {
+  if (ids.length === 0) return
   await db
     .updateTable('invocations')
     .set({ cancel_requested_at: now })
@@ -77,4 +79,22 @@ export async function cancelBelow(db: Database, id: string, now: number): Promis
   await settlePending(db, ids, 'cancelled', now)
   await announce(db, 'queue')
   await announce(db, 'cancellations')
+}
+
+/** Runs that have ended, or are gone, and that have called others which go on and are not to be cancelled yet. */
+export async function listEndedCallers(db: Database, limit: number): Promise<string[]> {
+  // The condition of the index of those others, in the same words: otherwise the index is not used.
+  const { rows } = await sql<{ id: string }>`
+    select distinct parent_request_id as id from invocations
+    where parent_request_id is not null and cancel_requested_at is null and status in ('queued', 'running', 'waiting')
+    and not ${isAwaited} limit ${limit}`.execute(db)
+  return rows.map(({ id }) => id)
+}
+
+/** Runs that were to be cancelled, and that began to wait at the same moment. */
+export async function listUncancelled(db: Database, limit: number): Promise<string[]> {
+  // The condition of an index too.
+  const { rows } = await sql<{ id: string }>`
+    select id from invocations where status = 'waiting' and cancel_requested_at is not null limit ${limit}`.execute(db)
+  return rows.map(({ id }) => id)
 }

@@ -76,6 +76,10 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
     `create index invocations_running on invocations (lease_until) where status = 'running'`,
     `create index invocations_waiting on invocations (wake_at) where status = 'waiting'`,
     `create index invocations_waiting_for on invocations (waits_for) where status = 'waiting' and waits_for is not null`,
+    // What dead nodes have not cancelled is searched for every few seconds. There is hardly ever any.
+    `create index invocations_called on invocations (parent_request_id)
+      where parent_request_id is not null and cancel_requested_at is null and status in ('queued', 'running', 'waiting')`,
+    `create index invocations_uncancelled on invocations (id) where status = 'waiting' and cancel_requested_at is not null`,
     // The metrics of a user are counted from it alone, without the rows.
     `create index invocations_by_end on invocations (agent_seq, user_id, finished_at, status, duration_ms)
       where user_id is not null and finished_at is not null`,

@@ -18,6 +18,8 @@ const STATISTICS: Record<string, Record<string, string>> = {
     invocations_running: '1000 1',
     invocations_waiting: '1000 1',
     invocations_waiting_for: '1000 100',
+    invocations_called: '1000 2',
+    invocations_uncancelled: '10 1',
     invocations_by_end: '1000000 1000000 1000 1 1 1',
   },
   approvals: {
