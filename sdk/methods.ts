@@ -105,7 +105,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listSchedules'>, o?: RequestOptions) => list('listSchedules', { params: { agent_id }, query }, o),
       /** Get a schedule. With its next five ticks, and with what became of those that began no run. */
       get: (agent_id: string, schedule_id: string, o?: RequestOptions) => call('getSchedule', { params: { agent_id, schedule_id } }, o),
-      /** Update a schedule. Changes the fields that are named; `cron`, `every` and `at` replace each other. From then on its runs have the rights of this key. While it is disabled no tick comes, and none is made up for. */
+      /** Update a schedule. Changes the fields that are named; `cron`, `every` and `at` replace each other, and one that is sent as it was moves no tick. From then on its runs have the rights of this key. While it is disabled no tick comes, and none is made up for. */
       update: (agent_id: string, schedule_id: string, body: Body<'updateSchedule'>, o?: RequestOptions) => call('updateSchedule', { params: { agent_id, schedule_id }, body }, o),
       /** Delete a schedule. No more ticks come. Runs that it has begun go on, and their receipts stay. */
       delete: (agent_id: string, schedule_id: string, o?: RequestOptions) => call('deleteSchedule', { params: { agent_id, schedule_id } }, o),

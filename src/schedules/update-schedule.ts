@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import { keepEach } from '../invocations/attachments/keep-attachments.ts'
@@ -27,7 +28,7 @@ export const updateSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
   summary: 'Update a schedule',
   description:
-    'Changes the fields that are named; `cron`, `every` and `at` replace each other. From then on its runs have the rights of this key. While it is disabled no tick comes, and none is made up for.',
+    'Changes the fields that are named; `cron`, `every` and `at` replace each other, and one that is sent as it was moves no tick. From then on its runs have the rights of this key. While it is disabled no tick comes, and none is made up for.',
   permission: 'write',
   audit: { target: 'schedule_id' },
   mfa: 'invoke',
@@ -80,13 +81,17 @@ function withAuthor({ created_by, authors }: Schedule, id: string): string[] {
 
 type Changes = Pick<z.output<typeof UpdateScheduleBody>, 'cron' | 'every' | 'at' | 'timezone'>
 
-/** The timing after the change, or undefined if it stays. */
+/** The timing after the change, or undefined if it stays: a timing that is sent as it was moves no tick. */
 function timingOf({ cron, every, at, timezone }: Changes, was: Schedule, now: number): Timing | undefined {
-  if (cron === undefined && every === undefined && at === undefined) {
-    if (timezone === undefined) return undefined
-    return { cron: was.cron, every: was.every, at: was.at, timezone, anchor_at: now }
-  }
+  const isNamed = (cron ?? every ?? at) !== undefined
+  const times = isNamed ? { cron: cron ?? null, every: every ?? null, at: at ?? null } : timesIn(was)
   // Another pattern stays in its time zone.
-  const zone = timezone ?? (cron === undefined ? null : (was.timezone ?? 'UTC'))
-  return { cron: cron ?? null, every: every ?? null, at: at ?? null, timezone: zone, anchor_at: now }
+  const zone = times.cron === null ? null : (was.timezone ?? 'UTC')
+  const timing = { ...times, timezone: timezone ?? zone }
+  const isSame = isDeepStrictEqual(timing, { ...timesIn(was), timezone: was.timezone })
+  return isSame ? undefined : { ...timing, anchor_at: now }
+}
+
+function timesIn({ cron, every, at }: Timing) {
+  return { cron, every, at }
 }

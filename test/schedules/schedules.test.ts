@@ -44,6 +44,12 @@ async function untilEnded(service: Service, agent: string, id: string, count: nu
   })
 }
 
+/** Once a day, about half an hour after now. */
+function halfAnHourLater({ app }: Service) {
+  const time = new Date(app.parts.now() + HOUR / 2)
+  return { cron: `${time.getUTCMinutes()} ${time.getUTCHours()} * * *`, timezone: 'UTC' }
+}
+
 const slowAgent = { model: 'builtin/script', script: { rules: [{ reply: 'slow', delay_ms: 60_000 }] } }
 
 onAnyEngine('schedules', (service, engine) => {
@@ -229,6 +235,47 @@ onAnyEngine('schedules', (service, engine) => {
       (await listed()).map(({ message }) => message),
       made.map(() => 'tock'),
     )
+  })
+
+  test('times that are sent back as they were move no tick', async () => {
+    await createAgent(service(), 'steady')
+    for (const timing of [{ every: '2h' }, halfAnHourLater(service())]) {
+      const { id, next_at, next_runs } = await createSchedule(service(), 'steady', timing)
+      service().advance(MINUTE)
+      const { body } = await patch('steady', id, { message: 'tock', ...timing })
+      assert.deepEqual([body.data.message, body.data.next_at, body.data.next_runs], ['tock', next_at, next_runs])
+    }
+    const { id, next_at } = await createSchedule(service(), 'steady', { every: '2h' })
+    service().advance(MINUTE)
+    const { body: longer } = await patch('steady', id, { every: '3h' })
+    assert.ok(Date.parse(longer.data.next_at) >= Date.parse(next_at) + HOUR + MINUTE, 'another interval begins now')
+
+    const at = new Date(service().app.parts.now() + HOUR).toISOString()
+    const once = await createSchedule(service(), 'steady', { at })
+    pass(service(), HOUR)
+    await untilEnded(service(), 'steady', once.id, 1)
+    const passed = await patch('steady', once.id, { at, name: 'gone by' })
+    assert.deepEqual([passed.status, passed.body.data.at, passed.body.data.next_at], [200, at, null], passed.text)
+  })
+
+  test('what a paused agent has missed is told, also if its times were sent back meanwhile', async () => {
+    await createAgent(service(), 'waiting')
+    const timings = [{ every: '1h' }, halfAnHourLater(service())]
+    const made = await Promise.all(timings.map((timing) => createSchedule(service(), 'waiting', timing)))
+    await pause('waiting', 'paused')
+    pass(service(), HOUR)
+    for (const [i, { id }] of made.entries()) {
+      await until('that it stands still', async () => (await logsOf('waiting', id)).length === 1)
+      assert.equal((await patch('waiting', id, { message: 'tock', ...timings[i] })).status, 200)
+    }
+    await pause('waiting', 'running')
+    for (const { id } of made) {
+      const { missed, last_missed_reason } = await until('the next tick', async () => {
+        const schedule = await getSchedule(service(), 'waiting', id)
+        return Date.parse(schedule.next_at) > service().app.parts.now() && schedule
+      })
+      assert.deepEqual([missed, last_missed_reason], [1, 'agent_paused'])
+    }
   })
 
   test('a pause of the agent pauses them; what passed meanwhile is told and not made up for', async () => {

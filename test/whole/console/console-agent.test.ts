@@ -138,6 +138,22 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
+  test('schedules: a change of the message leaves the next run where it was', async () => {
+    await createAgent(service(), 'tide')
+    const path = '/v1/agents/tide/schedules'
+    const sent = { message: 'Is the tide in?', every: '1d' }
+    const { data: made } = (await service().call('POST', path, { body: sent })).body
+    const { page, leave } = await visit('/agents/tide/schedules')
+    await page.getByRole('button', { name: 'Is the tide in?' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click()
+    await page.getByLabel('Message').fill('Is the tide out?')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The schedule is changed').waitFor()
+    const { data: changed } = (await service().call('GET', `${path}/${made.id}`)).body
+    assert.deepEqual([changed.message, changed.next_at], ['Is the tide out?', made.next_at])
+    await leave()
+  })
+
   test('settings: an agent becomes one that runs elsewhere, and is told what that needs', async () => {
     await createAgent(service(), 'abroad')
     const { page, expect, leave } = await visit('/agents/abroad/settings')
