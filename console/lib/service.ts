@@ -1,4 +1,4 @@
-import { type Client, createClient } from '../../sdk/client.ts'
+import { type Client, createClient, MoorageError } from '../../sdk/client.ts'
 import { errorOf } from '../../sdk/errors.ts'
 import { BASE } from './base.ts'
 import { sendWithProgress } from './files/send-with-progress.ts'
@@ -28,6 +28,18 @@ export const service = createClient({
 /** The same in another project than the one that is open; undefined: in all of them. */
 export function serviceIn(project: string | undefined): Client {
   return createClient({ ...OPTIONS, project })
+}
+
+/**
+ * The same for one session and the project that is open now, also when the reader goes to another one. Once the session
+ * has ended, nothing is asked or heard any more. To the client that is a broken connection, so it cancels no run.
+ */
+export function serviceWhile(life: AbortSignal): Client {
+  const by: Fetch = async (url, { signal, ...init }) => {
+    if (life.aborted) throw new MoorageError('unauthorized', 'The session has ended', { status: 401 })
+    return send(url, { ...init, signal: signal ? AbortSignal.any([signal, life]) : life })
+  }
+  return createClient({ ...OPTIONS, project: chosenProject.peek()?.id, fetch: by })
 }
 
 /** The same, for uploads: `onProgress` hears how much of the body is sent, from 0 to 1. */

@@ -1,7 +1,10 @@
 import { computed, signal } from '@preact/signals'
 import type { OperationId } from '../../sdk/call.ts'
 import type { Key } from '../../sdk/client.ts'
+import { forgetQueries } from './location.ts'
+import { question } from './one-time-code.ts'
 import { forgetAll } from './resource-cache.ts'
+import { dismissToast } from './toasts.ts'
 
 export type NamedProject = { id: string; name: string }
 
@@ -61,10 +64,22 @@ export function beginSession(given: Session): void {
   state.value = { is: 'in', session: given }
 }
 
-/** Shows the sign-in page. The session knew which identity providers there are. */
+let life = new AbortController()
+
+/** Aborted when the session ends: what goes on for its reader must not reach the next one. */
+export function sessionLife(): AbortSignal {
+  return life.signal
+}
+
+/** Shows the sign-in page, and leaves nothing for the next reader. The session knew which identity providers there are. */
 export function endSession(reason?: string, issuers?: Issuer[]): void {
   const before = state.peek()
   if (before.is === 'out') return
+  life.abort()
+  life = new AbortController()
   forgetAll()
+  forgetQueries()
+  dismissToast()
+  question.peek()?.answer(undefined)
   state.value = { is: 'out', reason, issuers: issuers ?? ('session' in before ? before.session.issuers : []) }
 }

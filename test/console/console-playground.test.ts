@@ -6,8 +6,8 @@ import { until, untilHolds } from '../support/running/until.ts'
 import { loseRun } from '../support/service/lose-run.ts'
 import { inProject } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
-import { approver } from '../support/slices/approvals.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { approver, startWaiting } from '../support/slices/approvals.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
 
 let model: SpeakingModel
 
@@ -173,6 +173,57 @@ inConsole(
       assert.equal(await page.getByText('We are at sea').count(), 0)
       await leave()
       assert.equal((await service().call('DELETE', '/v1/projects/port?name=port')).status, 200)
+    })
+
+    test('a conversation ends with its session: the next reader has another one, and the first is not asked about any more', async () => {
+      const tools = [{ type: 'ask_person' }]
+      const call = { tool: 'ask_person', arguments: { question: 'Which berth?' } }
+      const agent = { model: 'builtin/script', tools, script: { rules: [{ call, reply: 'Berth {{result}}' }] } }
+      const begin = async (name: string, message: string) => {
+        assert.equal((await service().call('POST', '/v1/projects', { body: { name } })).status, 201)
+        const project = inProject(service(), name)
+        await createAgent(project, 'bosun', agent)
+        const { request_id, path } = await startWaiting(project, 'bosun', message, { session_id: 'watch' })
+        const { secret } = await createKey(project, { role: 'developer' })
+        return { request_id, secret, receipt: (await project.call('GET', path)).text }
+      }
+      const first = await begin('north', 'We are in the north')
+      const second = await begin('south', 'We are in the south')
+
+      const { page, asked, expect, leave } = await visit('/agents/bosun?session=watch', {
+        key: first.secret,
+        isHurried: true,
+      })
+      await page.locator('.said').getByText('We are in the north').waitFor()
+      const [isAsked, isReleased] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      await page.route(`**/invocations/${first.request_id}`, async (route) => {
+        isAsked.resolve()
+        await isReleased.promise
+        // The page may have given up on it.
+        await route.fulfill({ contentType: 'application/json', body: first.receipt }).catch(() => {})
+      })
+      await isAsked.promise
+      expect(/status of 401/)
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByLabel('API key').fill(second.secret)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.locator('.said').first().waitFor()
+      assert.deepEqual(await page.locator('.said').allInnerTexts(), ['We are in the south'])
+
+      asked()
+      isReleased.resolve()
+      const looks: string[] = []
+      await until('it has looked several times whether the second one goes on', () => {
+        looks.push(...asked().filter((one) => one.includes('/invocations/req_')))
+        return looks.filter((one) => one.endsWith(second.request_id)).length >= 5
+      })
+      assert.deepEqual(
+        looks.filter((one) => one.endsWith(first.request_id)),
+        [],
+      )
+      await leave()
+      for (const name of ['north', 'south'])
+        assert.equal((await service().call('DELETE', `/v1/projects/${name}?name=${name}`)).status, 200)
     })
 
     test('asks two versions side by side', async () => {

@@ -27,8 +27,11 @@ export function useAskedAgain<Reply, Answer>(
     return () => clearTimeout(timer)
   }, [])
   const project = chosenProject.value?.id
+  // It is forgotten with the project, and with the session, whose end takes all pages away.
   useEffect(() => {
-    answer.value = undefined
+    return () => {
+      answer.value = undefined
+    }
   }, [project])
   const found = useResource(isDue && may(feature) ? `${what} ${project}` : undefined, ask, { everyMs })
   useEffect(() => {

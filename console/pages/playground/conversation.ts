@@ -1,8 +1,15 @@
 import { type Signal, signal } from '@preact/signals'
-import { type Invocation, type InvocationEvent, type InvocationResult, MoorageError } from '../../../sdk/client.ts'
+import {
+  type Client,
+  type Invocation,
+  type InvocationEvent,
+  type InvocationResult,
+  MoorageError,
+} from '../../../sdk/client.ts'
 import { attachedTo, type ShownAttachment, type ShownFile } from '../../lib/files/shown-file.ts'
-import { chosenProject } from '../../lib/projects/chosen-project.ts'
-import { service } from '../../lib/service.ts'
+import { projectHere } from '../../lib/projects/chosen-project.ts'
+import { serviceWhile } from '../../lib/service.ts'
+import { sessionLife } from '../../lib/session-state.ts'
 
 type ToolCall = { id: string; name: string; arguments: unknown; result?: string; error?: string }
 
@@ -28,6 +35,9 @@ export type Conversation = {
   invocations: Signal<ShownInvocation[]>
   /** Why the earlier invocations could not be loaded. */
   error: Signal<MoorageError | undefined>
+  /** Ends with the session of the reader, and the service is asked for that reader only. */
+  life: AbortSignal
+  service: Client
 }
 
 const SHOWN = 100
@@ -35,24 +45,33 @@ const SHOWN = 100
 const DECISION_MS = 3_000
 
 /**
- * Conversations of this window. They outlive the page, so that an answer goes on arriving while the reader looks at
- * another one.
+ * Conversations of the reader who is signed in. They outlive the page, so that an answer goes on arriving while the
+ * reader looks at another one.
  */
 const known = new Map<string, Conversation>()
 
 /** The conversation of a session: what the service has of it, and what still comes. */
 export function openConversation(agent: string, session: string, { isNew = false } = {}): Conversation {
-  const key = `${chosenProject.peek()?.id} ${agent} ${session}`
+  const key = `${projectHere()} ${agent} ${session}`
   const found = known.get(key)
   if (found) return found
-  const conversation = { agent, session, invocations: signal<ShownInvocation[]>([]), error: signal(undefined) }
+  const life = sessionLife()
+  const conversation: Conversation = {
+    agent,
+    session,
+    invocations: signal([]),
+    error: signal(undefined),
+    life,
+    service: serviceWhile(life),
+  }
   known.set(key, conversation)
+  life.addEventListener('abort', () => known.delete(key))
   if (!isNew) void loadEarlier(conversation)
   return conversation
 }
 
 export async function loadEarlier(conversation: Conversation): Promise<void> {
-  const { agent, session, invocations, error } = conversation
+  const { agent, session, invocations, error, service } = conversation
   error.value = undefined
   const query = { session_id: session, sort: '-created_at' as const, limit: SHOWN }
   try {
@@ -97,7 +116,7 @@ export function say(
   { message, attachments: given }: Said,
   { user, environment }: { user?: string | undefined; environment?: string | undefined },
 ): void {
-  const { agent, session, invocations } = conversation
+  const { agent, session, invocations, service } = conversation
   const key = `${Date.now()} ${invocations.value.length}`
   // What a model was shown of them before does not count.
   const attachments = given.map(({ file_id, name, media_type, size }) => ({ file_id, name, media_type, size }))
@@ -108,7 +127,7 @@ export function say(
 }
 
 /** The run ends as cancelled; what it has said so far stays. */
-export async function stop({ agent }: Conversation, { request_id }: ShownInvocation): Promise<void> {
+export async function stop({ agent, service }: Conversation, { request_id }: ShownInvocation): Promise<void> {
   if (request_id) await service.invocations.cancel(agent, request_id)
 }
 
@@ -132,17 +151,19 @@ async function receive(conversation: Conversation, key: string, events: Events):
     change(() => ({ error, isRunning: false }))
   }
   // The receipt has the steps. What was said is shown without it if it cannot be read.
-  const run = request_id && (await service.invocations.get(conversation.agent, request_id).catch(() => undefined))
+  const { agent, service } = conversation
+  const run = request_id && (await service.invocations.get(agent, request_id).catch(() => undefined))
   change(() => ({ isRunning: false, ...(run && { run, attachments: run.attachments }) }))
   if (run && run.status === 'waiting') await waitForDecision(conversation, key, run)
 }
 
 /** A run that waits for a person ends its stream. When it goes on, so does the conversation. */
 async function waitForDecision(conversation: Conversation, key: string, { request_id }: Invocation): Promise<void> {
-  const { agent, invocations } = conversation
+  const { agent, invocations, life, service } = conversation
   let isWaiting = true
   while (isWaiting) {
     await new Promise((wake) => setTimeout(wake, DECISION_MS))
+    if (life.aborted) return
     if (document.hidden) continue
     try {
       const run = await service.invocations.get(agent, request_id)
