@@ -69,8 +69,9 @@ export function useResource<T>(
     setLoaded({ key, data, isLoading: true })
     reload()
   }
-  const known = key !== undefined && loaded.key !== key ? (recall(key) as T | undefined) : undefined
-  return { data: known ?? loaded.data, error: loaded.error, isLoading: loaded.isLoading, reload, replace }
+  const isOther = key !== undefined && loaded.key !== key
+  const known = isOther ? (recall(key) as T | undefined) : undefined
+  return { data: known ?? loaded.data, error: loaded.error, isLoading: isOther || loaded.isLoading, reload, replace }
 }
 
 /** Does the work now, or when the page is looked at again: a page in the background asks for nothing. */

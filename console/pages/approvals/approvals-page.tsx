@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import type { Approval } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { param } from '../../lib/location.ts'
-import { pageQuery } from '../../lib/page-query.ts'
+import { pageQuery, useShownPage } from '../../lib/page-query.ts'
 import { reloadPage, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { waitingApprovals } from '../../lib/waiting-approvals.ts'
@@ -34,7 +34,8 @@ export function ApprovalsPage() {
     (signal) => service.approvals.list(query, { signal }),
     { everyMs: 3_000 },
   )
-  const rows = approvals.data?.data
+  const shown = useShownPage(approvals)
+  const rows = shown?.data
   const isAllThatWaits = status === 'pending' && !query.kind && !query.agent_id && !query.request_id
   const total = approvals.data?.pagination.total
   // The menu shows the same number as the page.
@@ -82,7 +83,7 @@ export function ApprovalsPage() {
           </li>
         ))}
       </ul>
-      <Pager pagination={approvals.data?.pagination} />
+      <Pager pagination={shown?.pagination} />
     </Page>
   )
 }

@@ -1,4 +1,5 @@
 import type { MoorageError, Pagination } from '../../../sdk/client.ts'
+import { useShownPage } from '../../lib/page-query.ts'
 import type { Resource } from '../../lib/resource.ts'
 import { Failure } from '../failure.tsx'
 import { Pager } from './pager.tsx'
@@ -11,12 +12,13 @@ type Props<Row> = Omit<TableProps<Row>, 'rows'> & {
 }
 
 /** One page of a list: its rows, what went wrong, and the way to the other pages. */
-export function List<Row>({ of: { data, error, reload }, error: otherError, ...table }: Props<Row>) {
+export function List<Row>({ of, error: otherError, ...table }: Props<Row>) {
+  const shown = useShownPage(of)
   return (
     <>
-      <Failure error={error ?? otherError} retry={reload} />
-      <Table {...table} rows={data?.data} />
-      <Pager pagination={data?.pagination} />
+      <Failure error={of.error ?? otherError} retry={of.reload} />
+      <Table {...table} rows={shown?.data} />
+      <Pager pagination={shown?.pagination} />
     </>
   )
 }

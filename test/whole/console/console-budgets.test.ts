@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { checkAccess } from '../../support/clients/check-access.ts'
 import { inConsole } from '../../support/console/console.ts'
 import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { untilHolds } from '../../support/running/until.ts'
 import { inProject } from '../../support/service/service.ts'
 import { localProvider } from '../../support/service/with-model.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
@@ -99,6 +100,40 @@ inConsole(
       await page.getByRole('link', { name: 'See the budget' }).click()
       await row(page, 'Parrot').waitFor()
       await leave()
+    })
+
+    test('past the end of the list its last page is shown, and a page that comes back is reached again', async () => {
+      assert.equal((await service().call('POST', '/v1/projects', { body: { name: 'yard' } })).status, 201)
+      const yard = inProject(service(), 'yard')
+      const make = async (name: string) => {
+        const body = { name, scope: { type: 'project' }, limit: { runs: 1_000 }, per: 'ever' }
+        assert.equal((await yard.call('POST', '/v1/budgets', { body })).status, 201)
+      }
+      for (let n = 1; n <= 26; n++) await make(`Budget ${String(n).padStart(2, '0')}`)
+      const { page, go, leave } = await visit('/usage/budgets?project=yard&offset=25', { isHurried: true })
+      const pages = page.getByRole('navigation', { name: 'Pages' })
+      await pages.getByText('26–26 of 26').waitFor()
+      await page.getByRole('button', { name: 'Delete Budget 26' }).click()
+      await dialog(page).getByRole('button', { name: 'Delete budget' }).click()
+      await pages.getByText('of 25').waitFor()
+      assert.equal(await pages.innerText(), '1–25 of 25')
+      await row(page, 'Budget 25').waitFor()
+      assert.equal(new URL(page.url()).searchParams.get('offset'), null)
+
+      await make('Budget 27')
+      await pages.getByText('1–25 of 26').waitFor()
+      await page.getByRole('button', { name: 'Next page' }).click()
+      await pages.getByText('26–26 of 26').waitFor()
+      await row(page, 'Budget 27').waitFor()
+
+      await go('/usage/budgets?project=yard&offset=75')
+      await row(page, 'Budget 27').waitFor()
+      await untilHolds(() => assert.equal(new URL(page.url()).searchParams.get('offset'), '25'))
+      await go('/approvals?project=yard&offset=20')
+      await page.getByText('Nothing waits for you').waitFor()
+      await untilHolds(() => assert.equal(new URL(page.url()).searchParams.get('offset'), null))
+      await leave()
+      assert.equal((await service().call('DELETE', '/v1/projects/yard?name=yard')).status, 200)
     })
 
     test('on a phone, long names take several lines: nothing is cut or overlaps', async () => {
