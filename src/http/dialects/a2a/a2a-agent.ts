@@ -24,6 +24,7 @@ import {
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { ApiError } from '../../../errors.ts'
+import { unlessLimited } from '../begun-runs.ts'
 import { ONLY_FILES } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { agentCard } from './agent-card.ts'
@@ -57,21 +58,21 @@ export class A2aAgent implements A2ARequestHandler {
   async sendMessage(params: SendMessageRequest): Promise<Task> {
     const { returnImmediately = false, historyLength } = params.configuration ?? {}
     if (isAnswer(params)) {
-      const { taskId: id } = await this.#answer(params)
-      if (!returnImmediately) await this.#follower.settle(id)
-      return this.getTask({ tenant: '', id, historyLength })
+      const answered = await this.#answer(params)
+      if (!returnImmediately) await this.#follower.settle(answered.taskId)
+      return this.#taskOf(answered, historyLength)
     }
     const { body, teller } = this.#read(params)
     const mode = returnImmediately || body.callback ? 'background' : 'reply'
     const input = { params: this.#agent, body, sent: params, mode } as const
     try {
       const { status, data } = await this.#calls.run<Begun>('invokeAgent', input)
-      if (mode === 'background' && !returnImmediately) {
-        await this.#follower.settle(data.request_id)
-        return await this.getTask({ tenant: '', id: data.request_id, historyLength })
-      }
       // A repeated message gets the task of the first one.
       const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id, this.#calls.runner)
+      if (mode === 'background' && !returnImmediately) {
+        await this.#follower.settle(data.request_id)
+        return await this.#taskOf(answered, historyLength)
+      }
       if (data.status === 'waiting') return answered.waiting(data.approvals ?? [], data.reason)
       if (status === 202) return answered.task(STATE_OF.queued)
       return answered.task('TASK_STATE_COMPLETED', data)
@@ -83,7 +84,7 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    if (isAnswer(params)) return yield* this.#follower.followTask(await this.#answer(params))
+    if (isAnswer(params)) return yield* this.#follower.followBegun(await this.#answer(params))
     const { body, teller } = this.#read(params)
     const input = { params: this.#agent, body, sent: params }
     if (!body.callback) {
@@ -92,13 +93,19 @@ export class A2aAgent implements A2ARequestHandler {
     }
     // A client that wants to be notified may leave, so the task runs in the background.
     const { data } = await this.#calls.run<Begun>('invokeAgent', { ...input, mode: 'background' })
-    yield* this.#follower.followTask(new TaskTeller(data.request_id, teller.contextId, this.#calls.runner))
+    yield* this.#follower.followBegun(new TaskTeller(data.request_id, teller.contextId, this.#calls.runner))
   }
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
     const receipt = await this.#receipt(id)
     const asked = receipt.status === 'waiting' ? await this.#questions.list(id) : []
     return TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength, asked)
+  }
+
+  /** The task that this request has begun, or answered: then it is queued again. */
+  #taskOf(teller: TaskTeller, historyLength: number | undefined): Promise<Task> {
+    const asked = this.getTask({ tenant: '', id: teller.taskId, historyLength })
+    return unlessLimited(asked, () => teller.task(STATE_OF.queued))
   }
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {

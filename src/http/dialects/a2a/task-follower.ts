@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import type { StreamResponse } from '@a2a-js/sdk'
 import { ApiError, type ErrorCode } from '../../../errors.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
+import { isLimited } from '../begun-runs.ts'
 import type { MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import type { OpenQuestion } from './task-questions.ts'
@@ -56,6 +57,20 @@ export class TaskFollower {
   followTask(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     const input = this.#stream(teller.taskId)
     return this.follow(teller, (emit) => this.#calls.run<Begun>('streamInvocation', input, { emit }))
+  }
+
+  /** The same of a task that this request has begun: its client hears of it, also where it may not follow it now. */
+  async *followBegun(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
+    let isTold = false
+    try {
+      for await (const event of this.followTask(teller)) {
+        isTold = true
+        yield event
+      }
+    } catch (error) {
+      if (isTold || !isLimited(error)) throw error
+      yield teller.submitted()
+    }
   }
 
   /** An error before the run begins is thrown. */

@@ -101,6 +101,10 @@ export class TaskTeller {
     return this.task(STATE_OF.waiting, { words: questionsIn(asked), at: asked[0]?.created_at })
   }
 
+  submitted(): StreamResponse {
+    return { payload: { $case: 'task', value: this.task(STATE_OF.queued) } }
+  }
+
   begun(): StreamResponse {
     const at = formatTime(timeOf(this.taskId))
     return { payload: { $case: 'task', value: this.task('TASK_STATE_WORKING', { at }) } }

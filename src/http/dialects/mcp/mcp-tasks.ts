@@ -6,6 +6,7 @@ import {
   type Task,
 } from '@modelcontextprotocol/server'
 import { ApiError, notFound } from '../../../errors.ts'
+import { unlessLimited } from '../begun-runs.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { failedResult } from './mcp-errors.ts'
 import { answerOf, invocationOf, offsetOf } from './mcp-tools.ts'
@@ -56,11 +57,7 @@ export class McpTasks {
     if (!wanted) throw new ProtocolError(METHOD_NOT_FOUND, `The tool ${name} cannot be called as a task`)
     const { data } = await this.#calls.run<{ request_id: string }>('invokeAgent', { ...wanted, mode: 'background' })
     const ids = { agent_id: this.#calls.runner.agent?.id ?? wanted.params.agent_id, request_id: data.request_id }
-    const receipt = await this.#receipt(ids).catch((error: unknown) => {
-      // The run has begun, so its client must hear its id: else it would begin it again.
-      if (error instanceof ApiError && error.code === 'rate_limited') return justQueued(ids)
-      throw error
-    })
+    const receipt = await unlessLimited(this.#receipt(ids), () => justQueued(ids))
     return { content: [], task: taskOf(receipt) }
   }
 
