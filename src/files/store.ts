@@ -109,6 +109,25 @@ export async function remove(db: Database, ids: readonly string[]): Promise<numb
 }
 
 /**
+ * Drops the bytes that only these files have, whose rows stay until the bytes are gone: they tell whose bytes they are.
+ * Returns the dropped blobs. It needs a transaction.
+ */
+export async function dropBytes(db: Database, going: readonly StoredFile[]): Promise<blobs.DroppedBlob[]> {
+  const ids = going.map(({ id }) => id)
+  if (engineOf(db) === 'postgres') await holdProjectsOf(db, ids)
+  const blob_ids = [...new Set(going.map(({ blob_id }) => blob_id))]
+  await blobs.dropUnused(db, blob_ids, ids)
+  return blobs.listDroppedOf(db, blob_ids)
+}
+
+/** Removes files after their bytes. `gone` are the blobs whose bytes are gone. It needs a transaction. */
+export async function removeAfterBytes(db: Database, ids: readonly string[], gone: readonly string[]): Promise<number> {
+  const removed = await remove(db, ids)
+  await blobs.remove(db, gone)
+  return removed
+}
+
+/**
  * Removing files holds their projects before it changes their counts and blobs, as adding one does, and several projects in
  * one order: so no two transactions deadlock.
  */

@@ -46,6 +46,10 @@ export function sweptFiles(
       remove: inTransaction((db, _before, limit) => files.settleUnclaimed(db, limit)),
     },
     { name: 'uploads that were cut off', keep_ms: CUT_OFF_AFTER_MS, remove: dropStale },
-    { name: 'bytes of removed files', keep_ms: 0, remove: (db, _before, limit) => bytes.removeDropped(db, limit) },
+    {
+      name: 'bytes of removed files',
+      keep_ms: 0,
+      remove: (db, before, limit) => bytes.removeDropped(db, before, limit),
+    },
   ]
 }

@@ -84,12 +84,13 @@ export const eraseUser = operation({
         unfinished_runs.push({ agent_id, request_id, status })
       }
     }
-    if (project_id !== null) erased.files = await removeFiles({ storage, bytes }, { project_id, user_id })
     if (isWholeProject) {
       await storage.transaction((held) => budgets.forgetUser(held, reach.project_id, user_id))
     }
     // Events say themselves whose they are. Those of the runs that were erased above are all stored by now.
     erased.events = await eraseFromEvents(db, whose)
+    // The place of the bytes may be away, so they go last.
+    if (project_id !== null) erased.files = await removeFiles({ storage, bytes }, { project_id, user_id })
     if (!(await storage.emptyLog())) throw unavailable(STILL_IN_LOG)
     return { ...erased, unfinished_runs }
   },
@@ -113,19 +114,29 @@ async function forget(
   }
 }
 
-/** The bytes go now, and not in the background. If that fails, the same request removes the rest. */
+/**
+ * The bytes go now, and not in the background, and their files after them. If bytes of the user cannot be removed, their
+ * files stay, and the same request finds them again.
+ */
 async function removeFiles(
   { storage, bytes }: Pick<Parts, 'storage' | 'bytes'>,
   whose: { project_id: string; user_id: string },
 ): Promise<number> {
   let removed = 0
-  for (;;) {
-    const found = await files.listOfUser(storage.db, whose)
-    const ids = found.map(({ id }) => id)
-    removed += await storage.transaction((held) => files.remove(held, ids))
-    if (ids.length === 0) break
+  let failure: unknown
+  for (let last = ''; ; ) {
+    const found = await files.listOfUser(storage.db, whose, last)
+    if (found.length === 0) break
+    last = found.at(-1)?.id ?? last
+    const dropped = await storage.transaction((held) => files.dropBytes(held, found))
+    const cleared = await bytes.clear(dropped)
+    const gone = new Set(cleared.gone)
+    const left = new Set(dropped.flatMap(({ id }) => (gone.has(id) ? [] : id)))
+    const ids = found.flatMap(({ id, blob_id }) => (left.has(blob_id) ? [] : id))
+    removed += await storage.transaction((held) => files.removeAfterBytes(held, ids, cleared.gone))
+    failure ??= cleared.failure
   }
-  while ((await bytes.removeDropped(storage.db, BATCH_SIZE)) > 0);
+  if (failure) throw failure
   return removed
 }
 

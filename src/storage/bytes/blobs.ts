@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { type ExpressionBuilder, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 import type { BlobsTable } from '../tables/file-tables.ts'
+import type { Tables } from '../tables.ts'
 
 /** Call this before the first byte is written, so that bytes without a row never exist. */
 export async function insert(db: Database, blob: Pick<BlobsTable, 'id' | 'project_id' | 'kept_in' | 'created_at'>) {
@@ -49,23 +50,28 @@ export async function holdProject(db: Database, project_id: string): Promise<voi
   await sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${project_id}`}, 0))`.execute(db)
 }
 
-/** Drops those of the blobs that no file has any more. Returns how many. It needs a transaction. */
-export async function dropUnused(db: Database, ids: readonly string[]): Promise<number> {
-  if (ids.length === 0) return 0
+/** Drops those of the blobs that no file has any more, but for the files in `going`. It needs a transaction. */
+export async function dropUnused(db: Database, ids: readonly string[], going: readonly string[] = []): Promise<void> {
+  if (ids.length === 0) return
   // Another statement than the one that looks for files: that one sees what was committed before the rows were locked.
   if (engineOf(db) === 'postgres') {
     await db.selectFrom('blobs').select('id').where('id', 'in', ids).orderBy('id').forUpdate().execute()
   }
-  const { numUpdatedRows } = await db
+  await db
     .updateTable('blobs')
     .set({ state: 'dropped' })
     .where('id', 'in', ids)
     .where('state', '=', 'kept')
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('files').select('files.id').whereRef('files.blob_id', '=', 'blobs.id'))),
-    )
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    .where(isUnused(going))
+    .execute()
+}
+
+/** No file has the blob, but for those in `going`. */
+function isUnused(going: readonly string[] = []) {
+  return ({ not, exists, selectFrom }: ExpressionBuilder<Tables, 'blobs'>) => {
+    const having = selectFrom('files').select('files.id').whereRef('files.blob_id', '=', 'blobs.id')
+    return not(exists(having.$if(going.length > 0, (others) => others.where('files.id', 'not in', going))))
+  }
 }
 
 /** Drops bytes that no transaction has kept. Returns false if one has. */
@@ -96,11 +102,59 @@ export async function dropStale(db: Database, before: number, limit: number): Pr
   return Number(numUpdatedRows)
 }
 
-export async function listDropped(db: Database, limit: number): Promise<Pick<BlobsTable, 'id' | 'kept_in'>[]> {
-  return db.selectFrom('blobs').select(['id', 'kept_in']).where('state', '=', 'dropped').limit(limit).execute()
+export type DroppedBlob = Pick<BlobsTable, 'id' | 'kept_in'>
+
+type DroppedWanted = { before: number; places: readonly BlobsTable['kept_in'][] }
+
+/** Dropped blobs in these places that no file has, those first that could not be removed for the longest time. */
+export async function listDropped(
+  db: Database,
+  { before, places }: DroppedWanted,
+  limit: number,
+): Promise<DroppedBlob[]> {
+  return db
+    .selectFrom('blobs')
+    .select(['id', 'kept_in'])
+    .where('state', '=', 'dropped')
+    .where('created_at', '<=', before)
+    .where('kept_in', 'in', places)
+    .where(isUnused())
+    .orderBy('created_at')
+    .limit(limit)
+    .execute()
 }
 
-/** Call this when the bytes are gone. */
-export async function remove(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('blobs').where('id', '=', id).where('state', '=', 'dropped').execute()
+/** Those of the blobs that are dropped. */
+export async function listDroppedOf(db: Database, ids: readonly string[]): Promise<DroppedBlob[]> {
+  if (ids.length === 0) return []
+  const select = db.selectFrom('blobs').select(['id', 'kept_in']).where('id', 'in', ids)
+  return select.where('state', '=', 'dropped').execute()
+}
+
+/** Dropped blobs that could not be removed are listed again by a sweep that begins at this time or later. */
+export async function postpone(db: Database, ids: readonly string[], until: number): Promise<void> {
+  if (ids.length === 0) return
+  await db
+    .updateTable('blobs')
+    .set({ created_at: until })
+    .where('id', 'in', ids)
+    .where('state', '=', 'dropped')
+    .execute()
+}
+
+export async function isAnyPostponed(db: Database, until: number): Promise<boolean> {
+  const dropped = db.selectFrom('blobs').select('id').where('state', '=', 'dropped')
+  return (await dropped.where('created_at', '=', until).limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Whether there are dropped blobs in other places than these. */
+export async function isAnyElsewhere(db: Database, places: readonly BlobsTable['kept_in'][]): Promise<boolean> {
+  const dropped = db.selectFrom('blobs').select('id').where('state', '=', 'dropped')
+  return (await dropped.where('kept_in', 'not in', places).limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Call this when the bytes are gone. A blob that a file still has stays. */
+export async function remove(db: Database, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await db.deleteFrom('blobs').where('id', 'in', ids).where('state', '=', 'dropped').where(isUnused()).execute()
 }

@@ -19,6 +19,9 @@ export type ByteStore = {
 /** The place where bytes are kept does not answer, or has no room. */
 export class BytesUnavailableError extends Error {}
 
+/** The place answers, and refuses these bytes. It may take others. */
+export class BytesRefusedError extends BytesUnavailableError {}
+
 /** Bytes that should be there are not, or not all of them. */
 export class MissingBytesError extends Error {
   constructor(id: string) {

@@ -5,7 +5,13 @@ import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
 import type { BlobsTable } from '../tables/file-tables.ts'
 import * as blobs from './blobs.ts'
-import { type ByteRange, type ByteStore, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
+import {
+  type ByteRange,
+  type ByteStore,
+  BytesRefusedError,
+  BytesUnavailableError,
+  MissingBytesError,
+} from './byte-store.ts'
 
 /** What is looked at to tell the type of a file. */
 const HEAD_BYTES = 4_100
@@ -21,6 +27,12 @@ export type TakenBytes = {
 }
 
 type Place = BlobsTable['kept_in']
+
+/** What came of removing bytes. A place that is away is asked about one blob, and not about the rest. */
+type Cleared = { gone: string[]; refused: string[]; unanswered: string[]; away: Set<Place>; failure: unknown }
+
+/** Bytes whose removal was refused are tried again after this time. */
+const REFUSED_MS = 3_600_000
 
 type Options = {
   storage: Pick<Storage, 'db'>
@@ -68,7 +80,9 @@ export class Bytes {
   async release({ id }: Pick<TakenBytes, 'id'>): Promise<void> {
     const { storage, home, log } = this.#options
     try {
-      if (await blobs.dropIncoming(storage.db, id)) await this.#remove(storage.db, { id, kept_in: home })
+      if (!(await blobs.dropIncoming(storage.db, id))) return
+      await this.#place(home).remove(id)
+      await blobs.remove(storage.db, [id])
     } catch (err) {
       log.warn({ err, id }, 'bytes that are not needed could not be removed now, and will be swept up')
     }
@@ -86,16 +100,50 @@ export class Bytes {
     if (left !== 0) throw new MissingBytesError(id)
   }
 
-  /** Removes the bytes of dropped blobs, about `limit` of them, and then their rows. Returns how many. */
-  async removeDropped(db: Database, limit: number): Promise<number> {
-    const dropped = await blobs.listDropped(db, limit)
-    for (const blob of dropped) await this.#remove(db, blob)
-    return dropped.length
+  /**
+   * Removes the bytes of dropped blobs, about `limit` of them, and then their rows. Returns how many. Each blob is tried
+   * once in the sweep that began at `before`. Rejects if only those are left whose place is away.
+   */
+  async removeDropped(db: Database, before: number, limit: number): Promise<number> {
+    const { log } = this.#options
+    const known = Object.keys(this.#options.places) as Place[]
+    const soon = before + 1
+    for (let places = known; places.length > 0; ) {
+      const dropped = await blobs.listDropped(db, { before, places }, limit)
+      if (dropped.length === 0) break
+      const { gone, refused, unanswered, away } = await this.clear(dropped)
+      await blobs.remove(db, gone)
+      await blobs.postpone(db, refused, before + REFUSED_MS)
+      await blobs.postpone(db, unanswered, soon)
+      if (gone.length > 0) return gone.length
+      places = places.filter((place) => !away.has(place))
+    }
+    if (await blobs.isAnyElsewhere(db, known)) {
+      log.warn('bytes of removed files stay where they are: their place is not configured any more (files.s3)')
+    }
+    if (await blobs.isAnyPostponed(db, soon)) {
+      throw new BytesUnavailableError('bytes of removed files could not be removed now, and will be swept up')
+    }
+    return 0
   }
 
-  async #remove(db: Database, { id, kept_in }: Pick<BlobsTable, 'id' | 'kept_in'>): Promise<void> {
-    await this.#place(kept_in).remove(id)
-    await blobs.remove(db, id)
+  /** Removes the bytes of dropped blobs, but not their rows. One that cannot be removed does not hold up the others. */
+  async clear(dropped: readonly blobs.DroppedBlob[]): Promise<Cleared> {
+    const cleared: Cleared = { gone: [], refused: [], unanswered: [], away: new Set(), failure: undefined }
+    for (const { id, kept_in } of dropped) {
+      if (cleared.away.has(kept_in)) continue
+      try {
+        await this.#place(kept_in).remove(id)
+        cleared.gone.push(id)
+      } catch (err) {
+        this.#options.log.warn({ err, id }, 'bytes could not be removed')
+        cleared.failure ??= err
+        const isAway = err instanceof BytesUnavailableError && !(err instanceof BytesRefusedError)
+        if (isAway) cleared.away.add(kept_in)
+        cleared[isAway ? 'unanswered' : 'refused'].push(id)
+      }
+    }
+    return cleared
   }
 
   #place(name: Place): ByteStore {

@@ -7,7 +7,7 @@ import type * as Aws from 'aws4fetch'
 import type { Dispatcher } from 'undici'
 import { lazily } from '../../lib/lazily.ts'
 import { withoutEndingSlashes } from '../../lib/text/text.ts'
-import { type ByteStore, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
+import { type ByteStore, BytesRefusedError, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
 
 export type S3Options = {
   endpoint: string
@@ -71,7 +71,8 @@ async function askPatiently(options: S3Options, wanted: Wanted): Promise<Dispatc
     const mayPass = answer instanceof Error || answer.statusCode >= 500 || answer.statusCode === 429
     if (!mayPass || tries === TRIES) {
       const why = answer instanceof Error ? answer.message : `status ${answer.statusCode}`
-      throw new BytesUnavailableError(`S3 does not ${wanted.method} ${wanted.id}: ${why}`)
+      const Failure = mayPass ? BytesUnavailableError : BytesRefusedError
+      throw new Failure(`S3 does not ${wanted.method} ${wanted.id}: ${why}`)
     }
     await delay(FIRST_PAUSE_MS * 2 ** (tries - 1))
   }

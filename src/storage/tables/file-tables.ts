@@ -28,6 +28,7 @@ export type BlobsTable = {
   kept_in: 'folder' | 's3' | 'postgres'
   /** Null until all bytes have come. */
   sha256: string | null
+  /** Later for a dropped blob that could not be removed: when the next sweep may begin that tries it again. */
   created_at: number
 }
 

@@ -6,6 +6,8 @@ export type S3Server = LocalServer & {
   /** The settings of a service that keeps its files here. */
   settings: Record<string, string>
   objects: Map<string, Buffer>
+  /** The keys of objects that may not be deleted. */
+  locked: Set<string>
   /** What was refused, and why. */
   refused: string[]
   /** How many requests fail from now on, before one succeeds. */
@@ -44,6 +46,8 @@ export async function startS3Server(): Promise<S3Server> {
     else if (request.method === 'PUT') {
       objects.set(key, body)
       response.end()
+    } else if (request.method === 'DELETE' && s3.locked.has(key)) {
+      response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>')
     } else if (request.method === 'DELETE') {
       objects.delete(key)
       response.writeHead(204).end()
@@ -60,7 +64,7 @@ export async function startS3Server(): Promise<S3Server> {
     MOORAGE_FILES__S3__ACCESS_KEY_ID: ACCESS_KEY,
     MOORAGE_FILES__S3__SECRET_ACCESS_KEY: SECRET_KEY,
   }
-  const s3: S3Server = { ...server, settings, objects, refused: [], failures: 0 }
+  const s3: S3Server = { ...server, settings, objects, locked: new Set(), refused: [], failures: 0 }
   return s3
 }
 
