@@ -48,6 +48,13 @@ export async function lock(db: Database, id: string): Promise<void> {
   await db.selectFrom('webhooks').select('id').where('id', '=', id).forUpdate().execute()
 }
 
+/** The same, and returns its address. */
+export async function lockUrl(db: Database, id: string): Promise<string | undefined> {
+  const select = db.selectFrom('webhooks').select('url').where('id', '=', id)
+  const row = await (engineOf(db) === 'postgres' ? select.forUpdate() : select).executeTakeFirst()
+  return row?.url
+}
+
 export async function list(db: Database, query: PageQuery, filter: WebhookFilter): Promise<Page<Webhook>> {
   let select = db
     .selectFrom('webhooks')
@@ -124,14 +131,15 @@ export async function update(
 }
 
 /**
- * The receiver accepted a delivery, so it is not failing. This is not announced: only the sender needs it, and it reads
- * it.
+ * The receiver at this address accepted a delivery, so it is not failing. This is not announced: only the sender needs it,
+ * and it reads it.
  */
-export async function recordSuccess(db: Database, id: string): Promise<void> {
+export async function recordSuccess(db: Database, { id, url }: Pick<Webhook, 'id' | 'url'>): Promise<void> {
   await db
     .updateTable('webhooks')
     .set({ failing_since: null })
     .where('id', '=', id)
+    .where('url', '=', url)
     .where('failing_since', 'is not', null)
     .execute()
 }

@@ -71,13 +71,13 @@ export class Dispatcher {
       const stored = await recordAttempts(db, ended, { ...this.#parts, random: this.#random })
       const due = places > 0 ? await this.#takeDue(db, webhook_id, places) : undefined
       const isKnownWell = due?.webhook?.failing_since === null
-      if (stored.isDelivered && !isKnownWell) await recordSuccess(db, webhook_id)
+      if (stored.delivered && !isKnownWell) await recordSuccess(db, stored.delivered)
       return { recorded: stored, taken: due }
     })
     for (const time of recorded.due) this.#worker.wake(lane, time)
     const { webhook, items = [], next } = taken ?? {}
     // Another node has found out that its receiver fails.
-    if (webhook && webhook.failing_since !== null && !recorded.isDelivered) this.#worker.report(lane, 'failed')
+    if (webhook && webhook.failing_since !== null && !recorded.delivered) this.#worker.report(lane, 'failed')
     return { items: webhook ? items.map((delivery) => ({ webhook, delivery })) : [], next }
   }
 

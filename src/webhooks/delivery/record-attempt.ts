@@ -17,31 +17,36 @@ type Recording = Pick<Parts, 'events' | 'now'> & { random: () => number }
 
 /**
  * Stores the results of attempts to one webhook, and disables it if needed. Returns when deliveries that failed are due
- * again, and whether the last attempt was a success: then the webhook may have to be marked as working.
+ * again, and if the last attempt was a success, the webhook that it went to: it may have to be marked as working. What
+ * comes from an address that the webhook does not have any more says nothing about the webhook.
  */
 export async function recordAttempts(
   db: Database,
   reports: readonly Report[],
   parts: Recording,
-): Promise<{ due: number[]; isDelivered: boolean }> {
+): Promise<{ due: number[]; delivered: Webhook | undefined }> {
   const time = parts.now()
-  const ended = reports.flatMap((report) => {
-    const { delivery, outcome } = report
-    return outcome ? [{ ...report, outcome, after: after(delivery, outcome, time, parts.random) }] : []
+  const failed = reports.find(({ outcome }) => outcome && outcome.error !== null)
+  const url = failed && (await webhooks.lockUrl(db, failed.webhook.id))
+  const ended = reports.flatMap(({ webhook, delivery, outcome }) => {
+    if (!outcome) return []
+    const isOld = url !== undefined && url !== webhook.url
+    return [{ webhook, delivery, outcome, isOld, after: after(delivery, outcome, isOld, time, parts.random) }]
   })
   const held = await queue.endAttempts(
     db,
     ended.map(({ delivery: { lease }, after: result }) => ({ lease, after: result })),
   )
   const due: number[] = []
-  let isDelivered = false
-  for (const { webhook, delivery, outcome, after: result } of ended) {
+  let delivered: Webhook | undefined
+  for (const { webhook, delivery, outcome, isOld, after: result } of ended) {
     if (!held.has(delivery.id) || !wasSent(outcome)) continue
-    if (result.status !== 'delivered') {
-      if (isDelivered) await webhooks.recordSuccess(db, webhook.id)
+    if (result.status === 'delivered') delivered = webhook
+    else if (!isOld) {
+      if (delivered) await webhooks.recordSuccess(db, delivered)
       await recordFailure(db, webhook, outcome, parts)
+      delivered = undefined
     }
-    isDelivered = result.status === 'delivered'
     if (result.next_attempt_at !== null) due.push(result.next_attempt_at)
   }
   for (const { delivery, outcome } of reports) {
@@ -49,7 +54,7 @@ export async function recordAttempts(
     await queue.release(db, delivery, time)
     due.push(time)
   }
-  return { due, isDelivered }
+  return { due, delivered }
 }
 
 /** Whether the receiver was asked: what its agent withholds says nothing about the receiver. */
@@ -72,10 +77,14 @@ async function recordFailure(
   }
 }
 
-/** The delivery after one more attempt. It is not tried again if the receiver answered 410 Gone or may not have it. */
+/**
+ * The delivery after one more attempt. It is not tried again if the receiver answered 410 Gone or may not have it. What a
+ * receiver at an old address asks for does not bind the one at the new address.
+ */
 function after(
   delivery: Delivery,
   { retry_after_ms, ...result }: AttemptOutcome,
+  isOld: boolean,
   now: number,
   random: () => number,
 ): queue.AfterAttempt {
@@ -86,7 +95,8 @@ function after(
   if (result.error === null) return { ...counted, status: 'delivered', next_attempt_at: null, delivered_at: now }
 
   const { delivered_at } = delivery
-  const isLast = result.response_status === GONE || result.error === 'agent_closed'
-  const next_attempt_at = isLast ? null : retryAt(tries, retry_after_ms, now, random)
+  const isGone = result.response_status === GONE && !isOld
+  const isLast = isGone || result.error === 'agent_closed'
+  const next_attempt_at = isLast ? null : retryAt(tries, isOld ? 0 : retry_after_ms, now, random)
   return { ...counted, status: next_attempt_at === null ? 'failed' : 'pending', next_attempt_at, delivered_at }
 }
