@@ -18,10 +18,11 @@ import type { Position } from '../runtime/following/transcript.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { announce } from '../storage/database.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
+import { BacklogFullError } from '../storage/journal/journal.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
 import { admit, leave, notAdmittedError } from './admit.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
-import { type KeepNeeds, keepAttachments } from './attachments/keep-attachments.ts'
+import { type KeepNeeds, keepAttachments, removeAttachments } from './attachments/keep-attachments.ts'
 import { receiveAttachments } from './attachments/receive-attachments.ts'
 import { callbackOf } from './callbacks/callback.ts'
 import { type CancelParts, cancelRun } from './cancel-run.ts'
@@ -38,7 +39,7 @@ import { type Done, type RunParts, runInvocation } from './run-invocation.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
-type InvokeNeeds = CancelParts & EnqueueNeeds & FollowNeeds & RunParts & Needs<'node' | 'span'>
+type InvokeNeeds = CancelParts & EnqueueNeeds & FollowNeeds & RunParts & Needs<'log' | 'node' | 'span'>
 
 export const invokeAgent = operation({
   id: 'invokeAgent',
@@ -96,8 +97,8 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds): Promi
     if (!agent) throw notFound('Agent', agent_id)
     const served = await serving(agent, body.environment, context)
     const { definition } = served
-    const invocation = await newRun(body, agent, served, context)
     await requireRunning(agent, context)
+    const invocation = await newRun(body, agent, served, context)
     const refusal = await admit(run, { invocation, agent, definition }, context)
     if (refusal) throw notAdmittedError(refusal, agent, definition)
     emit?.(startEvent(request_id))
@@ -134,8 +135,14 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds): Promi
     return new PendingEntry(entry, answerOf(done, agent, waits), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
   } catch (error) {
     end()
+    if (!run.lease && isRefusal(error)) await removeAttachments(context)
     throw notFinished(error, run, context)
   }
+}
+
+/** The run is not stored then. After a failure of the store it may be. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError || error instanceof BacklogFullError
 }
 
 /** What a client has heard of a run that waits for those that it called. */
@@ -237,6 +244,7 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
   const begun = newInvocation(bound, agent, served, context)
+  if (context.given) requireTools(context.given, served.definition)
   const { attachments, given } = await keepAttachments(
     { attachments: asked.attachments, given: context.given },
     user_id ?? null,
@@ -244,7 +252,6 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   )
   const invocation = attachments ? { ...begun, attachments: attachments.map(notShown) } : begun
   if (!given) return invocation
-  requireTools(given, served.definition)
   return { ...invocation, ...(await takeGiven({ ...given, ...invocation.given }, invocation, context)) }
 }
 

@@ -2,10 +2,12 @@ import { ApiError, invalid, notFound } from '../../errors.ts'
 import type { StoredFile } from '../../files/file.ts'
 import { getInReach } from '../../files/file-in-reach.ts'
 import { type FileOrigin, keepFile } from '../../files/keep-file.ts'
+import * as files from '../../files/store.ts'
 import type { Needs } from '../../operation/context.ts'
 import type { AskedAttachment, Attachment } from '../../runtime/attachments/attachment.ts'
 import type { AskedGiven, Given } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
+import { enqueue } from '../../storage/jobs/jobs.ts'
 
 type KeepEachNeeds = Needs<'actor' | 'config' | 'newId' | 'now' | 'uploads'>
 
@@ -39,6 +41,26 @@ export async function keepAttachments(
   }
   // A run in the background is queued in the transaction of the request.
   return context.mode === 'background' ? keepAll(context.db) : context.storage.transaction(keepAll)
+}
+
+/** Removes the files of a run that was refused. If that fails, they are swept up later. */
+export async function removeAttachments({
+  storage,
+  newId,
+  now,
+  request_id,
+  uploads,
+  log,
+}: Needs<'log' | 'newId' | 'now' | 'request_id' | 'storage' | 'uploads'>): Promise<void> {
+  if (!uploads) return
+  try {
+    await storage.transaction(async (db) => {
+      const removed = await files.removeOfRequests(db, [request_id])
+      if (removed > 0) await enqueue(db, { id: newId('job', now()), kind: 'file bytes', run_at: now() })
+    })
+  } catch (err) {
+    log.warn({ err, request_id }, 'the attachments of a refused run could not be removed now, and will be swept up')
+  }
 }
 
 type Whose = FileOrigin & { user_id: string | null }

@@ -1,9 +1,9 @@
 import type { Definition } from '../../agents/definition.ts'
 import { invalid } from '../../errors.ts'
-import type { Given } from '../../runtime/given.ts'
+import type { AskedGiven } from '../../runtime/given.ts'
 
 /** Checks that there is a tool to call, if the caller says that one must be called. */
-export function requireTools({ tool_choice, tools: handed = [] }: Given, definition: Definition): void {
+export function requireTools({ tool_choice, tools: handed = [] }: AskedGiven, definition: Definition): void {
   if (tool_choice === undefined || tool_choice === 'auto' || tool_choice === 'none') return
   const tools = definition.tools
   // Only an MCP server knows the names of its tools.
