@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { DOORS } from '../support/clients/doors.ts'
+import { NOWHERE } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
+import { approver, decide, startWaiting, untilStatus } from '../support/slices/approvals.ts'
 
 const MODEL = 'local/test-model'
 const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
@@ -165,6 +167,19 @@ for (const engine of ENGINES) {
       model.reply(ANSWER)
       assert.equal((await invoke(agent)).status, 200)
       assert.deepEqual(await spentOf(id), { used: 15, reserved: 0 })
+    })
+
+    test('a budget in runs that only notifies counts a run once, also one that waited for a person', async () => {
+      const look = { type: 'http', name: 'look', url: NOWHERE, input_schema: { type: 'object' }, approval: 'always' }
+      const agent = await newAgent(service, { model: MODEL, tools: [look] })
+      const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 10 }, action: 'notify' })
+      model.reply({ calls: [{ name: 'look', arguments: {} }], usage: ANSWER.usage }, ANSWER)
+      const { path, approval } = await startWaiting(service, agent, 'How is the sea?')
+      const decided = await decide(service, approval, await approver(service), { decision: 'reject' })
+      assert.equal(decided.status, 200, decided.text)
+      await untilStatus(service, path, 'completed')
+      assert.equal(model.requests.length, 2)
+      assert.deepEqual(await spentOf(id), { used: 1, reserved: 0 })
     })
 
     test('200 at once against a budget for 20: 20 are answered', async () => {

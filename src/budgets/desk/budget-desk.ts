@@ -12,7 +12,7 @@ import { hasCalled, removeReserved, reservedWrite, writeLate } from '../../usage
 import { LEASED_LINES } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
 import { type Applied, KnownBudget } from './applies.ts'
-import { chargesText, reservationOf, undoWrites } from './charges.ts'
+import { chargesText, countingOf, reservationOf, undoWrites } from './charges.ts'
 import { type BudgetCounter, counterName, counterWrite, findCounters, lockCounters } from './counter-store.ts'
 import { type Estimate, grant, isHeldByOthers } from './grant.ts'
 import { noPrice, noRoom } from './refusal.ts'
@@ -69,8 +69,9 @@ export class BudgetDesk implements Desk {
   async reserve(wanted: Wanted): Promise<Reservation | undefined> {
     const applied = await this.#appliedTo(wanted)
     if (applied.length === 0) return undefined
+    // Nothing is reserved where nothing is refused: the answer may be as long as it would be without budgets.
     if (applied.every(({ budget }) => budget.action === 'notify')) {
-      return reservationOf(applied.map((one) => ({ ...one, held: one.budget.limit_kind === 'runs' ? 1 : 0 })))
+      return countingOf(await countedOnce(this.#parts.storage.db, wanted, applied))
     }
     const { call, mostCost } = wanted
     const output_tokens = call.max_output_tokens ?? this.#parts.config.budgets.outputTokens
@@ -173,7 +174,8 @@ export class BudgetDesk implements Desk {
       counters = await findCounters(db, keys)
     }
     const decided: Decided = { writes: [], met: new Set(), answers: [], heldUp: [] }
-    for (const waiting of group) this.#decide(waiting, await countedOnce(db, waiting), counters, decided)
+    for (const waiting of group)
+      this.#decide(waiting, await countedOnce(db, waiting, waiting.applied), counters, decided)
     await writeRows(db, decided.writes)
     for (const [name, { budget }] of over) {
       const counter = counters.get(name) as BudgetCounter
@@ -227,7 +229,11 @@ export class BudgetDesk implements Desk {
 }
 
 /** A run counts once, also if an earlier attempt of it has called a model. */
-async function countedOnce(db: Database, { applied, line, call }: Waiting): Promise<readonly Applied[]> {
+async function countedOnce(
+  db: Database,
+  { line, call }: Wanted,
+  applied: readonly Applied[],
+): Promise<readonly Applied[]> {
   const isInRuns = ({ budget }: Applied) => budget.limit_kind === 'runs'
   if ((call.attempt ?? 1) <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
   return (await hasCalled(db, line.request_id)) ? applied.filter((one) => !isInRuns(one)) : applied

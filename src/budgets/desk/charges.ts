@@ -7,8 +7,12 @@ import { usedOf } from './grant.ts'
 /** A part of a budget that a call holds. */
 export type Charge = Applied & { held: number }
 
-/** What a call holds, until it has ended. Without an owner its line is not in the ledger yet. */
-export function reservationOf(charges: readonly Charge[], owner?: string, max_output_tokens?: number): Reservation {
+/** What a call holds, until it has ended. */
+export function reservationOf(
+  charges: readonly Charge[],
+  owner: string,
+  max_output_tokens: number | undefined,
+): Reservation {
   return {
     max_output_tokens,
     owner,
@@ -17,6 +21,21 @@ export function reservationOf(charges: readonly Charge[], owner?: string, max_ou
         counterWrite(counter, { used: usedOf(budget, used, held), reserved: -held }),
       ),
     found: () => charges.map(({ counter, held }) => counterWrite(counter, { used: -held, reserved: held })),
+  }
+}
+
+/** A call that holds nothing, and is counted when it has ended. Its line is not in the ledger before that. */
+export function countingOf(applied: readonly Applied[]): Reservation {
+  return {
+    max_output_tokens: undefined,
+    owner: undefined,
+    settled: (used) =>
+      applied.map(({ budget, counter }) => {
+        // A run counts as one, and a call whose price is not known as nothing.
+        const most = budget.limit_kind === 'runs' ? 1 : 0
+        return counterWrite(counter, { used: usedOf(budget, used, most) })
+      }),
+    found: () => [],
   }
 }
 
