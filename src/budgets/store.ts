@@ -102,13 +102,24 @@ export async function moveOfAgent(db: Database, agent_id: string, project_id: st
   if (numUpdatedRows > 0n) await announce(db, 'budgets')
 }
 
-/** What the user has spent is not counted for them any more, and no budget of the project names them. */
+/**
+ * What the user has spent is not counted for them any more, and no budget of the project names them. A counter of which
+ * calls under way hold a part stays, because they will give it back.
+ */
 export async function forgetUser(db: Database, project_id: string, user_id: string): Promise<void> {
   const ofUsers = db.selectFrom('budgets').where('project_id', '=', project_id).where('scope_type', '=', 'user')
+  const ids = ofUsers.select('id')
   await db
     .deleteFrom('budget_counters')
     .where('subject', '=', user_id)
-    .where('budget_id', 'in', ofUsers.select('id'))
+    .where('budget_id', 'in', ids)
+    .where('reserved', '<=', 0)
+    .execute()
+  await db
+    .updateTable('budget_counters')
+    .set({ used: 0, told: 0, exceeded: 0 })
+    .where('subject', '=', user_id)
+    .where('budget_id', 'in', ids)
     .execute()
   const named = await ofUsers.select('id').where('scope_id', '=', user_id).execute()
   for (const { id } of named) await remove(db, id)

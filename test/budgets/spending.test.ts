@@ -182,6 +182,30 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(id), { used: 1, reserved: 0 })
     })
 
+    test('a user who is erased while a call holds a part of a budget has no more room than others', async () => {
+      const agent = await agentWith({ max_output_tokens: 100 })
+      const each = await budget({ scope: { type: 'user' }, limit: { tokens: 1000 } })
+      const ada = { user_id: 'ada' }
+      model.reply(ANSWER, ANSWER)
+      assert.equal((await invoke(agent, ada)).status, 200)
+      const answered = Promise.withResolvers<void>()
+      model.holdNext(answered.promise)
+      const seen = model.nextRequest()
+      const invoked = invoke(agent, ada)
+      await seen
+      const held = await spentOf(each, 'ada')
+      assert.ok(held.used === 15 && held.reserved > 100, JSON.stringify(held))
+      assert.equal((await service.call('DELETE', '/v1/users/ada')).status, 200)
+      assert.deepEqual(await spentOf(each, 'ada'), { used: 0, reserved: held.reserved })
+      answered.resolve()
+      assert.equal((await invoked).status, 200)
+      assert.deepEqual(await spentOf(each, 'ada'), { used: 15, reserved: 0 })
+      assert.equal((await service.call('DELETE', '/v1/users/ada')).status, 200)
+      const left = await db().selectFrom('budget_counters').selectAll().where('budget_id', '=', each).execute()
+      assert.deepEqual(left, [])
+      await service.call('DELETE', `/v1/budgets/${each}`)
+    })
+
     test('200 at once against a budget for 20: 20 are answered', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 20 } })
