@@ -23,6 +23,11 @@ export type Times = {
 
 const MINUTE_MS = 60_000
 const LONGEST_MS = 366 * 24 * 60 * MINUTE_MS
+/**
+ * What the library reads besides, in the fields of the day and of the weekday: `+` wants both, and such days may never
+ * come; `W` is the nearest weekday, and `L` the last one of a month.
+ */
+const UNKNOWN = { day: /\+|W|L[^,]|[^,]L/i, weekday: /\+|L/i }
 /** A name such as `@daily`, or five fields. `?` would mean the time at which the text is read. */
 const PATTERN = /^(?:@[a-z]+|[^\s?@]+(?:\s+[^\s?]+){4})$/i
 
@@ -57,11 +62,33 @@ async function readCron(cron: string, timezone: string): Promise<Cron> {
   return new Cron(cron, { timezone, mode: '5-part' })
 }
 
+/** The rarest day comes within this time: a fifth Thursday of February, after that of 2080 comes in 2120. */
+const RAREST_YEARS = 41
+
+/**
+ * The first tick of a pattern that may never come. The library searches centuries at once for it, so it is given one year
+ * after the other, and others have their turns between. The year may be another one in the time zone.
+ */
+async function findNext(cron: string, timezone: string, after: number): Promise<number | null> {
+  const { Cron } = await import('croner')
+  const fields = (await readCron(cron, timezone)).getPattern()
+  const year = new Date(after).getUTCFullYear()
+  for (let at = year - 1; at <= year + RAREST_YEARS; at++) {
+    const found = new Cron(`0 ${fields} ${at}`, { timezone, mode: '7-part' }).nextRun(new Date(after))
+    if (found) return found.getTime()
+    await setImmediate()
+  }
+  return null
+}
+
 /** The next ticks, in order. */
 export async function listNext(timing: Timing, after: number, count: number): Promise<number[]> {
   const times = await timesOf(timing)
   const found: number[] = []
-  for (let time = times.next(after); time !== null && found.length < count; time = times.next(time)) found.push(time)
+  for (let time = times.next(after); time !== null && found.length < count; time = times.next(time)) {
+    found.push(time)
+    await setImmediate()
+  }
   return found
 }
 
@@ -87,7 +114,7 @@ export async function requireNext(timing: Timing, now: number): Promise<number> 
   if (timezone !== null) requireTimezone(timezone, cron)
   if (cron !== null) await requireCron(cron)
   if (every !== null) requireInterval(every)
-  const next = (await timesOf(timing)).next(now)
+  const next = cron === null ? (await timesOf(timing)).next(now) : await findNext(cron, timezone ?? 'UTC', now)
   if (next !== null) return next
   throw at !== null
     ? invalid({ field: 'at', error: 'must be in the future' })
@@ -114,6 +141,13 @@ async function requireCron(cron: string): Promise<void> {
     throw invalid({
       field: 'cron',
       error: 'must have five fields (minute hour day month weekday), or be @hourly, @daily …',
+    })
+  }
+  const [, , day = '', , weekday = ''] = cron.trim().split(/\s+/)
+  if (UNKNOWN.day.test(day) || UNKNOWN.weekday.test(weekday)) {
+    throw invalid({
+      field: 'cron',
+      error: 'may have neither + nor W, and L only for the last day of the month: 0 9 L * *',
     })
   }
   try {

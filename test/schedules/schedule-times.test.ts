@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setImmediate as nextPass } from 'node:timers/promises'
 import type { ApiError } from '../../src/errors.ts'
 import { type Due, decideTick, IN_TIME_MS, type Situation } from '../../src/schedules/decide-tick.ts'
 import type { Schedule } from '../../src/schedules/schedule.ts'
 import { countTicks, listNext, MOST_COUNTED, requireNext, type Timing, timesOf } from '../../src/schedules/times.ts'
+import { leastLongestPass } from '../support/running/longest-pass.ts'
 import { fc } from '../support/running/property.ts'
 import { onTheWall } from '../support/running/wall-clock.ts'
 
@@ -85,6 +87,7 @@ describe('the ticks of a schedule', () => {
     fc.assert(
       fc.asyncProperty(timing, time, async (given, after) => {
         const times = await timesOf(given)
+        if (given.cron !== null) assert.equal(await requireNext(given, after), times.next(after))
         let last = after
         for (const tick of await listNext(given, after, 5)) {
           assert.ok(tick > last)
@@ -129,6 +132,7 @@ describe('times that are refused', () => {
     )
     return error.details?.map(({ field, error: why }) => `${field} ${why}`).join()
   }
+  const UNKNOWN = /^cron may have neither \+ nor W, and L only for the last day of the month/
   const CASES: [Partial<Timing>, RegExp][] = [
     [{ cron: '* * * * * *' }, /^cron has seconds or years: give five fields/],
     [{ cron: '* * * *' }, /^cron must have five fields/],
@@ -137,6 +141,13 @@ describe('times that are refused', () => {
     [{ cron: '@reboot' }, /^cron is no cron pattern/],
     [{ cron: '2027-01-01T00:00:00' }, /^cron must have five fields/],
     [{ cron: '0 0 30 2 *' }, /^cron never comes/],
+    [{ cron: '0 0 31 * +MON#1,TUE#1,WED#1,THU#1,FRI#1,SAT#1,SUN#1' }, UNKNOWN],
+    [{ cron: '0 0 +13 * FRI' }, UNKNOWN],
+    [{ cron: '0 0 15W * *' }, UNKNOWN],
+    [{ cron: '0 0 LW * *' }, UNKNOWN],
+    [{ cron: '0 0 15L * *' }, UNKNOWN],
+    [{ cron: '0 0 * * FRI#L' }, UNKNOWN],
+    [{ cron: '0 0 * * 5l' }, UNKNOWN],
     [{ cron: '0 0 * * *', timezone: 'Mars/Olympus' }, /^timezone is not a known time zone/],
     [{ every: '1h', timezone: 'Europe/Berlin' }, /^timezone is for cron only/],
     [{ every: '59s' }, /^every must be 1m or more/],
@@ -147,9 +158,56 @@ describe('times that are refused', () => {
     test(JSON.stringify(timing), async () => assert.match((await refused(timing)) ?? '', why))
   }
 
-  for (const cron of ['0 9 * * MON-FRI', '@daily', '*/5 8-18 1,15 JAN-JUN *', '0 0 L * *']) {
+  const KNOWN = [
+    '0 9 * * MON-FRI',
+    '@daily',
+    '*/5 8-18 1,15 JAN-JUN *',
+    '0 0 L * *',
+    '0 0 1,l JUL,APR *',
+    '0 9 * * FRI#2',
+  ]
+  for (const cron of KNOWN) {
     test(`${cron} is not`, async () => {
       assert.ok((await requireNext({ ...NONE, cron, timezone: 'Europe/Berlin' }, START)) > START)
+    })
+  }
+
+  test('what comes once in decades is not', async () => {
+    const timing = { ...NONE, cron: '0 0 * 2 FRI#5', timezone: 'UTC' }
+    assert.equal(await requireNext(timing, START), Date.parse('2036-02-29'))
+    // 2100 is no leap year.
+    const thursday = { ...timing, cron: '0 0 * 2 THU#5' }
+    assert.equal(await requireNext(thursday, Date.parse('2080-02-29')), Date.parse('2120-02-29'))
+  })
+})
+
+describe('times that are rare or never come take turns with others', () => {
+  const MOST_MS = 50
+  const CASES: [string, string][] = [
+    // The hour that clocks leave out there on that day, every year.
+    ['* 2 * 3 SUN#2', 'America/New_York'],
+    ['* 1,2 * 3 SUN#5', 'Antarctica/Troll'],
+    ['* * 31 2,4,6,9,11 *', 'Europe/Berlin'],
+    ['* * 30 2 *', 'UTC'],
+    // The same, but for years in which the first Sunday is the first day of the month.
+    ['* 0 * 9 SUN#1', 'America/Santiago'],
+    ['0 0 * 2 FRI#5', 'Europe/Berlin'],
+    ['0 0 29 2 *', 'Europe/Berlin'],
+    ['59 23 L 2 *', 'Europe/Berlin'],
+  ]
+  for (const [cron, timezone] of CASES) {
+    test(`${cron} in ${timezone}`, async () => {
+      const timing = { ...NONE, cron, timezone }
+      const look = async () => {
+        const next = await requireNext(timing, START).catch((error: ApiError) => {
+          assert.match(String(error.details?.[0]?.error), /^never comes/)
+        })
+        if (next) await listNext(timing, next - 1, 5)
+        // The pass in which the work ends counts as well.
+        await nextPass()
+      }
+      const took = await leastLongestPass(look)
+      assert.ok(took < MOST_MS, `${took} ms`)
     })
   }
 })

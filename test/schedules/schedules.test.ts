@@ -140,6 +140,8 @@ onAnyEngine('schedules', (service, engine) => {
     await refused({ cron: '0 25 * * *' }, 'cron', /hour/)
     await refused({ cron: '* * * * * *' }, 'cron', /five fields/)
     await refused({ cron: '0 0 30 2 *' }, 'cron', /never comes/)
+    await refused({ cron: '* 2 * 3 SUN#2', timezone: 'America/New_York' }, 'cron', /never comes/)
+    await refused({ cron: '0 0 31 * +MON#1,TUE#1,WED#1,THU#1,FRI#1,SAT#1,SUN#1' }, 'cron', /neither \+ nor W/)
     await refused({ cron: '@daily', timezone: 'Berlin' }, 'timezone', /Europe\/Berlin/)
     await refused({ every: '30s' }, 'every', /1m or more/)
     await refused({ every: 'often' }, 'every', /duration/)
