@@ -1,4 +1,4 @@
-import { ApiError } from '../../errors.ts'
+import { ApiError, badRequest } from '../../errors.ts'
 import { hasBody } from '../input/read-bytes.ts'
 import type { Arrived } from '../pipeline/request.ts'
 
@@ -61,8 +61,4 @@ export function badTarget(): ApiError {
 
 export function lostId(): ApiError {
   return badRequest('The path ends with a slash where an id is expected')
-}
-
-function badRequest(message: string): ApiError {
-  return new ApiError('invalid_request', message)
 }

@@ -5,6 +5,7 @@ import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { parseJson } from '../../input/body.ts'
+import { isKnown } from '../../input/if-none-match.ts'
 import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, requireShortNames } from '../json-rpc.ts'
@@ -62,13 +63,9 @@ export function renderCard({ message }: Received, runner: CallRunner): Rendered 
   // With a key the same address may mean the agent of another project.
   const who = message.headers.authorization === undefined ? 'public' : 'private'
   const headers = { ETag, 'Cache-Control': `${who}, max-age=${CARD_SECONDS}` }
-  return isUnchanged(message.headers['if-none-match'], ETag)
+  return isKnown(message.headers['if-none-match'], ETag)
     ? { status: 304, headers, body: '' }
     : { status: 200, headers, body }
-}
-
-function isUnchanged(known: string | undefined, tag: string): boolean {
-  return known === '*' || (known?.split(',').some((one) => one.trim().replace(/^W\//, '') === tag) ?? false)
 }
 
 /** The client has called a method, so what is wrong in its request is wrong in the params. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { z } from 'zod'
-import { ApiError, unavailable } from '../../../errors.ts'
+import { ApiError, badRequest, unavailable } from '../../../errors.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { IssuerRefusal, IssuerUnavailable, type OidcIssuer } from '../../../security/oidc/oidc-issuer.ts'
 import { readBody } from '../../input/body.ts'
@@ -134,7 +134,7 @@ class IssuerPages {
     const whose = await issuer.readLogout(token)
     if (!whose) {
       await this.#front.steps.countFailure(addressBucket(arrived.address))
-      throw new ApiError('invalid_request', 'This logout token is not valid')
+      throw badRequest('This logout token is not valid')
     }
     await this.#console.sessions.endOfIssuer(issuer.settings.name, whose, arrived)
     this.#front.requests.count(arrived, 200)

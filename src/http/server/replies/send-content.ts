@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { ApiError } from '../../../errors.ts'
 import type { ByteRange } from '../../../storage/bytes/byte-store.ts'
 import type { Content } from '../../../storage/bytes/content.ts'
+import { isKnown } from '../../input/if-none-match.ts'
 import { send, sendLines } from './send.ts'
 
 /** One range. What is written otherwise, or names several ranges, is ignored, as RFC 9110 allows. */
@@ -23,7 +24,7 @@ export async function sendContent(
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'Cross-Origin-Resource-Policy': 'same-origin',
   }
-  if (matches(asked['if-none-match'], own.ETag)) return send(response, headers, { status: 304, headers: own, body: '' })
+  if (isKnown(asked['if-none-match'], own.ETag)) return send(response, headers, { status: 304, headers: own, body: '' })
   const part = rangeOf(asked, content, own.ETag)
   const range = part ?? { start: 0, end: size - 1 }
   return sendLines(response, headers, {
@@ -53,10 +54,6 @@ function rangeOf({ range, 'if-range': ifRange }: IncomingHttpHeaders, { size }: 
   throw new ApiError('range_not_satisfiable', `The file has ${size} bytes`, {
     headers: { 'Content-Range': `bytes */${size}` },
   })
-}
-
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  return ifNoneMatch?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*') ?? false
 }
 
 /** RFC 6266: the name as it is, and one that every client can read. */
