@@ -6,7 +6,7 @@ import { takesStore } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { type PlaceOf, projectNames, withProjectName } from '../../connect/project-names.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
 import { pointInTime } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
@@ -113,10 +113,9 @@ export function usage(command: Command, world: World): void {
     .description('What models cost, and where that is from')
     .addOption(limitOption())
     .action(async (options: Common & Limit) => {
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.usage.prices({ limit })),
+      await withClientOrStore(world, options, (client) =>
+        printList(world, options, PRICES, (limit) => client.usage.prices({ limit })),
       )
-      printRows(world, found, PRICES, options)
     })
 }
 
