@@ -9,6 +9,7 @@ import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
+import { removeRows } from '../storage/queries/remove-rows.ts'
 import { settlePending } from './approvals/approval-store.ts'
 import { cancelBelow, isAwaited } from './children/child-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
@@ -128,10 +129,8 @@ function isOutlived(before: number): RawBuilder<SqlBool> {
 }
 
 /** For retention, a batch at a time. No index of times is needed. */
-export async function remove(db: Database, before: number, limit: number): Promise<number> {
-  const old = db.selectFrom('invocations').select('id').where(isOutlived(before)).limit(limit)
-  const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', old).executeTakeFirst()
-  return Number(numDeletedRows)
+export function remove(db: Database, before: number, limit: number): Promise<number> {
+  return removeRows(db, 'invocations', { which: isOutlived(before), limit })
 }
 
 /** Removes at most `limit` ended invocations that their project keeps no longer. Returns how many. */
