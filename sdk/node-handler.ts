@@ -1,3 +1,5 @@
+import { problem } from './problem.ts'
+
 /** A request of node:http, as far as it is needed here. */
 type NodeRequest = AsyncIterable<Uint8Array> & {
   method?: string | undefined
@@ -10,26 +12,75 @@ type NodeReply = {
   writeHead(status: number, headers: Record<string, string>): unknown
   write(piece: Uint8Array): unknown
   end(): unknown
+  destroy(): unknown
 }
 
-/** A handler for node:http and Express out of one that takes a `Request`. The body may not have been read before. */
+export type NodeHandlerOptions = {
+  /** The most bytes that a body may have: 64 MiB unless told. More is answered with 413. */
+  maxBytes?: number
+}
+
+/** A call may have 4 MiB of files, in base64, and 16 MiB of steps beside the message, the history and the tools. */
+const MAX_BYTES = 64 * 1024 * 1024
+
+/**
+ * A handler for node:http and Express out of one that takes a `Request`. The body may not have been read before. What is
+ * no request to a web server is answered with 400, and what `serve` throws is thrown.
+ */
 export function toNodeHandler(
   serve: (request: Request) => Promise<Response>,
+  { maxBytes = MAX_BYTES }: NodeHandlerOptions = {},
 ): (request: NodeRequest, reply: NodeReply) => Promise<void> {
   return async (message, reply) => {
     const stop = new AbortController()
     reply.on('close', () => stop.abort())
-    const { method = 'GET', url = '/', headers } = message
-    const pieces: Uint8Array<ArrayBuffer>[] = []
-    for await (const piece of message) pieces.push(piece as Uint8Array<ArrayBuffer>)
-    const body = method === 'GET' || method === 'HEAD' ? null : new Blob(pieces)
-    const init = { method, headers: webHeaders(headers), body, signal: stop.signal }
-    const response = await serve(new Request(new URL(url, 'http://localhost'), init))
-    reply.writeHead(response.status, Object.fromEntries(response.headers))
-    const reader = response.body?.getReader()
-    for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) reply.write(read.value)
-    reply.end()
+    let body: Blob | 'too large'
+    try {
+      body = await readBody(message, maxBytes)
+    } catch {
+      // The client has hung up within the body.
+      reply.destroy()
+      return
+    }
+    await send(await answer(), reply)
+
+    async function answer(): Promise<Response> {
+      if (body === 'too large') return problem(413, `The body has more than ${maxBytes} bytes`)
+      const request = webRequest(message, body, stop.signal)
+      return request ? serve(request) : problem(400, 'The method or the address is none of a web server')
+    }
   }
+}
+
+/** A body that is too large is read to its end and not kept: most clients read an answer after they have sent all. */
+async function readBody(message: NodeRequest, maxBytes: number): Promise<Blob | 'too large'> {
+  let pieces: Uint8Array<ArrayBuffer>[] = []
+  let size = 0
+  for await (const piece of message) {
+    size += piece.length
+    if (size <= maxBytes) pieces.push(piece as Uint8Array<ArrayBuffer>)
+    else pieces = []
+  }
+  return size <= maxBytes ? new Blob(pieces) : 'too large'
+}
+
+/** Undefined for an address such as `//`, and for a method that a web `Request` cannot have, such as TRACE. */
+function webRequest(message: NodeRequest, body: Blob, signal: AbortSignal): Request | undefined {
+  const { method = 'GET', url = '/', headers } = message
+  const hasBody = method !== 'GET' && method !== 'HEAD'
+  try {
+    const init = { method, headers: webHeaders(headers), body: hasBody ? body : null, signal }
+    return new Request(new URL(url, 'http://localhost'), init)
+  } catch {
+    return undefined
+  }
+}
+
+async function send(response: Response, reply: NodeReply): Promise<void> {
+  reply.writeHead(response.status, Object.fromEntries(response.headers))
+  const reader = response.body?.getReader()
+  for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) reply.write(read.value)
+  reply.end()
 }
 
 function webHeaders(headers: NodeRequest['headers']): Headers {

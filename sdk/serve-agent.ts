@@ -1,4 +1,5 @@
 import { bytesOf } from './base64.ts'
+import { problem } from './problem.ts'
 import { verifyWebhook, WebhookVerificationError } from './webhook.ts'
 
 /** `data` is base64. Files that are too large to come along have a `url` instead; a file that is gone has neither. */
@@ -124,10 +125,6 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
     const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
     return new Response(call.answer(handler), { headers })
   }
-}
-
-function problem(status: number, message: string): Response {
-  return Response.json({ error: { message } }, { status })
 }
 
 type Step = { id: string; type: string; [field: string]: unknown }
