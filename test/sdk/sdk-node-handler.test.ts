@@ -76,6 +76,19 @@ describe('an agent on node:http, in a process of its own', () => {
     for (let i = 0; i < 3; i++) assert.ok((await call()) > 0)
   })
 
+  test('hundreds of signatures that do not fit cost no more memory than one', async () => {
+    const before = await call()
+    const headers = {
+      'webhook-id': 'req_1-1',
+      'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+      'webhook-signature': `v1,${Buffer.alloc(6).toString('base64')} `.repeat(600),
+    }
+    const reply = await fetch(url, { method: 'POST', headers, body: Buffer.alloc(MIB) })
+    assert.deepEqual([reply.status, await reply.json()], [401, { error: { message: 'no signature fits' } }])
+    const taken = (await call()) - before
+    assert.ok(taken < 100, `${taken} MiB`)
+  })
+
   test('a body of more than 64 MiB is 413, whoever sent it', async () => {
     const { status } = await fetch(url, { method: 'POST', body: Buffer.alloc(64 * MIB + 1) })
     assert.equal(status, 413)
