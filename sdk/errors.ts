@@ -7,6 +7,7 @@ type Facts = {
   request_id?: string | undefined
   details?: ErrorDetail[] | undefined
   retry_after?: number | undefined
+  should_retry?: boolean | undefined
   cause?: unknown
 }
 
@@ -20,6 +21,8 @@ export class MoorageError extends Error {
   readonly details: readonly ErrorDetail[]
   /** Whole seconds. */
   readonly retry_after: number | undefined
+  /** False if the service says that another try would run the agent again, and most likely end in the same way. */
+  readonly should_retry: boolean | undefined
 
   constructor(code: MoorageError['code'], message: string, facts: Facts = {}) {
     super(message, { cause: facts.cause })
@@ -29,6 +32,7 @@ export class MoorageError extends Error {
     this.request_id = facts.request_id
     this.details = facts.details ?? []
     this.retry_after = facts.retry_after
+    this.should_retry = facts.should_retry
   }
 }
 
@@ -39,6 +43,7 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
     status,
     request_id: headers.get('x-request-id') ?? undefined,
     retry_after: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    should_retry: headers.get('x-should-retry') === 'false' ? false : undefined,
   }
   const error = bodyError(text)
   if (!error) return new MoorageError(codeOf(status), `The service answered ${status}`, facts)

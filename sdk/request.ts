@@ -161,7 +161,8 @@ function pauseBefore({ path }: Call, error: MoorageError, tries: number): number
 }
 
 /** Whether the same request may succeed a little later. */
-export function isPassing({ code, status }: MoorageError): boolean {
+export function isPassing({ code, status, should_retry }: MoorageError): boolean {
+  if (should_retry === false) return false
   // The agent took too long, and another try would take as long again.
   if (code === 'timeout') return false
   return status === 0 || status === 429 || status >= 500 || code === 'idempotency_key_in_use'

@@ -119,12 +119,12 @@ describe('what the SDK sends', () => {
     for (const status of [400, 401, 403, 404, 409, 413, 422, 500, 502]) {
       const error = { code: 'some_code', message: `It is ${status}`, details: [{ field: 'name', error: 'is taken' }] }
       const body = { success: false, error, request_id: 'req_1' }
-      const headers = { 'x-request-id': 'req_1', 'x-should-retry': 'false' }
-      await tell(
-        `${status}`,
-        () => ({ status, body, headers }),
-        (client) => client.agents.create({ name: 'one' }),
-      )
+      const headers = { 'x-request-id': 'req_1' }
+      const create = (client: ReturnType<typeof createClient>) => client.agents.create({ name: 'one' })
+      await tell(`${status}`, () => ({ status, body, headers }), create)
+      const final = { ...headers, 'x-should-retry': 'false' }
+      if (status >= 500)
+        await tell(`${status}, not to be tried again`, () => ({ status, body, headers: final }), create)
     }
     const busy = { code: 'rate_limited', message: 'Too many', retry_after: 0 }
     const later = (_url: URL, count: number) =>
@@ -177,7 +177,16 @@ async function outcome(act: () => unknown): Promise<string> {
     return printed(await act())
   } catch (error) {
     if (!(error instanceof MoorageError)) return `${(error as Error).name}: ${(error as Error).message}`
-    const { code, status, message, request_id, details, retry_after } = error
-    return `MoorageError ${printed({ code, status, message, request_id, details, retry_after })}`
+    const { code, status, message, request_id, details, retry_after, should_retry } = error
+    const told = {
+      code,
+      status,
+      message,
+      request_id,
+      details,
+      retry_after,
+      ...(should_retry === false && { should_retry }),
+    }
+    return `MoorageError ${printed(told)}`
   }
 }
