@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { enrol } from '../support/clients/mfa.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { refundingAgent, startWaiting } from '../support/slices/approvals.ts'
+import { createKey } from '../support/slices/resources.ts'
 
 onAnyEngine('moorage users erase, of a user with a run that waits for a person', (service) => {
   let shell: Shell
@@ -47,5 +49,21 @@ onAnyEngine('moorage users erase, of a user with a run that waits for a person',
     assert.equal(done.code, 0, done.stderr)
     const { invocations, ...rest } = JSON.parse(done.stdout)
     assert.deepEqual([invocations, rest.unfinished, rest.unfinished_runs], [1, 0, []])
+  })
+
+  test('--otp 1,2: a code for each time that the user is erased', async () => {
+    const { id, secret } = await createKey(service(), { name: 'careful', role: 'admin' })
+    const app = await enrol(service(), id)
+    const security = { mfa: { enabled: true, requiredFor: ['clear_memory'] } }
+    await newAgent(service(), { security })
+    const run = await waitingRun('carla')
+    const erase = (...otp: string[]) =>
+      shell.moorage(['users', 'erase', 'carla', '--yes', '--cancel', '--otp', otp.join()], {
+        env: { MOORAGE_API_KEY: secret },
+      })
+    const { code, stderr } = await erase(app.code(), app.code(1))
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /^✔ Erased carla: /)
+    assert.equal((await run.statusOf()).status, 'cancelled')
   })
 })

@@ -5,6 +5,7 @@ import { verifySignature } from '../../sdk/webhook.ts'
 import { removeOrphans } from '../../src/webhooks/delivery/delivery-store.ts'
 import { removeExpired } from '../../src/webhooks/listen/listener-store.ts'
 import { newShell } from '../support/clients/cli.ts'
+import { enrol } from '../support/clients/mfa.ts'
 import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import {
@@ -289,6 +290,23 @@ onAnyEngine('moorage webhooks listen', (service) => {
       await until('it notices', () => told().stderr.includes('listens again'))
       receiver.taken.length = 0
       await invoke(service(), 'hello')
+      await until('it is forwarded', () => receiver.taken.length > 0)
+    })
+    await receiver.close()
+  })
+
+  test('where listening wants a one-time code, a listener that is made anew takes the next one', async () => {
+    const { id, secret } = await createKey(service(), { name: 'careful', role: 'admin' })
+    const app = await enrol(service(), id)
+    const security = { mfa: { enabled: true, requiredFor: ['webhooks'] } }
+    const agent = await createAgent(service(), 'guarded', { security })
+    const receiver = await startReceiver()
+    const args = ['--forward-to', receiver.host, '--agent', agent, '--otp', `${app.code()},${app.code(1)}`]
+    await whileListening(args, { MOORAGE_API_KEY: secret }, async (told) => {
+      await service().app.parts.storage.db.deleteFrom('listeners').execute()
+      await invoke(service(), agent)
+      await until('it notices', () => told().stderr.includes('listens again'))
+      await invoke(service(), agent)
       await until('it is forwarded', () => receiver.taken.length > 0)
     })
     await receiver.close()

@@ -80,13 +80,16 @@ export function users(command: Command, world: World): void {
     })
 }
 
-/** With `cancel`, runs that have not ended are cancelled and the user is erased again, while that leaves fewer of them. */
-async function erase(client: Client, user_id: string, options: Common & { cancel?: boolean }) {
-  const total = await client.users.erase(user_id, options)
-  while (options.cancel && total.unfinished > 0) {
+/**
+ * With `cancel`, runs that have not ended are cancelled and the user is erased again, while that leaves fewer of them. The
+ * client brings a one-time code of its own for each time.
+ */
+async function erase(client: Client, user_id: string, { cancel }: { cancel?: boolean }) {
+  const total = await client.users.erase(user_id)
+  while (cancel && total.unfinished > 0) {
     for (const { agent_id, request_id } of total.unfinished_runs) await client.invocations.cancel(agent_id, request_id)
     const before = total.unfinished
-    const { unfinished, unfinished_runs, ...counts } = await client.users.erase(user_id, options)
+    const { unfinished, unfinished_runs, ...counts } = await client.users.erase(user_id)
     for (const name of Object.keys(counts) as (keyof typeof counts)[]) total[name] += counts[name]
     Object.assign(total, { unfinished, unfinished_runs })
     if (unfinished >= before) break

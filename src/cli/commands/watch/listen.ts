@@ -31,7 +31,8 @@ export function listen(command: Command, world: World): void {
       const secret = world.env.WEBHOOK_SECRET || newWebhookSecret(randomBytes)
       await withClient(world, options, async (client) => {
         const body: Body = { events: options.events ?? ['*'], agent_id: options.agent }
-        const first = await client.listeners.create(body, options)
+        // A listener may have to be made again: the client brings a one-time code of its own for each time.
+        const first = await client.listeners.create(body)
         success(world, `Forwarding ${body.events.join(', ')} to ${target.href}; Ctrl-C ends it`)
         if (!world.env.WEBHOOK_SECRET) note(world, `  Signed with ${secret}: give it to your receiver`)
         await forwardAll(world, client, { listener: first, body, target, secret }, options)
@@ -77,7 +78,7 @@ async function forwardAll(
       return await client.listeners.get(id, query, { retries: 0 })
     } catch (error) {
       if (!(error instanceof MoorageError && error.code === 'not_found')) throw error
-      return client.listeners.create(body, { retries: 0, otp: options.otp })
+      return client.listeners.create(body, { retries: 0 })
     }
   }
 }
