@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { Invocation } from '../../sdk/client.ts'
 import { newShell } from '../support/clients/cli.ts'
 import { type Answer, inTerminal } from '../support/clients/terminal.ts'
+import { startLocalServer } from '../support/outside/local-server.ts'
 import { childEnv } from '../support/service/child.ts'
 import { type Service, startService } from '../support/service/service.ts'
+import { uploaded } from '../support/slices/files.ts'
 
 const CTRL_C = '\x03'
 const CTRL_D = '\x04'
@@ -133,5 +135,33 @@ describe('moorage chat in a terminal', () => {
     const get = await shell.moorage(['files', 'get', id.trim(), '-o', 'kept.txt'], { cwd: folder })
     shell.remove()
     assert.deepEqual([get.code, get.stderr], [1, 'error kept.txt exists already\n'])
+  })
+
+  test('`files get -o` leaves no part of a file whose connection broke, and the next try has all of it', async () => {
+    const bytes = Buffer.alloc(300_000, 'whole')
+    const id = await uploaded(service, bytes)
+    let breaks = true
+    const proxy = await startLocalServer(async (request, response) => {
+      const { authorization = '' } = request.headers
+      const reply = await fetch(service.url + request.url, { headers: { authorization } })
+      const content = Buffer.from(await reply.arrayBuffer())
+      const headers = { 'x-request-id': reply.headers.get('x-request-id') ?? '', 'content-length': content.length }
+      response.writeHead(reply.status, headers)
+      if (breaks) response.write(content.subarray(0, 1_000), () => response.destroy())
+      else response.end(content)
+    })
+    const shell = newShell({ url: proxy.url, admin: service.admin })
+    const kept = readdirSync(shell.folder)
+    const get = () => shell.moorage(['files', 'get', id, '-o', 'copy.txt'])
+    const broken = await get()
+    assert.notEqual(broken.code, 0, broken.stderr)
+    assert.deepEqual(readdirSync(shell.folder), kept)
+    breaks = false
+    const { code, stderr } = await get()
+    assert.equal(code, 0, stderr)
+    assert.deepEqual(readdirSync(shell.folder), [...kept, 'copy.txt'].toSorted())
+    assert.ok(readFileSync(join(shell.folder, 'copy.txt')).equals(bytes))
+    shell.remove()
+    await proxy.close()
   })
 })

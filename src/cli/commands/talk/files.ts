@@ -1,5 +1,7 @@
-import { createWriteStream } from 'node:fs'
-import { resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { constants, createWriteStream, existsSync } from 'node:fs'
+import { copyFile, link, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
@@ -74,11 +76,12 @@ export function files(command: Command, world: World): void {
     .option('-o, --output <path>', 'a new file for it')
     .action(async (id: string, options: Common & { output?: string }) => {
       const { output } = options
+      if (output !== undefined && existsSync(resolve(world.cwd, output))) throw exists(output)
       const response = await withClient(world, options, (client) => client.files.content(id, options))
       const bytes = Readable.fromWeb(response.body as ReadableStream)
       if (output === undefined) return pipeline(bytes, world.stdout, { end: false })
-      await pipeline(bytes, createWriteStream(resolve(world.cwd, output), { flags: 'wx' })).catch((error) => {
-        throw error.code === 'EEXIST' ? new Failure(EXIT.failed, `${output} exists already`) : error
+      await saveNew(bytes, resolve(world.cwd, output)).catch((error) => {
+        throw error.code === 'EEXIST' ? exists(output) : error
       })
       success(world, `Downloaded ${id} to ${output}`)
     })
@@ -94,6 +97,27 @@ export function files(command: Command, world: World): void {
       if (options.json) return printJson(world, deleted)
       success(world, `Deleted ${id}`)
     })
+}
+
+function exists(path: string): Failure {
+  return new Failure(EXIT.failed, `${path} exists already`)
+}
+
+/**
+ * The bytes get a name of their own until all of them are there: a download that breaks off leaves nothing at `path`. A
+ * link does not replace what came there meanwhile. A file system without links gets a copy.
+ */
+async function saveNew(bytes: Readable, path: string): Promise<void> {
+  const part = join(dirname(path), `.${randomUUID()}.part`)
+  try {
+    await pipeline(bytes, createWriteStream(part, { flags: 'wx' }))
+    await link(part, path).catch((error) => {
+      if (error.code === 'EEXIST') throw error
+      return copyFile(part, path, constants.COPYFILE_EXCL)
+    })
+  } finally {
+    await rm(part, { force: true })
+  }
 }
 
 export function attachOption(): Option {
