@@ -89,8 +89,23 @@ export async function signOut(): Promise<void> {
   if (sign_out_url) window.location.assign(sign_out_url)
 }
 
+/** The secrets that are shown, or about to be shown, and can never be shown again. */
+let held = 0
+let isLost = false
+
+/** Until the function that it returns is called, the page stays, even if its session has ended. */
+export function holdPage(): () => void {
+  held += 1
+  return () => {
+    held -= 1
+    if (held === 0 && isLost) loseSession()
+  }
+}
+
 /** Says why the sign-in page is shown. The address stays, so that the reader comes back to the page. */
 export function loseSession(): void {
+  isLost = held > 0
+  if (isLost) return
   const why = session.peek()?.person ? ' It may have been ended where you signed in.' : ''
   endSession(`Your session has ended.${why} Sign in again to go on where you are.`)
 }

@@ -3,6 +3,7 @@ import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
 import { projects } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { holdPage } from '../../lib/session.ts'
 import { may, session } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
@@ -60,10 +61,21 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
           title="Rotate the key"
           action="Rotate key"
           onClose={close}
-          work={async () => setRotated(await service.keys.rotate(id, { grace_period_seconds: GRACE_SECONDS }))}
+          work={async () => {
+            // The reader's own session ends with the old secret, perhaps before the answer is here.
+            const letGo = holdPage()
+            try {
+              setRotated(await service.keys.rotate(id, { grace_period_seconds: GRACE_SECONDS }))
+            } finally {
+              // By then the dialog with the secret holds the page itself.
+              setTimeout(letGo)
+            }
+          }}
         >
           <p>The key gets a new secret. The old one works for another hour, so its users can change over.</p>
-          {isOwn && <p>You are signed in with this key: you will have to sign in again.</p>}
+          {isOwn && (
+            <p>You are signed in with this key: you will have to sign in again once you have stored its new secret.</p>
+          )}
         </Confirm>
       )}
       {asking === 'revoke' && found && (

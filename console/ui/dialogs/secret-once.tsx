@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
+import { holdPage } from '../../lib/session.ts'
 import { Button } from '../button.tsx'
 import { Snippet } from '../copy.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
@@ -16,7 +17,10 @@ type Props = {
   onDone(): void
 }
 
-/** Shows a secret that can never be shown again. It does not close before the reader says that it is stored. */
+/**
+ * Shows a secret that can never be shown again. It does not close before the reader says that it is stored, also if the
+ * session ends meanwhile.
+ */
 export function SecretOnce({
   title,
   secret,
@@ -27,6 +31,7 @@ export function SecretOnce({
   onDone,
 }: Props) {
   const [isStored, setStored] = useState(false)
+  useLayoutEffect(holdPage, [])
   return (
     <Dialog title={title} onClose={onDone} isGuarded>
       <div class="stack">

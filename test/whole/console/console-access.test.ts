@@ -155,6 +155,43 @@ inConsole(
       await leave()
     })
 
+    test("the reader's own key is rotated: its secret is shown until it is stored, although the session has ended", async () => {
+      const own = await createKey(service(), { name: 'own', permissions: ['read', 'manage', 'invoke'] })
+      const { page, expect, leave } = await visit('/', { key: own.secret })
+      await page.clock.install()
+      await page.goto(`${service().url}/keys/${own.id}`)
+      expect(/401/)
+      /** Now and then the page asks for something by itself, and is refused. */
+      const hearOfTheEnd = async () => {
+        const refused = page.waitForResponse((response) => response.status() === 401)
+        await page.clock.fastForward(30_000)
+        await (await refused).finished()
+        await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+      }
+      await page.route('**/rotate', async (route) => {
+        const response = await route.fetch()
+        await hearOfTheEnd()
+        await route.fulfill({ response })
+      })
+      await page.getByRole('button', { name: 'Rotate' }).click()
+      await page.getByText('You are signed in with this key').waitFor()
+      await page.getByRole('button', { name: 'Rotate key' }).click()
+      const dialog = page.getByRole('dialog', { name: 'The new secret of own' })
+      const fresh = await dialog.getByLabel('secret', { exact: true }).innerText()
+      await hearOfTheEnd()
+      assert.ok(await dialog.isVisible())
+      assert.equal((await service().call('GET', '/v1/keys/self', { key: fresh })).status, 200)
+
+      await dialog.getByLabel('I have stored it').check()
+      await dialog.getByRole('button', { name: 'Done' }).click()
+      await page.getByText('Your session has ended').waitFor()
+      assert.ok(!(await page.content()).includes(fresh))
+      await page.getByLabel('API key').fill(fresh)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('heading', { name: 'own', exact: true }).waitFor()
+      await leave()
+    })
+
     test('a webhook is made, tested, fails, and what failed is delivered again', async () => {
       await service().call('POST', '/v1/agents', { body: { name: 'bell' } })
       const { page, leave, expect } = await visit('/webhooks', { isHurried: true })
