@@ -185,7 +185,7 @@ export async function listLatestTurns(db: Database, conversation: Conversation, 
 }
 
 /** The newest seq of all memories, or 0. Memories that are written from now on come after it. */
-export async function newestSeq(db: Database): Promise<number> {
+async function newestSeq(db: Database): Promise<number> {
   const newest = await db
     .selectFrom('memories')
     .select(({ fn }) => fn.max('seq').as('seq'))

@@ -74,7 +74,7 @@ export const eraseUser = operation({
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       while ((await usage.forgetUser(db, { agent_id, user_id }, BATCH_SIZE)) > 0);
-      erased.memories += await forget(storage, { agent_seq, user_id })
+      erased.memories += await memories.clear(storage, { agent_seq, user_id })
       const left = await eraseInvocations(storage, agent_seq, whose, now)
       erased.invocations += left.invocations
       erased.logs += left.logs
@@ -100,19 +100,6 @@ export const eraseUser = operation({
 const BATCH_SIZE = 500
 
 type Transactions = Pick<Storage, 'db' | 'transaction'>
-
-async function forget(
-  { db, transaction }: Transactions,
-  scope: { agent_seq: number; user_id: string },
-): Promise<number> {
-  const which = { scope, through: await memories.newestSeq(db) }
-  let forgotten = 0
-  for (;;) {
-    const seqs = await memories.listSeqs(db, which, BATCH_SIZE)
-    if (seqs.length === 0) return forgotten
-    forgotten += await transaction((held) => memories.remove(held, seqs))
-  }
-}
 
 /**
  * The bytes go now, and not in the background, and their files after them. If bytes of the user cannot be removed, their
