@@ -11,8 +11,8 @@ import { fromPath } from '../../../../sdk/from-path.ts'
 import { seconds, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, print, printDone, printJson, printRecord, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -57,10 +57,9 @@ export function files(command: Command, world: World): void {
     .addOption(limitOption())
     .action(async (options: Common & Limit & { user?: string; type?: string }) => {
       const { user: user_id, type: media_type } = options
-      await withClient(world, options, async (client) => {
-        const found = await gather(world, options, (limit) => client.files.list({ limit, user_id, media_type }))
-        printRows(world, found, COLUMNS, options)
-      })
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.files.list({ limit, user_id, media_type })),
+      )
     })
 
   takesService(command.command('show'))
@@ -94,8 +93,7 @@ export function files(command: Command, world: World): void {
     .action(async (id: string, options: Common & { yes?: boolean }) => {
       await confirm(world, `Delete ${id}?`, options)
       const deleted = await withClient(world, options, (client) => client.files.delete(id, options))
-      if (options.json) return printJson(world, deleted)
-      success(world, `Deleted ${id}`)
+      printDone(world, deleted, options, `Deleted ${id}`)
     })
 }
 

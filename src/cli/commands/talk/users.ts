@@ -4,17 +4,17 @@ import { counted } from '../../../lib/text/counted.ts'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
+import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { type Column, note, print, printJson, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
-const COUNTS: Column<AgentUser | AgentSession>[] = [
+const COLUMNS: Column<AgentUser | AgentSession>[] = [
+  { title: 'USER', of: (known) => known.user_id },
   { title: 'TURNS', of: (known) => known.turns },
   { title: 'NOTES', of: (known) => known.notes },
   { title: 'LAST USED', of: (known) => known.last_used_at },
 ]
-const USER: Column<AgentUser | AgentSession> = { title: 'USER', of: (known) => known.user_id }
 const SESSION: Column<AgentSession> = { title: 'SESSION', of: (session) => session.session_id }
 
 export function users(command: Command, world: World): void {
@@ -24,10 +24,9 @@ export function users(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .addOption(limitOption())
     .action(async (agent: string, options: Common & Limit) => {
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.users.list(agent, { limit })),
+      await withClient(world, options, (client) =>
+        printList(world, options, COLUMNS, (limit) => client.users.list(agent, { limit })),
       )
-      printRows(world, found, [USER, ...COUNTS], options)
     })
 
   takesService(command.command('sessions'))
@@ -36,10 +35,10 @@ export function users(command: Command, world: World): void {
     .option('--user <user_id>', 'of this user')
     .addOption(limitOption())
     .action(async (agent: string, options: Common & Limit & { user?: string }) => {
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.users.sessions(agent, { user_id: options.user, limit })),
+      const { user: user_id } = options
+      await withClient(world, options, (client) =>
+        printList(world, options, [SESSION, ...COLUMNS], (limit) => client.users.sessions(agent, { user_id, limit })),
       )
-      printRows(world, found, [SESSION, USER, ...COUNTS], options)
     })
 
   takesService(command.command('export'))
