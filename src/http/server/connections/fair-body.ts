@@ -1,7 +1,7 @@
 const { IncomingMessage } = process.getBuiltinModule('node:http')
 
 const SMALL_BYTES = 1_024
-/** Small chunks that are handed on as they come. An ordinary body has fewer. */
+/** A body with more small chunks than this is taken in turns. An ordinary one has fewer. */
 const SMALL_CHUNKS = 1_000
 
 /**
@@ -15,12 +15,11 @@ export class FairBody extends IncomingMessage {
 
   /** Node calls this with each chunk that it has read, and reads no more if the answer is no. */
   override push(chunk: Buffer | null): boolean {
-    if (chunk === null || chunk.length >= SMALL_BYTES) {
+    if (chunk !== null && chunk.length < SMALL_BYTES) this.#smallChunks += 1
+    if (chunk === null || this.#smallChunks <= SMALL_CHUNKS) {
       this.#handOn()
       return super.push(chunk)
     }
-    this.#smallChunks += 1
-    if (this.#smallChunks <= SMALL_CHUNKS) return super.push(chunk)
     this.#waiting.push(chunk)
     if (this.#waiting.length === 1) setImmediate(() => this.#goOn())
     return false
