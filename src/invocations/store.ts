@@ -18,14 +18,16 @@ import { fromRow, LEASED_RUNS, toRow } from './rows/invocation-rows.ts'
 import { readRuns } from './rows/read-runs.ts'
 import { removeKept } from './steps/step-store.ts'
 
+/** How an invocation ends that no node runs, and what it leaves besides its row. `was` is how it was found. */
+export type UnownedEnding = { was: Invocation['status']; invocation: Invocation; effects: Write[] }
+
 /**
- * Ends an invocation that no node runs: it is queued or waits, or its owner has died. `effects` is what it leaves
- * besides its row. Returns false if a node runs it after all; then nothing is written.
+ * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false if a node runs it after
+ * all, or has run it meanwhile; then nothing is written.
  */
 export async function endUnowned(
   db: Database,
-  invocation: Invocation,
-  effects: Write[],
+  { was: found, invocation, effects }: UnownedEnding,
   now: number,
 ): Promise<boolean> {
   const { id, ...row } = toRow(invocation)
@@ -33,6 +35,7 @@ export async function endUnowned(
     .updateTable('invocations')
     .set({ ...row, owner: null, lease_until: null, cancel_requested_at: null, wake_at: null })
     .where('id', '=', id)
+    .where('status', '=', found)
     .where((was) => was.or([was('status', 'in', ['queued', 'waiting']), hasLapsed(LEASED_RUNS, now)]))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
+import { endUnownedRun } from '../../src/invocations/effects/end-unowned-run.ts'
+import * as invocations from '../../src/invocations/store.ts'
 import { LOCAL_TOOLS, NOWHERE } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -153,6 +155,20 @@ for (const engine of ENGINES) {
         logs.map(({ message }: { message: string }) => message),
         ['Tool ask answered', 'Invocation failed: The service stopped while the agent was answering'],
       )
+    })
+
+    test('one whose node was taken for dead, and that waits for a person by now, is left alone', async () => {
+      const agent_id = await newAgent(service, refundingAgent(till))
+      const run = await start(agent_id)
+      await untilStatus(service, pathOf(run), 'waiting')
+      const { parts } = service.app
+      const { seq } = await db().selectFrom('agents').select('seq').where('id', '=', agent_id).executeTakeFirstOrThrow()
+      const found = { ...(await invocations.get(db(), seq, run.request_id)), status: 'running' as const }
+      const error = { code: 'server_error', message: 'Its node seemed dead' } as const
+      assert.equal(await endUnownedRun(found, { agent: undefined, status: 'failed', error }, parts), false)
+      await untilStatus(service, pathOf(run), 'waiting')
+      const { body } = await service.call('GET', `${pathOf(run)}/approvals/call_1`)
+      assert.equal(body.data.status, 'pending')
     })
 
     for (const [whose, hours] of [

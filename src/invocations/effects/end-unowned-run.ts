@@ -16,7 +16,7 @@ type UnownedEnd = {
 
 /**
  * Ends a run that no node runs, with all that it has done so far, and sends its events at once. Returns false if a node
- * runs it after all; then nothing is written.
+ * runs it after all, or has run it meanwhile; then nothing is written.
  */
 export async function endUnownedRun(
   invocation: Invocation,
@@ -28,7 +28,8 @@ export async function endUnownedRun(
   const { steps } = readable(storage.db, [...rows.values()], readKept)[0] ?? NOTHING_KEPT
   const ended = endWith(withKept(invocation, steps), status, error, now())
   const writes = agent ? await effects(ended, agent, agent, logsOf(steps), { events, newId }) : []
-  const isEnded = await storage.transaction((db) => endUnowned(db, ended, writes, now()))
+  const ending = { was: invocation.status, invocation: ended, effects: writes }
+  const isEnded = await storage.transaction((db) => endUnowned(db, ending, now()))
   if (isEnded) events.wake(writes)
   return isEnded
 }
