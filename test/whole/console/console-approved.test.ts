@@ -12,7 +12,7 @@ const MEASURED: Record<string, [RegExp, string][]> = {
   system: [
     [/(?<=title=)Mozilla.*/g, 'its browser'],
     [/“\d+ %”/g, 'share'],
-    [/“[\d.]+ [KMG]B”/g, 'size'],
+    [/“[\d.,]+ [KMG]B”/g, 'size'],
     [/time “in \d+d”.*/g, 'time of the machine'],
   ],
 }
