@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { setImmediate as nextPass } from 'node:timers/promises'
 import { FairBody } from '../../src/http/server/connections/fair-body.ts'
 import { head } from '../support/clients/raw.ts'
 
@@ -15,7 +16,7 @@ const large = (length: number) => `${length.toString(16)}\r\n${'x'.repeat(length
 async function mostInAPass(socket: Socket, isOver: () => boolean): Promise<number> {
   let [most, last] = [0, socket.bytesRead]
   while (!isOver()) {
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextPass()
     most = Math.max(most, socket.bytesRead - last)
     last = socket.bytesRead
   }
@@ -47,7 +48,7 @@ for (const [name, wire] of Object.entries({
       isOver = true
       response.end()
     })
-    while (length < 2_000) await new Promise((resolve) => setImmediate(resolve))
+    while (length < 2_000) await nextPass()
     client.write(`${wire}0\r\n\r\n`)
     const most = await mostInAPass(request.socket, () => isOver)
     assert.equal(length, 2_000 + wire.replaceAll(/[^x]/g, '').length)

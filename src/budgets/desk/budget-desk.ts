@@ -20,8 +20,10 @@ import { tellNews } from './thresholds.ts'
 
 export type DeskParts = Pick<Parts, 'config' | 'events' | 'log' | 'memo' | 'node' | 'now' | 'storage'>
 
-type Waiting = Wanted & {
-  applied: readonly Applied[]
+/** A call, and the budgets that it is under. */
+type Asking = Wanted & { applied: readonly Applied[] }
+
+type Waiting = Asking & {
   estimate: Estimate
   /** When it was asked for. */
   since: number
@@ -71,7 +73,7 @@ export class BudgetDesk implements Desk {
     if (applied.length === 0) return undefined
     // Nothing is reserved where nothing is refused: the answer may be as long as it would be without budgets.
     if (applied.every(({ budget }) => budget.action === 'notify')) {
-      return countingOf(await countedOnce(this.#parts.storage.db, wanted, applied))
+      return countingOf(await countedOnce(this.#parts.storage.db, { ...wanted, applied }))
     }
     const { call, mostCost } = wanted
     const output_tokens = call.max_output_tokens ?? this.#parts.config.budgets.outputTokens
@@ -174,8 +176,7 @@ export class BudgetDesk implements Desk {
       counters = await findCounters(db, keys)
     }
     const decided: Decided = { writes: [], met: new Set(), answers: [], heldUp: [] }
-    for (const waiting of group)
-      this.#decide(waiting, await countedOnce(db, waiting, waiting.applied), counters, decided)
+    for (const waiting of group) this.#decide(waiting, await countedOnce(db, waiting), counters, decided)
     await writeRows(db, decided.writes)
     for (const [name, { budget }] of over) {
       const counter = counters.get(name) as BudgetCounter
@@ -229,11 +230,7 @@ export class BudgetDesk implements Desk {
 }
 
 /** A run counts once, also if an earlier attempt of it has called a model. */
-async function countedOnce(
-  db: Database,
-  { line, call }: Wanted,
-  applied: readonly Applied[],
-): Promise<readonly Applied[]> {
+async function countedOnce(db: Database, { applied, line, call }: Asking): Promise<readonly Applied[]> {
   const isInRuns = ({ budget }: Applied) => budget.limit_kind === 'runs'
   if ((call.attempt ?? 1) <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
   return (await hasCalled(db, line.request_id)) ? applied.filter((one) => !isInRuns(one)) : applied
