@@ -116,10 +116,9 @@ export async function buildParts(
   const providers = knownProviders({ config, storage, memo, keyring: ring, log })
   const prices = new PriceList({ config, providers, log })
   const pauses = new PauseWatch({ memo, storage })
-  const isPaused = async (agent_seq: number) => {
-    const agent = await agents.findKnownBySeq(agent_seq, { memo, storage })
-    return agent !== undefined && (await pauses.find(agent.project_id)) !== undefined
-  }
+  const projectOf = async (agent_seq: number) =>
+    (await agents.findKnownBySeq(agent_seq, { memo, storage }))?.project_id ?? ''
+  const isPaused = async (agent_seq: number) => (await pauses.find(await projectOf(agent_seq))) !== undefined
   const bytes = openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log })
   const runtime = new Runtime({
     files: openFiles({ storage, bytes, config, newId, now }),
@@ -142,7 +141,7 @@ export async function buildParts(
     },
   })
   opened.defer(() => runtime.close())
-  const recall = new WarmRecall({ storage, now, room: config.memory.warm, embedder, isPaused })
+  const recall = new WarmRecall({ storage, now, room: config.memory.warm, embedder, projectOf, isPaused })
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')

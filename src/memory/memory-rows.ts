@@ -1,5 +1,5 @@
 import { jsonOf } from '../storage/damaged-rows.ts'
-import { storedTerms } from './language/terms.ts'
+import { type StoredTerms, storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 
 /** The columns that a memory is shown with. */
@@ -18,13 +18,16 @@ export const SHOWN = [
 type Termed = { kind: string; content: string; superseded_by: string | null }
 
 /** A superseded memory is kept, but it has no terms, so no search finds it. */
-function termColumns({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
+function termColumns({ kind, content, superseded_by }: Termed): StoredTerms {
   return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
 }
 
-export function toRow(agent_seq: number, memory: Memory) {
+/** A memory to write. `indexed` are its terms, if they were found already. */
+export type NewMemory = Memory & { indexed?: StoredTerms | undefined }
+
+export function toRow(agent_seq: number, memory: NewMemory) {
   const { superseded_by = null } = memory
-  const { terms, length } = termColumns({ ...memory, superseded_by })
+  const { terms, length } = memory.indexed ?? termColumns({ ...memory, superseded_by })
   return {
     id: memory.id,
     agent_seq,

@@ -5,13 +5,13 @@ import type { Attachment } from '../runtime/attachments/attachment.ts'
 import { readable } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Row, Write } from '../storage/journal/rows.ts'
-import { insertMany } from '../storage/journal/write-rows.ts'
+import { insertMany, writeRows } from '../storage/journal/write-rows.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope, listed } from './memory-filter.ts'
-import { fromRow, SHOWN, toRow } from './memory-rows.ts'
+import { fromRow, type NewMemory, SHOWN, toRow } from './memory-rows.ts'
 import { forgetSummaries } from './summaries/forget-summaries.ts'
 import { countRows, lockCounts, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
 
@@ -29,7 +29,8 @@ const COLUMNS = [
   'created_at',
 ] as const
 
-const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS }
+/** The counts are locked first: the memories of an agent are committed in the order of their `seq`. */
+const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS, after: SCOPE_COUNTS }
 
 type AnsweredMessage = Conversation & {
   request_id: string
@@ -65,10 +66,10 @@ export function turnWrites(answered: AnsweredMessage): Write[] {
   return [...rows.map((row) => ({ into: MEMORIES, row })), ...counts.map((row) => ({ into: SCOPE_COUNTS, row }))]
 }
 
-export async function insert(db: Database, agent_seq: number, memories: Memory[]): Promise<void> {
+export async function insert(db: Database, agent_seq: number, memories: NewMemory[]): Promise<void> {
   const rows = memories.map((memory) => toRow(agent_seq, memory))
-  await insertMany(db, MEMORIES, rows)
-  await insertMany(db, SCOPE_COUNTS, rows.flatMap(countsOf))
+  const counts = rows.flatMap(countsOf).map((row) => ({ into: SCOPE_COUNTS, row }))
+  await writeRows(db, [...counts, ...rows.map((row) => ({ into: MEMORIES, row }))])
 }
 
 function countsOf(row: ReturnType<typeof toRow>): Row[] {

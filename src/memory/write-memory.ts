@@ -1,3 +1,4 @@
+import { setImmediate as nextPass } from 'node:timers/promises'
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
@@ -6,8 +7,14 @@ import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
+import { type StoredTerms, storedTerms } from './language/terms.ts'
 import { MemoryReply, WriteMemoryBody } from './memory.ts'
 import * as memories from './store.ts'
+
+const CHARACTERS_AT_ONCE = 10_000
+
+/** The terms of the items of each request. They are found before the transaction begins, because other writers wait for it. */
+const termsOfItems = new WeakMap<object, StoredTerms>()
 
 export const writeMemory = operation({
   id: 'writeMemory',
@@ -26,6 +33,18 @@ export const writeMemory = operation({
   body: WriteMemoryBody,
   data: z.object({ items: z.array(MemoryReply) }),
 
+  async check({ body }) {
+    let characters = 0
+    for (const item of body.items) {
+      characters += item.content.length
+      if (characters > CHARACTERS_AT_ONCE) {
+        characters = item.content.length
+        await nextPass()
+      }
+      termsOfItems.set(item, storedTerms(item.kind, item.content))
+    }
+  },
+
   async run({ params, body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     const agent = await agents.get(db, params.agent_id)
     requireRoom(await projects.get(db, agent.project_id))
@@ -37,7 +56,8 @@ export const writeMemory = operation({
       session_id: context.session_id ?? null,
       created_at,
     }))
-    await memories.insert(db, agent.seq, items)
+    const termed = items.map((item, i) => ({ ...item, indexed: termsOfItems.get(body.items[i] as object) }))
+    await memories.insert(db, agent.seq, termed)
     return { items }
   },
 })

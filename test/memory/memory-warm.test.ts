@@ -134,35 +134,6 @@ onBothStores('memory that stays warm', (store) => {
     assert.equal(await total(), 3)
   })
 
-  test('rows that appear behind the last one known are found', async () => {
-    const { storage, engine } = store()
-    // SQLite has one writer: what is numbered later is committed later.
-    if (engine === 'sqlite') return
-    const agent_seq = ++agents
-    const scope = { agent_seq, user_id: 'anna' }
-    const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
-    const numbered = Promise.withResolvers<void>()
-    const mayCommit = Promise.withResolvers<void>()
-    const late = storage.transaction(async (db) => {
-      // The numbers are taken here; on another node the rest could come any time later.
-      await sql`select nextval(pg_get_serial_sequence('memories', 'seq'))`.execute(db)
-      const { rows } = await sql<{ seq: number }>`select lastval() as seq`.execute(db)
-      numbered.resolve()
-      await mayCommit.promise
-      await memories.insert(db, agent_seq, [note('anna', 'the late stone', 2)])
-      const columns = sql`id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at`
-      await sql`with taken as (delete from memories where content = 'the late stone' returning ${columns})
-        insert into memories (seq, ${columns}) overriding system value
-        select ${rows[0]?.seq}::bigint, ${columns} from taken`.execute(db)
-    })
-    await numbered.promise
-    await storage.transaction((db) => memories.insert(db, agent_seq, [note('anna', 'the first stone', 1)]))
-    assert.equal((await warm.search(scope, 'stone', { limit: 10 }, FREE_METER)).total, 1)
-    mayCommit.resolve()
-    await late
-    assert.equal((await warm.search(scope, 'stone', { limit: 10 }, FREE_METER)).total, 2)
-  })
-
   test('scopes go when there is no room, and are as good when they come back', async () => {
     const { storage } = store()
     const agent_seq = ++agents

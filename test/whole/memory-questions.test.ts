@@ -102,7 +102,9 @@ function searcher(among: typeof rows, by?: WordVectors): (query: string, now: nu
   for (const [i, row] of among.entries()) postings.append({ ...row, ...storedTerms(row.kind, row.content), seq: i })
   return (query, now) => {
     const question = questionOf(query, now)
-    scorer.score(postings, planSearch(question, postings.statistics(question)))
+    // Nor does the index look inside words.
+    const compounds = by && postings.compounds(question)
+    scorer.score(postings, planSearch(question, postings.statistics(question), compounds))
     const { hits } = bestOf(postings, scorer, { top: 10 })
     return hits.map(({ seq, score }) => hitOf({ ...(among[seq] as (typeof rows)[number]), score }))
   }

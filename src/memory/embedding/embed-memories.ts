@@ -22,6 +22,8 @@ const MEMORIES_PER_EMBEDDING = 16
 /** Rows can be committed out of order, so a pass also looks at the seqs shortly before the point it has reached. */
 const OVERLAP = 2_000
 const FULL_PASS_MS = 3_600_000
+/** How long an agent is passed over after a budget refused its memories. Each return reads all memories since. */
+const REFUSED_MS = 60_000
 /** How often a run that goes on says how far it is. */
 const TELL_MS = 10_000
 
@@ -35,7 +37,7 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
   /** Memories that the embedder refused. They are not tried again before the next full pass. */
   let refused = new Set<number>()
   /** Of each agent that is paused, or has spent what it may, the first memory that was passed over. */
-  const held = new Map<string, { project_id: string; first: number }>()
+  const held = new Map<string, { project_id: string; first: number; until: number }>()
 
   /** The memories of one agent. Those of several users share a request, so the ledger names no user. */
   const embedOfAgent = async (memories: [Embeddable, ...Embeddable[]], signal: AbortSignal) => {
@@ -56,13 +58,13 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
     }
     if (!paused.cancelled && !isRefused) return
     const first = Math.min(held.get(agent_id)?.first ?? Infinity, ...memories.map(({ seq }) => seq))
-    held.set(agent_id, { project_id, first })
+    held.set(agent_id, { project_id, first, until: isRefused ? now() + REFUSED_MS : 0 })
   }
 
   /** Goes back to what was passed over of agents that go on now. */
   const takeUpHeld = async () => {
-    for (const [agent_id, { project_id, first }] of held) {
-      if (await pauses.find(project_id)) continue
+    for (const [agent_id, { project_id, first, until }] of held) {
+      if (until > now() || (await pauses.find(project_id))) continue
       held.delete(agent_id)
       reached = Math.min(reached, first)
     }
@@ -82,7 +84,8 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
   }
 
   const embedAll = async (missing: Embeddable[], signal: AbortSignal) => {
-    const wanted = missing.filter(({ seq }) => !refused.has(seq))
+    const isHeld = ({ agent_id }: Embeddable) => (held.get(agent_id)?.until ?? 0) > now()
+    const wanted = missing.filter((memory) => !refused.has(memory.seq) && !isHeld(memory))
     for (const memories of Map.groupBy(wanted, ({ agent_id }) => agent_id).values())
       await embedOfAgent(memories as [Embeddable, ...Embeddable[]], signal)
   }

@@ -39,8 +39,9 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
 })
 const INDEXED_TEXT = sql.raw(`terms || ${SCOPE_WORDS.join(' || ')}`)
 
-/** One commit indexes these, and the writer serves other requests between two commits. */
-const MEMORIES_PER_STATEMENT = 2_000
+/** One commit indexes about so many terms, and the writer serves other requests between two commits. */
+const TERMS_PER_STATEMENT = 5_000
+const MEMORIES_PER_STATEMENT = 1_000
 
 /** The memories after this seq are not in the index yet. */
 const INDEXED = sql`(select coalesce(max(id), 0) from memory_index_docsize)`
@@ -52,17 +53,22 @@ const INDEXED = sql`(select coalesce(max(id), 0) from memory_index_docsize)`
  */
 export async function indexWaiting(db: Database): Promise<void> {
   if (engineOf(db) === 'postgres') return
-  while (await isWaiting(db)) {
+  // What is written from now on need not be found, so a search ends while others go on writing.
+  const { rows } = await sql<{ seq: number | null }>`select max(seq) as seq from memories`.execute(db)
+  const newest = rows[0]?.seq ?? 0
+  while (await isWaiting(db, newest)) {
     await sql`insert into memory_index (rowid, terms)
-      select seq, ${INDEXED_TEXT} from memories where seq > ${INDEXED} order by seq limit ${MEMORIES_PER_STATEMENT}`.execute(
-      db,
-    )
+      select seq, ${INDEXED_TEXT} from (
+        select *, sum(length) over (order by seq) - length as terms_before from (
+          select * from memories where seq > ${INDEXED} order by seq limit ${MEMORIES_PER_STATEMENT}))
+      where terms_before < ${TERMS_PER_STATEMENT} order by seq`.execute(db)
   }
 }
 
-async function isWaiting(db: Database): Promise<boolean> {
+/** A memory that was removed before it was indexed is not waited for. */
+async function isWaiting(db: Database, newest: number): Promise<boolean> {
   const { rows } = await sql<{ waiting: number }>`
-    select coalesce((select max(seq) from memories), 0) > ${INDEXED} as waiting`.execute(db)
+    select exists (select 1 from memories where seq > ${INDEXED} and seq <= ${newest}) as waiting`.execute(db)
   return rows[0]?.waiting === 1
 }
 

@@ -14,6 +14,8 @@ export type Question = {
   asksWhen: boolean
   /** The role that is likely to have said it. */
   saidBy: 'user' | 'assistant' | undefined
+  /** Terms that may also stand inside a compound, as in German, Dutch or Finnish. English writes such words apart. */
+  parts: string[]
 }
 
 /** `What did I …` and `What is my …` ask for what the user said, `What did you …` for what the assistant said. */
@@ -27,6 +29,9 @@ const YOU = new Set(wordsOf('you your du dir dich dein deine tu vous votre te т
 const MAX_TERMS = 48
 /** A question is short. Of a longer message only the terms are used. */
 const MAX_WORDS = 64
+/** A short word stands in many words by chance. */
+const SHORTEST_PART = 5
+const MAX_PARTS = 8
 
 const ASKS_WHEN =
   /^(?:until |since )?(?:when|what (?:date|day|month|year|time)|how long|wann|quand|cuando|когда)(?: |$)/
@@ -36,7 +41,7 @@ export function questionOf(text: string, now: number): Question {
   const stems = words.map(stemOf)
   const terms = new Set(stems.filter((_, at) => !STOP_WORDS.has(words[at] as string)))
   if (words.length > MAX_WORDS) {
-    return { terms: [...terms].slice(0, MAX_TERMS), window: undefined, asksWhen: false, saidBy: undefined }
+    return { terms: [...terms].slice(0, MAX_TERMS), window: undefined, asksWhen: false, saidBy: undefined, parts: [] }
   }
   const window = timeAsked(stems, now)
   const ignored = ignoredTerms(words, stems, window !== undefined)
@@ -47,7 +52,13 @@ export function questionOf(text: string, now: number): Question {
     window,
     asksWhen: ASKS_WHEN.test(words.slice(0, 4).join(' ')),
     saidBy: saidBy(words),
+    parts: isSurelyEnglish(words) ? [] : others.filter((term) => term.length >= SHORTEST_PART).slice(0, MAX_PARTS),
   }
+}
+
+/** `is` and `of` are words of other languages too. */
+function isSurelyEnglish(words: string[]): boolean {
+  return words.some((word) => word.length > 2 && ENGLISH_WORDS.has(word))
 }
 
 /** The first such word decides: `What did I tell you?` */

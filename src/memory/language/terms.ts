@@ -34,7 +34,9 @@ const SPEAKER_CHARACTERS = 60
  * The stored terms of a memory: first the marked terms of its speaker, then all its terms. `length` does not count the
  * speaker.
  */
-export function storedTerms(kind: string, content: string): { terms: string; length: number } {
+export type StoredTerms = { terms: string; length: number }
+
+export function storedTerms(kind: string, content: string): StoredTerms {
   const terms = termsOf(content)
   const name = kind === 'turn' ? termsOf(speakerOf(content)) : []
   const marked = name.map((term) => SPEAKER_MARK + term)

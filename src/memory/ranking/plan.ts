@@ -1,8 +1,8 @@
 import type { Window } from '../language/dates.ts'
 import type { Question } from '../language/question.ts'
 import { SPEAKER_MARK } from '../language/terms.ts'
-import type { Collection, ScopeStatistics, Statistics } from './postings.ts'
-import { LEAST_COUNT, SPEAKER_SHARE, SPEAKER_TURNS, TIME_WEIGHT } from './weights.ts'
+import type { Collection, Compound, ScopeStatistics, Statistics } from './postings.ts'
+import { COMPOUND_WEIGHT, LEAST_COUNT, SPEAKER_SHARE, SPEAKER_TURNS, TIME_WEIGHT } from './weights.ts'
 
 /** A term of the query and its weight in each collection. A rare term has a larger weight. */
 export type WeighedTerm = { term: string } & Readonly<Record<Collection, number>>
@@ -26,18 +26,26 @@ export type Plan = {
  * A term that names a speaker says who, not what, and stands mostly in what others said to them. It counts only if the
  * query has no other term.
  */
-export function planSearch(question: Question, { turn, note, said }: ScopeStatistics): Plan {
+export function planSearch(
+  question: Question,
+  { turn, note, said }: ScopeStatistics,
+  compounds: ReadonlyMap<string, readonly Compound[]> = new Map(),
+): Plan {
   const { terms, window, asksWhen, saidBy } = question
   const isSpeaker = (name: string) =>
     (turn.having.get(name) ?? 0) >= Math.max(SPEAKER_TURNS, SPEAKER_SHARE * turn.count)
   const names = terms.map((term) => SPEAKER_MARK + term).filter(isSpeaker)
   const others = terms.filter((term) => !names.includes(SPEAKER_MARK + term))
   const counted = others.length > 0 || window ? others : terms
+  const found = counted
+    .filter((term) => (turn.having.get(term) ?? 0) + (note.having.get(term) ?? 0) > 0)
+    .map((term) => ({ term, turn: rarityOf(term, turn), note: rarityOf(term, note) }))
+  const within = counted.flatMap((part) => weighCompounds(compounds.get(part) ?? [], part, { turn, note }))
+  const known = new Set(counted)
   return {
-    terms: counted
-      .filter((term) => (turn.having.get(term) ?? 0) + (note.having.get(term) ?? 0) > 0)
-      .map((term) => ({ term, turn: rarityOf(term, turn), note: rarityOf(term, note) }))
-      .toSorted((a, b) => b.turn - a.turn || b.note - a.note || (a.term < b.term ? -1 : 1)),
+    terms: [...found, ...within.filter(({ term }) => !known.has(term))].toSorted(
+      (a, b) => b.turn - a.turn || b.note - a.note || (a.term < b.term ? -1 : 1),
+    ),
     asked: counted,
     names,
     averages: { turn: averageLength(turn), note: averageLength(note) },
@@ -46,6 +54,21 @@ export function planSearch(question: Question, { turn, note, said }: ScopeStatis
     asksWhen,
     saidBy,
   }
+}
+
+/** A compound is as rare as its part is, alone and in all compounds together. */
+function weighCompounds(
+  compounds: readonly Compound[],
+  part: string,
+  statistics: Readonly<Record<Collection, Statistics>>,
+): WeighedTerm[] {
+  const weigh = (collection: Collection) => {
+    const { count, having } = statistics[collection]
+    const all = compounds.reduce((sum, compound) => sum + compound[collection], having.get(part) ?? 0)
+    return COMPOUND_WEIGHT * rarity(all, count)
+  }
+  const [turn, note] = [weigh('turn'), weigh('note')]
+  return compounds.map(({ term }) => ({ term, turn, note }))
 }
 
 function rarityOf(term: string, { count, having }: Statistics): number {

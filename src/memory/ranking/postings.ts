@@ -21,6 +21,9 @@ export type Statistics = { count: number; length: number; having: ReadonlyMap<st
 /** `said` is the number of memories from the time that the question asks about. */
 export type ScopeStatistics = Readonly<Record<Collection, Statistics>> & { said: number }
 
+/** A term that has another one as a part, and how many memories have it. */
+export type Compound = { term: string } & Readonly<Record<Collection, number>>
+
 /** The columns of a memory that ranking reads. */
 export type PostingRow = {
   seq: number
@@ -78,8 +81,12 @@ export class Postings {
   #count = { turn: 0, note: 0 }
   #length = { turn: 0, note: 0 }
 
-  constructor(words?: WordVectors) {
+  readonly #wanted: ReadonlySet<string> | undefined
+
+  /** `words` are used to compare meanings. With `wanted`, other terms are left out. */
+  constructor(words?: WordVectors, wanted?: ReadonlySet<string>) {
     this.meanings = words && new Meanings(words)
+    this.#wanted = wanted
   }
 
   append(row: PostingRow): void {
@@ -96,7 +103,9 @@ export class Postings {
     this.#length[collection] += length
 
     this.terms.begin(memory)
-    for (const term of terms) this.terms.add(term, memory, collection === 'note')
+    for (const term of terms) {
+      if (this.#wanted?.has(term) !== false) this.terms.add(term, memory, collection === 'note')
+    }
     const name = terms.filter((term) => term.startsWith(SPEAKER_MARK))
     this.speakers[memory] = name.length === 0 ? NONE : this.#speakers.numberOf(name)
     this.roles[memory] = roleNumber(role)
@@ -140,6 +149,16 @@ export class Postings {
       note: { count: this.#count.note, length: this.#length.note, having: notes },
       said: question.window ? this.saidBetween(question.window.from, question.window.to).length : 0,
     }
+  }
+
+  /** The compounds of the question's terms, and how many memories have each. */
+  compounds({ parts }: Question): ReadonlyMap<string, Compound[]> {
+    const having = (term: string) => ({
+      term,
+      turn: this.terms.turnsHaving(term),
+      note: this.terms.notesHaving(term),
+    })
+    return new Map(parts.map((part) => [part, this.terms.compoundsOf(part).map(having)]))
   }
 
   /** The memories from `from` until before `to`, latest last. */

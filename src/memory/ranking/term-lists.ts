@@ -3,6 +3,16 @@ import { grown } from './grown.ts'
 const NONE = -1
 const FIRST_SIZE = 16
 
+/** A shorter word is no compound. */
+const SHORTEST_COMPOUND = 9
+/** Of so many long words, the newest ones are searched for compounds. */
+const SEARCHED_FOR_COMPOUNDS = 20_000
+const MAX_COMPOUNDS = 16
+/** The other part of a compound has at least this number of letters. */
+const SHORTEST_REST = 3
+/** An ending after the last part of a compound. The part itself may have lost one: `försäkring` is searched as `forsakr`. */
+const LONGEST_ENDING = 5
+
 /** The size of a term, with its entry in a map. */
 const BYTES_BY_TERM = 80
 const BYTES_BY_OCCURRENCE = 14
@@ -30,6 +40,7 @@ export class TermLists {
   #newest = new Int32Array(FIRST_SIZE)
   #turns = new Int32Array(FIRST_SIZE)
   #notes = new Int32Array(FIRST_SIZE)
+  readonly #long: string[] = []
 
   /** About how much memory this takes. */
   get bytes(): number {
@@ -96,9 +107,19 @@ export class TermLists {
     return this.#notes[this.#numbers.get(term) ?? NONE] ?? 0
   }
 
+  /**
+   * Longer terms that begin or end with this one: `versicherungsnummer` and `haftpflichtversicherungen` for
+   * `versicherung`. The shortest come first.
+   */
+  compoundsOf(part: string): string[] {
+    const found = this.#long.slice(-SEARCHED_FOR_COMPOUNDS).filter((term) => isCompound(term, part))
+    return found.toSorted((a, b) => a.length - b.length).slice(0, MAX_COMPOUNDS)
+  }
+
   #number(term: string): number {
     const known = this.#numbers.get(term)
     if (known !== undefined) return known
+    if (term.length >= SHORTEST_COMPOUND) this.#long.push(term)
     const number = this.#numbers.size
     if (number === this.#newest.length) {
       this.#newest = grown(this.#newest)
@@ -109,4 +130,11 @@ export class TermLists {
     this.#newest[number] = NONE
     return number
   }
+}
+
+function isCompound(term: string, part: string): boolean {
+  if (term.length < part.length + SHORTEST_REST) return false
+  if (term.startsWith(part)) return true
+  const at = term.lastIndexOf(part)
+  return at >= SHORTEST_REST && term.length - at - part.length <= LONGEST_ENDING
 }

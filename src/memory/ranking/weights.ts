@@ -10,6 +10,9 @@ export const LENGTH_WEIGHT = 0.4
 /** A few memories say little about how rare a word is. */
 export const LEAST_COUNT = 100
 
+/** What a word inside a compound weighs, compared with the same word alone. */
+export const COMPOUND_WEIGHT = 0.7
+
 /** How many turns on either side of a word get a share of it. */
 export const REACH = 4
 /**

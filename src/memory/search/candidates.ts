@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { fts5, indexWaiting } from '../full-text/fts5.ts'
@@ -13,6 +13,9 @@ import { tiersOf } from '../ranking/tiers.ts'
 import { MENTION_MARGIN } from '../ranking/weights.ts'
 import { countMemories } from '../warm/scope-counts.ts'
 import { listNeighbours } from './neighbours.ts'
+
+/** How many terms one reading of candidates has at most, so that long memories do not block the main thread. */
+const MOST_TERMS = 50_000
 
 /** The plan of a search, and the memories that are worth scoring. */
 export type Candidates = { plan: Plan; postings: Postings }
@@ -54,7 +57,7 @@ export async function findCandidates(
   if (question.window) {
     for (const row of await listRows(db, scope, saidAround(scope, question.window, cap))) found.set(row.seq, row)
   }
-  const postings = new Postings()
+  const postings = new Postings(undefined, new Set(countedTerms(question)))
   for (const row of [...found.values()].toSorted((a, b) => a.seq - b.seq)) postings.append(row)
   return { plan, postings }
 }
@@ -105,14 +108,20 @@ function saidAround(scope: MemoryScope, { from, to }: Window, limit: number): Ra
     order by case when created_at >= ${from} and created_at < ${to} then 0 else 1 end, seq desc limit ${limit})`
 }
 
+/** The given memories, the newest first, until they have MOST_TERMS. */
 async function listRows(db: Database, scope: MemoryScope, given: RawBuilder<{ seq: number }>): Promise<PostingRow[]> {
   // A cross join makes SQLite begin with the few given memories and not with the whole scope.
-  return db
+  const rows = db
     .selectFrom(given.as('given'))
     .crossJoin('memories')
     .whereRef('memories.seq', '=', 'given.seq')
     .where(inMemoryScope(scope))
     .select(['memories.seq', 'memories.kind', 'memories.role', 'memories.user_id', 'memories.session_id'])
     .select(['memories.created_at', 'memories.terms', 'memories.length'])
+    .select(sql<number>`sum(memories.length) over (order by memories.seq desc)`.as('terms_so_far'))
+  return db
+    .selectFrom(rows.as('counted'))
+    .select(['seq', 'kind', 'role', 'user_id', 'session_id', 'created_at', 'terms', 'length'])
+    .where(sql<SqlBool>`terms_so_far - length < ${MOST_TERMS}`)
     .execute()
 }

@@ -5,12 +5,12 @@ import type { RecalledNames } from '../../runtime/steps.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import type { Page } from '../../storage/queries/page.ts'
 import { findSimilar } from '../embedding/vectors.ts'
-import { questionOf } from '../language/question.ts'
+import { type Question, questionOf } from '../language/question.ts'
 import { WordVectors } from '../language/word-vectors.ts'
 import { type Memory, turnOf } from '../memory.ts'
 import { type BestOptions, bestOf } from '../ranking/best.ts'
 import type { Ranked } from '../ranking/heap.ts'
-import { planSearch } from '../ranking/plan.ts'
+import { type Plan, planSearch } from '../ranking/plan.ts'
 import type { Postings } from '../ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../ranking/score.ts'
 import { listLatestTurns } from '../store.ts'
@@ -47,6 +47,8 @@ export class WarmRecall implements Recall {
     now: () => number
     room: number
     embedder?: Embedder | undefined
+    /** The project whose share of the room an agent's memories take. */
+    projectOf?: (agent_seq: number) => Promise<string>
     /** Whether the agent's project may spend nothing now. Then memory is searched by words alone. */
     isPaused?: (agent_seq: number) => Promise<boolean>
   }) {
@@ -54,7 +56,11 @@ export class WarmRecall implements Recall {
     this.#now = options.now
     this.#embedder = options.embedder
     this.#isPaused = options.isPaused ?? (async () => false)
-    this.#warm = new WarmScopes(options.storage.db, options.room, () => this.#findWords())
+    this.#warm = new WarmScopes(options.storage.db, {
+      room: options.room,
+      words: () => this.#findWords(),
+      projectOf: options.projectOf ?? (async () => ''),
+    })
     this.#contents = new Contents(options.storage.db)
   }
 
@@ -137,7 +143,7 @@ export class WarmRecall implements Recall {
     const isPaused = this.#embedder !== undefined && (await this.#isPaused(scope.agent_seq))
     const vector = isPaused ? undefined : await this.#embedder?.query(query, meter)
     const { plan, postings } = warm
-      ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
+      ? { plan: planOf(question, warm), postings: warm }
       : await findCandidates(this.#storage.db, scope, question, CANDIDATES)
     // While the vectors of an embedder are read, another search may use the shared scorer.
     const scorer = vector ? new Scorer() : this.#scorer
@@ -150,7 +156,7 @@ export class WarmRecall implements Recall {
 
   #rank(query: string, postings: Postings, { visits, ...options }: SearchOptions): Ranking {
     const question = questionOf(query, this.#now())
-    this.#scorer.score(postings, planSearch(question, postings.statistics(question)), visits)
+    this.#scorer.score(postings, planOf(question, postings), visits)
     return bestOf(postings, this.#scorer, options)
   }
 
@@ -163,6 +169,10 @@ export class WarmRecall implements Recall {
       ),
     )
   }
+}
+
+function planOf(question: Question, postings: Postings): Plan {
+  return planSearch(question, postings.statistics(question), postings.compounds(question))
 }
 
 function namesOf(turns: number[], hits: Ranked[], summary: SessionSummary | undefined): RecalledNames | undefined {

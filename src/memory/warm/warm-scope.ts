@@ -1,14 +1,24 @@
+import { setImmediate as nextPass } from 'node:timers/promises'
 import type { WordVectors } from '../language/word-vectors.ts'
 import { type PostingRow, Postings } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
-import { FIRST_PAGE, type ScopeReader, type SeenScope } from './scope-reader.ts'
+import { FIRST_PAGE, type ScopeReader } from './scope-reader.ts'
 
 const LARGEST_PAGE = 2_000
+const TERMS_IN_PAGE = 20_000
 /** The main thread indexes the rows and must not be blocked for long. */
-const TERMS_AT_ONCE = 20_000
-/** PostgreSQL nodes may commit out of the order of `seq`. Rows that appear late have a seq from shortly before. */
-const LOOK_BACK = 2_000
+const TERMS_AT_ONCE = 4_000
+/**
+ * No language has so many words, but random texts have. Each costs a map entry, and a larger map takes longer to grow
+ * than the main thread may be blocked.
+ */
+const MOST_DIFFERENT_TERMS = 100_000
 const MAX_RESTARTS = 3
+/** About how many bytes a short memory takes. */
+const BYTES_PER_MEMORY = 200
+/** What a scope that is too large takes, because it is only remembered as such. */
+const BYTES_IF_OUTGROWN = 500
+const NO_ROWS = 2 ** 52
 
 /**
  * The postings of one scope, kept in memory. The store remains the truth. Every use first reads the memories after the
@@ -16,13 +26,15 @@ const MAX_RESTARTS = 3
  * missing.
  */
 export class WarmScope {
-  /** Undefined as long as the scope has no memory. */
+  /** Undefined as long as the scope has no memory, or is too large. */
   postings: Postings | undefined
   readonly #reader: ScopeReader
   readonly #scope: CountedScope
   readonly #words: WordVectors | undefined
   #generation: string | undefined
   #watermark = 0
+  /** With how many memories the scope became too large. It is not read again before it has fewer. */
+  #outgrownAt: number | undefined
   #reading: Promise<boolean> | undefined
   #next: Promise<boolean> | undefined
 
@@ -32,49 +44,51 @@ export class WarmScope {
     this.#words = words
   }
 
+  /** About how much memory this takes. */
+  get bytes(): number {
+    return this.#outgrownAt === undefined ? (this.postings?.bytes ?? 0) : BYTES_IF_OUTGROWN
+  }
+
   /**
-   * Resolves when the postings have everything that was stored before the call: with true, or with false when the scope
-   * has more than `most` memories. Callers that come during a reading share the next one.
+   * Resolves when the postings have everything that was stored before the call: with true, or with false when they would
+   * take more than `room` bytes. Callers that come during a reading share the next one.
    */
-  refresh(most: number): Promise<boolean> {
+  refresh(room: number): Promise<boolean> {
     if (this.#next) return this.#next
-    if (!this.#reading) return this.#start(most)
+    if (!this.#reading) return this.#start(room)
     const begin = () => {
       this.#next = undefined
-      return this.#start(most)
+      return this.#start(room)
     }
     this.#next = this.#reading.then(begin, begin)
     return this.#next
   }
 
-  #start(most: number): Promise<boolean> {
-    const reading = this.#read(most).finally(() => {
+  #start(room: number): Promise<boolean> {
+    const reading = this.#read(room).finally(() => {
       if (this.#reading === reading) this.#reading = undefined
     })
     this.#reading = reading
     return reading
   }
 
-  async #read(most: number): Promise<boolean> {
+  async #read(room: number): Promise<boolean> {
+    if (await this.#isOutgrown()) return false
     const known = { size: this.#size, seq: this.#watermark, generation: this.#generation }
     let seen = await this.#reader.readNews(this.#scope, known)
     for (let restarts = 0; restarts <= MAX_RESTARTS; ) {
-      if (seen.count > most) {
-        this.#forget(undefined)
-        return false
-      }
+      if (seen.count * BYTES_PER_MEMORY > room) return this.#outgrow(seen.count)
       if (seen.generation === this.#generation || this.#size === 0) {
         this.#generation = seen.generation
-        await this.#append(seen.rows)
+        if (!(await this.#append(seen.rows, room))) return false
         if (this.#size === seen.count) return true
         if (seen.more) {
           seen = await this.#reader.readPage(this.#scope, this.#watermark, nextPage(seen.rows))
           continue
         }
-        if (await this.#lookBack(seen)) return true
       }
-      // Memories were removed or changed, or some are missing, so the postings are built again. A scope that changes
-      // all the time is searched by the index.
+      // Memories were removed or changed, so the postings are built again. A scope that changes all the time is searched
+      // by the index.
       this.#forget(seen.generation)
       restarts += 1
       seen = await this.#reader.readPage(this.#scope, 0, FIRST_PAGE)
@@ -82,32 +96,40 @@ export class WarmScope {
     return false
   }
 
-  async #lookBack({ count }: SeenScope): Promise<boolean> {
-    const from = Math.max(0, this.#watermark - LOOK_BACK)
-    const { generation, count: now, rows } = await this.#reader.readPage(this.#scope, from, LOOK_BACK)
-    if (generation !== this.#generation) return false
-    const size = this.#size
-    const known = new Set(this.postings?.seqs.subarray(Math.max(0, size - LOOK_BACK), size))
-    await this.#append(rows.filter(({ seq }) => !known.has(seq)))
-    return this.#size >= count && this.#size === now
+  async #isOutgrown(): Promise<boolean> {
+    if (this.#outgrownAt === undefined) return false
+    const known = { size: this.#outgrownAt, seq: NO_ROWS, generation: undefined }
+    const { count } = await this.#reader.readNews(this.#scope, known)
+    if (count >= this.#outgrownAt) return true
+    this.#outgrownAt = undefined
+    return false
   }
 
   get #size(): number {
     return this.postings?.size ?? 0
   }
 
-  async #append(rows: readonly PostingRow[]): Promise<void> {
+  /** Returns false if the scope became too large. */
+  async #append(rows: readonly PostingRow[], room: number): Promise<boolean> {
     let terms = 0
     for (const row of rows) {
       terms += row.length
       if (terms > TERMS_AT_ONCE) {
         terms = row.length
-        await new Promise((resolve) => setImmediate(resolve))
+        await nextPass()
       }
-      this.postings ??= new Postings(this.#words)
-      this.postings.append(row)
+      const postings = (this.postings ??= new Postings(this.#words))
+      postings.append(row)
       this.#watermark = Math.max(this.#watermark, row.seq)
+      if (postings.bytes > room || postings.terms.size > MOST_DIFFERENT_TERMS) return this.#outgrow(postings.size)
     }
+    return true
+  }
+
+  #outgrow(size: number): false {
+    this.#outgrownAt = size
+    this.#forget(undefined)
+    return false
   }
 
   #forget(generation: string | undefined): void {
@@ -120,5 +142,5 @@ export class WarmScope {
 function nextPage(rows: readonly PostingRow[]): number {
   if (rows.length === 0) return FIRST_PAGE
   const terms = rows.reduce((sum, { length }) => sum + length, 0)
-  return Math.min(LARGEST_PAGE, Math.max(1, Math.floor((rows.length * TERMS_AT_ONCE) / Math.max(1, terms))))
+  return Math.min(LARGEST_PAGE, Math.max(1, Math.floor((rows.length * TERMS_IN_PAGE) / Math.max(1, terms))))
 }

@@ -6,53 +6,85 @@ import { countedScope } from './scope-counts.ts'
 import { ScopeReader } from './scope-reader.ts'
 import { WarmScope } from './warm-scope.ts'
 
-/** About how many bytes a scope takes for each memory. No scope may take more than the share below. */
-const BYTES_PER_MEMORY = 200
+/** No scope takes more than this share of the room. */
 const LARGEST_SHARE = 1 / 2
 
 /** `bytes` is the size of the scope when it was last measured. */
-type KeptScope = { warm: WarmScope; bytes: number }
+type KeptScope = { warm: WarmScope; bytes: number; project: string | undefined }
 
-/** The scopes in use, kept in memory as far as there is room. The least recently used ones are dropped first. */
+/** What the scopes of a project take together, and their keys, the least recently used one first. */
+type ProjectShare = { bytes: number; keys: Set<string> }
+
+type WarmOptions = {
+  /** In bytes. */
+  room: number
+  /** They are used to compare meanings. */
+  words: () => WordVectors | undefined
+  projectOf: (agent_seq: number) => Promise<string>
+}
+
+/**
+ * The scopes in use, kept in memory as far as there is room. If there is none, the project that takes most of it loses
+ * the scope that it has not used for the longest time.
+ */
 export class WarmScopes {
   readonly #reader: ScopeReader
-  readonly #room: number
-  readonly #words: () => WordVectors | undefined
+  readonly #options: WarmOptions
   readonly #scopes = new Map<string, KeptScope>()
+  readonly #shares = new Map<string, ProjectShare>()
   readonly #empty = new Postings()
   #used = 0
 
-  /** `room` is in bytes. `words` are used to compare meanings. */
-  constructor(db: Database, room: number, words: () => WordVectors | undefined) {
+  constructor(db: Database, options: WarmOptions) {
     this.#reader = new ScopeReader(db)
-    this.#room = room
-    this.#words = words
+    this.#options = options
   }
 
   /** All memories of the scope as they are stored now. Undefined when the index must be used instead. */
   async find(scope: MemoryScope): Promise<Postings | undefined> {
     const counted = countedScope(scope)
     if (!counted) return undefined
+    const { room, words, projectOf } = this.#options
     const key = JSON.stringify([scope.agent_seq, counted.level, scope.user_id, scope.session_id])
-    const kept = this.#scopes.get(key) ?? { warm: new WarmScope(this.#reader, counted, this.#words()), bytes: 0 }
-    this.#scopes.delete(key)
+    const kept = this.#scopes.get(key) ?? {
+      warm: new WarmScope(this.#reader, counted, words()),
+      bytes: 0,
+      project: undefined,
+    }
     this.#scopes.set(key, kept)
-    const isWhole = await kept.warm.refresh((this.#room * LARGEST_SHARE) / BYTES_PER_MEMORY)
+    kept.project ??= await projectOf(scope.agent_seq)
+    const isWhole = await kept.warm.refresh(room * LARGEST_SHARE)
     const { postings } = kept.warm
     // The scope may have been dropped while it was read.
-    if (this.#scopes.get(key) === kept) this.#account(key, kept, postings)
+    if (this.#scopes.get(key) === kept) this.#account(key, kept, kept.project)
     return isWhole ? (postings ?? this.#empty) : undefined
   }
 
-  #account(key: string, kept: KeptScope, postings: Postings | undefined): void {
-    const bytes = postings?.bytes ?? 0
-    this.#used += bytes - kept.bytes
-    kept.bytes = bytes
-    if (bytes === 0) this.#scopes.delete(key)
-    for (const [oldest, { bytes: freed }] of this.#scopes) {
-      if (this.#used <= this.#room) return
-      this.#scopes.delete(oldest)
-      this.#used -= freed
-    }
+  #account(key: string, kept: KeptScope, project: string): void {
+    this.#release(key, kept, project)
+    kept.bytes = kept.warm.bytes
+    if (kept.bytes === 0) return
+    this.#scopes.set(key, kept)
+    const share = this.#shares.get(project) ?? { bytes: 0, keys: new Set() }
+    this.#shares.set(project, share)
+    share.bytes += kept.bytes
+    share.keys.add(key)
+    this.#used += kept.bytes
+    while (this.#used > this.#options.room) this.#dropOne()
+  }
+
+  #dropOne(): void {
+    const [project, { keys }] = [...this.#shares].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
+    const oldest = keys.values().next().value as string
+    this.#release(oldest, this.#scopes.get(oldest) as KeptScope, project)
+  }
+
+  #release(key: string, { bytes }: KeptScope, project: string): void {
+    this.#scopes.delete(key)
+    const share = this.#shares.get(project)
+    if (!share?.keys.delete(key)) return
+    share.bytes -= bytes
+    this.#used -= bytes
+    if (share.keys.size === 0) this.#shares.delete(project)
   }
 }

@@ -30,12 +30,15 @@ function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {
 }
 
 /**
- * Tables are sorted by name, so that equal batches become equal statements. Merged tables come last, so that nodes lock
- * their shared rows in the same order.
+ * Tables are sorted by name, so that equal batches become equal statements. Merged tables come after the others, so that
+ * nodes lock their shared rows in the same order, and last come the tables that need these locks.
  */
 function byTable(a: BulkTable, b: BulkTable): number {
-  const last = Number(a.merge !== undefined) - Number(b.merge !== undefined)
-  return last || compare(a.table, b.table)
+  return rankOf(a) - rankOf(b) || compare(a.table, b.table)
+}
+
+function rankOf({ merge, after }: BulkTable): number {
+  return after ? 2 : Number(merge !== undefined)
 }
 
 /** A table may have several kinds of endings. They are sorted too, whichever came first. */

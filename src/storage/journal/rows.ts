@@ -18,6 +18,11 @@ export type BulkTable = {
   table: keyof Tables & string
   columns: readonly string[]
   merge?: Merge
+  /**
+   * A merged table whose rows are locked before rows of this table get their numbers. Writers that share such a row then
+   * commit in the order of their numbers.
+   */
+  after?: BulkTable
 }
 
 /** The values of a row by the names of their columns. A column without a value is null. */

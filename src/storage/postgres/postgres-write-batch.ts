@@ -64,13 +64,16 @@ async function batchText(db: Database, batch: Batch): Promise<string> {
     parts.push(`ended${i} as (${await endingText(db, of, `$${i + 1}::jsonb`, held)})`)
     if (of.drops) parts.push(`dropped${i} as (${dropText(of.drops, of, `$${i + 1}::jsonb`, held)})`)
   }
+  // PostgreSQL runs the parts of a statement in any order. A part that reads the result of another part runs after it.
+  const runsAfter = (part: string) => `(select count(*) from ${part}) >= 0`
   let before: string | undefined
   for (const [i, { into }] of batch.inserts.entries()) {
     const conditions = [...held]
-    // PostgreSQL runs the parts of a statement in any order. Nodes that add to the same rows must lock them in the same
-    // order, or they deadlock. A part that reads the result of another part runs after it.
-    if (into.merge && before) conditions.push(`(select count(*) from ${before}) >= 0`)
+    // Nodes that add to the same rows must lock them in the same order, or they deadlock.
+    if (into.merge && before) conditions.push(runsAfter(before))
     if (into.merge) before = `insert${i}`
+    const locked = batch.inserts.findIndex((other) => other.into === into.after)
+    if (locked >= 0) conditions.push(runsAfter(`insert${locked}`))
     parts.push(`insert${i} as (${await insertText(db, into, batch.endings.length + i + 1, conditions)} returning 1)`)
   }
   return `with ${parts.join(', ')} select ${held.join(' and ') || 'true'} as held`
