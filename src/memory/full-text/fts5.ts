@@ -39,7 +39,7 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
 })
 const INDEXED_TEXT = sql.raw(`terms || ${SCOPE_WORDS.join(' || ')}`)
 
-/** One commit indexes about so many terms, and the writer serves other requests between two commits. */
+/** One commit indexes about this number of terms, and the writer serves other requests between two commits. */
 const TERMS_PER_STATEMENT = 5_000
 const MEMORIES_PER_STATEMENT = 1_000
 

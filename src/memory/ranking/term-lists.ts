@@ -5,7 +5,7 @@ const FIRST_SIZE = 16
 
 /** A shorter word is no compound. */
 const SHORTEST_COMPOUND = 9
-/** Of so many long words, the newest ones are searched for compounds. */
+/** Only the newest of the long words are searched for compounds. */
 const SEARCHED_FOR_COMPOUNDS = 20_000
 const MAX_COMPOUNDS = 16
 /** The other part of a compound has at least this number of letters. */

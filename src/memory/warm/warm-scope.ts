@@ -9,8 +9,8 @@ const TERMS_IN_PAGE = 20_000
 /** The main thread indexes the rows and must not be blocked for long. */
 const TERMS_AT_ONCE = 4_000
 /**
- * No language has so many words, but random texts have. Each costs a map entry, and a larger map takes longer to grow
- * than the main thread may be blocked.
+ * Texts in a language have fewer words, but random texts have more. Each word is an entry of a map, and a larger map
+ * would block the main thread for too long when it grows.
  */
 const MOST_DIFFERENT_TERMS = 100_000
 const MAX_RESTARTS = 3
