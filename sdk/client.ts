@@ -9,6 +9,7 @@ import { outputOf, type ValueOf, type Wanted } from './output.ts'
 import { readData, readJson } from './reply.ts'
 import { type Call, type ClientOptions, type RequestOptions, sender } from './request.ts'
 import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
+import { waitingText } from './waiting.ts'
 
 export type * from './api.ts'
 export type { Attachable } from './attachments.ts'
@@ -20,6 +21,7 @@ export type { Page, Pages } from './pages.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
 export * from './serve-agent.ts'
 export type { InvocationEvent, StreamOptions } from './stream.ts'
+export { waitingText } from './waiting.ts'
 export * from './webhook.ts'
 
 /** An agent may take ten minutes. */
@@ -54,7 +56,7 @@ export function createClient(options: ClientOptions) {
       ...api.agents,
       /**
        * Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. If the agent
-       * waits for a person, it rejects with the code `waiting` and the `request_id` of the run, which goes on later. With
+       * waits, it rejects with the code `waiting` and the `request_id` of the run, which goes on later. With
        * `output`, a zod shape or a JSON Schema, the answer has a value of that type. Files and bytes in `attachments` are
        * uploaded first.
        */
@@ -121,9 +123,11 @@ export function createClient(options: ClientOptions) {
       /** The first code of a new factor puts it in force. */
       confirm: (key_id: string, code: string, o?: Options) => api.mfa.confirm(key_id, { code }, o),
     },
-    /** Sends any other request to the service. Resolves with the whole body of the reply. */
+    /** Sends any other request to the service. Resolves with the whole body of the reply: a text if it is not JSON. */
     async request(request: Call, o?: Options): Promise<unknown> {
-      return readJson(await connection.send(request, o))
+      const reply = await connection.send(request, o)
+      const isOurText = reply.headers.has('x-request-id') && !reply.headers.get('content-type')?.includes('json')
+      return isOurText ? reply.text : readJson(reply)
     },
   }
 }
@@ -137,9 +141,9 @@ type Ask<W extends Wanted | undefined> = Omit<Filed<Body<'invokeAgent'>>, 'outpu
 /** With the value that was wanted, if one was. */
 type Answer<W> = W extends Wanted ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult
 
-/** A run that waits for a person has no answer yet. */
+/** A run that waits has no answer yet. */
 function requireAnswer(data: InvocationResult | InvocationQueued): InvocationResult {
   if (!('status' in data)) return data
-  const { request_id } = data
-  throw new MoorageError('waiting', `The agent waits for a person: ${request_id}`, { status: 202, request_id })
+  const { request_id, reason } = data
+  throw new MoorageError('waiting', `${waitingText(data)} (${request_id})`, { status: 202, request_id, reason })
 }

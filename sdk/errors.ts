@@ -8,6 +8,7 @@ type Facts = {
   details?: ErrorDetail[] | undefined
   retry_after?: number | undefined
   should_retry?: boolean | undefined
+  reason?: string | undefined
   cause?: unknown
 }
 
@@ -23,6 +24,8 @@ export class MoorageError extends Error {
   readonly retry_after: number | undefined
   /** False if the service says that another try would run the agent again, and most likely end in the same way. */
   readonly should_retry: boolean | undefined
+  /** Why a run waits, if not for people. */
+  readonly reason: string | undefined
 
   constructor(code: MoorageError['code'], message: string, facts: Facts = {}) {
     super(message, { cause: facts.cause })
@@ -33,6 +36,7 @@ export class MoorageError extends Error {
     this.details = facts.details ?? []
     this.retry_after = facts.retry_after
     this.should_retry = facts.should_retry
+    this.reason = facts.reason
   }
 }
 
@@ -46,6 +50,10 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
     should_retry: headers.get('x-should-retry') === 'false' ? false : undefined,
   }
   const error = bodyError(text)
+  if (error === 'foreign') {
+    const message = `The service answered ${status}, but not as Moorage does. Is this the right URL?`
+    return new MoorageError(status >= 500 ? 'server_error' : 'invalid_reply', message, facts)
+  }
   if (!error) return new MoorageError(codeOf(status), `The service answered ${status}`, facts)
   const { code, message, details, retry_after = facts.retry_after } = error
   return new MoorageError(code, message, { ...facts, details, retry_after })
@@ -60,10 +68,12 @@ export function errorFrom(body: unknown, request_id: string | undefined): Moorag
 
 type BodyError = { code: ErrorCode; message: string; details?: ErrorDetail[]; retry_after?: number }
 
-function bodyError(text: string): BodyError | undefined {
+/** Undefined if the body is not JSON. Another API may have errors of its own in JSON, which are `foreign`. */
+function bodyError(text: string): BodyError | 'foreign' | undefined {
   try {
-    const { error } = JSON.parse(text) as { error?: BodyError }
-    return typeof error?.code === 'string' && typeof error.message === 'string' ? error : undefined
+    const { success, error } = JSON.parse(text) as { success?: unknown; error?: BodyError }
+    const isOurs = success === false && typeof error?.code === 'string' && typeof error.message === 'string'
+    return isOurs ? error : 'foreign'
   } catch {
     return undefined
   }

@@ -57,6 +57,14 @@ function rangeBehind(range: PageQuery, searched_to: string): PageQuery | undefin
   return range[bound] === searched_to ? undefined : { ...range, [bound]: searched_to }
 }
 
-function idOf(item: unknown): unknown {
-  return (item as { id?: unknown }).id
+/** What items have in place of an id, if they have none. */
+const NAMING_FIELDS = ['request_id', 'call_id', 'name', 'user_id', 'session_id', 'provider', 'model']
+
+/** Two items with the same text are the same thing. Undefined for items that cannot be told apart, such as log entries. */
+function idOf(item: unknown): string | undefined {
+  const fields = item as Record<string, unknown>
+  if (typeof fields['id'] === 'string') return fields['id']
+  if (fields['timestamp'] !== undefined) return undefined
+  const names = NAMING_FIELDS.map((field) => fields[field])
+  return names.some((name) => name !== undefined) ? JSON.stringify(names) : undefined
 }

@@ -31,6 +31,8 @@ export type RequestOptions = {
   otp?: string | undefined
   retries?: number | undefined
   timeoutMs?: number | undefined
+  /** Called if the reply is that of an earlier request with the same `idempotencyKey`: nothing was done now. */
+  onReplay?: (() => void) | undefined
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
@@ -60,6 +62,7 @@ const LONGEST_PAUSE_MS = 60_000
 const INVOKE = /\/invoke(\?|$)/
 
 export function sender(client: ClientOptions): Sender {
+  if (typeof client.url !== 'string') throw new TypeError('createClient needs a url, such as http://127.0.0.1:8787')
   const base = client.url.replace(/\/+$/, '')
   const fetch: Fetch = client.fetch ?? ((url, init) => globalThis.fetch(url, init))
 
@@ -87,7 +90,11 @@ export function sender(client: ClientOptions): Sender {
   }
 
   return {
-    send: (call, options = {}) => retrying(call, options, readWhole),
+    async send(call, options = {}) {
+      const reply = await retrying(call, options, readWhole)
+      if (reply.headers.get('idempotent-replayed') === 'true') options.onReplay?.()
+      return reply
+    },
     open: (call, options = {}) => retrying(call, options, (response) => response),
   }
 }

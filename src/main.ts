@@ -4,8 +4,8 @@ import { type App, startApp } from './app.ts'
 import { ConfigError, loadConfig } from './config.ts'
 import { DEMO_AGENT } from './first-start.ts'
 
-/** How a person calls the command line: in a checkout, or where the package is installed. */
-const COMMAND = /[\\/]node_modules[\\/]/.test(import.meta.filename) ? 'npx moorage' : 'npm run -s moorage --'
+/** How a person calls the command line: as they started the service, where the package is installed, or in a checkout. */
+const COMMAND = commandOf(process.argv[1] ?? '')
 /** Where its commands look if they are not told. */
 const USUAL = { url: 'http://127.0.0.1:8787', data: 'data' }
 const EXIT_FAILED = 1
@@ -32,7 +32,13 @@ async function start(args: string[]): Promise<void> {
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  console.log(banner(app, config.data, await consoleLink(app)))
+  const url = config.server.publicUrl ?? app.url
+  console.log(banner({ ...app, url }, config.data, await consoleLink({ ...app, url })))
+}
+
+function commandOf(script: string): string {
+  if (/[\\/]cli[\\/]main\.(?:ts|js)$/.test(script)) return 'moorage'
+  return /[\\/]node_modules[\\/]/.test(import.meta.filename) ? 'npx moorage' : 'npm run -s moorage --'
 }
 
 /** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
@@ -55,13 +61,17 @@ function parseFlags(args: string[]) {
  * A link is as good as the key for ten minutes, and output that no person reads is often collected and kept. So it is
  * printed on a terminal only.
  */
-async function consoleLink({ url, newConsoleLink }: App): Promise<string | undefined> {
+async function consoleLink({ url, newConsoleLink }: Pick<App, 'url' | 'newConsoleLink'>): Promise<string | undefined> {
   if (!process.stdout.isTTY) return undefined
   const token = await newConsoleLink()
   return token && `${url}/#link=${token}`
 }
 
-function banner({ url, engine, adminKey }: App, data: string, link: string | undefined): string {
+function banner(
+  { url, engine, adminKey }: Pick<App, 'url' | 'engine' | 'adminKey'>,
+  data: string,
+  link: string | undefined,
+): string {
   const lines = [
     '',
     '  Moorage — your agents behind one API',

@@ -170,7 +170,7 @@ describe('moorage invoke | head', () => {
       MOORAGE_URL: service.url,
       MOORAGE_API_KEY: service.admin,
     }
-    const child = startChild(process.execPath, [MAIN, 'invoke', 'endless', 'go'], {
+    const child = startChild(process.execPath, [MAIN, 'invoke', 'endless', 'go', '--stream'], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -45,10 +45,11 @@ onOneEngine(
         assert.equal(ran.code, 8, ran.stderr)
         assert.equal(ran.stdout, '')
         const lines = ran.stderr.split('\n')
-        const asked = 'It waits for a person: refund {"order":"order-1","amount":120}'
+        const asked = 'The run waits for a person to decide.'
         assert.deepEqual(lines.slice(lines.indexOf(asked)), [
           asked,
-          `waiting ${id} has no answer yet: it goes on when a person has decided`,
+          '  refund {"order":"order-1","amount":120}',
+          `waiting ${id} has no answer yet. The run waits for a person to decide.`,
           `  ${OTHER_KEY}`,
           `  MOORAGE_URL=${service().url} MOORAGE_API_KEY='another key' moorage approvals approve ${id}`,
           `  moorage invocations follow ${agent} ${id}   # prints the answer`,
@@ -107,7 +108,7 @@ onOneEngine(
       const { type, request_id } = JSON.parse(stdout)
       assert.equal(type, 'waiting')
       const { hint, ...error } = JSON.parse(stderr).error
-      const message = `${request_id} has no answer yet: it goes on when a person has decided`
+      const message = `${request_id} has no answer yet. The run waits for a person to decide.`
       assert.deepEqual(error, { code: 'waiting', message })
       assert.match(hint, /approvals approve/)
       assert.equal(JSON.parse(stderr).exit_code, 8)

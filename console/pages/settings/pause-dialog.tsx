@@ -10,7 +10,7 @@ import { Confirm } from '../../ui/dialogs/confirm.tsx'
 const UNFINISHED = [
   ['running', 'running'],
   ['queued', 'queued'],
-  ['waiting', 'waiting for a person'],
+  ['waiting', 'waiting'],
 ] as const
 
 /** Asks before an agent is paused, because its runs are cancelled. Their number is renewed while the reader decides. */
@@ -36,7 +36,7 @@ async function countOf(agent_id: string, status: (typeof UNFINISHED)[number][0],
   return pagination.total
 }
 
-/** `3 runs are cancelled at once: 1 running, 2 waiting for a person. They cannot be taken up again.` */
+/** `3 runs are cancelled at once: 1 running, 2 waiting. They cannot be taken up again.` */
 function cancelledText(counts: number[]): string {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return 'No run is under way now. One that begins before you pause is cancelled.'

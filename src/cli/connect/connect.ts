@@ -32,8 +32,7 @@ export async function withClientOrStore<T>(
   options: Common,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const { key, isNamed } = addressOf(world, options)
-  if (!options.local && (key !== undefined || isNamed)) return withClient(world, options, work)
+  if (!isLocal(world, options)) return withClient(world, options, work)
 
   const { openLocalStore } = await import('../connect/local-store.ts')
   const store = await openLocalStore(world, options)
@@ -45,6 +44,19 @@ export async function withClientOrStore<T>(
   } finally {
     await store.close()
   }
+}
+
+/** Whether a command that can use the store of this machine does. */
+export function isLocal(world: World, options: Common): boolean {
+  const { key, isNamed } = addressOf(world, options)
+  return options.local === true || (key === undefined && !isNamed)
+}
+
+/** A command that goes to the same service and project with the same key. */
+export function sameWay({ url, profile, project, local, config, data }: Common, words: string): string {
+  const flags = Object.entries({ url, profile, project, config, data })
+  const given = flags.flatMap(([name, value]) => (value === undefined ? [] : ` --${name} ${value}`))
+  return `moorage ${words}${given.join('')}${local ? ' --local' : ''}`
 }
 
 /** The project that a flag or the environment names. */

@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errorOf } from '../../../sdk/errors.ts'
+import { readData } from '../../../sdk/reply.ts'
+import { sender } from '../../../sdk/request.ts'
 import { note } from '../terminal/output.ts'
 import type { World } from '../world.ts'
 import { patiently } from './patiently.ts'
@@ -44,15 +45,7 @@ export async function signInDevice(
   }
 }
 
-async function post<T>(world: World, url: URL, path: string, body: object): Promise<T> {
-  const base = url.href.endsWith('/') ? url.href : `${url.href}/`
-  const response = await proxiedFetch(world)(base + path, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-    signal: world.signal,
-  })
-  const text = await response.text()
-  if (!response.ok) throw errorOf(response.status, response.headers, text)
-  return (JSON.parse(text) as { data: T }).data
+function post<T>(world: World, url: URL, path: string, body: object): Promise<T> {
+  const { send } = sender({ url: url.href, fetch: proxiedFetch(world), signal: world.signal, retries: 0 })
+  return send({ method: 'POST', path: `/${path}`, body }).then(readData<T>)
 }

@@ -47,11 +47,15 @@ function* graphemes(text: string): Iterable<string> {
   for (const { segment } of segmenter.segment(text)) yield segment
 }
 
-/** East Asian characters and emoji take two columns. */
+/** East Asian characters and emoji take two columns, also those that are shown as emoji only by a selector. */
 function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
   for (const grapheme of graphemes(text))
-    width += /\p{Emoji_Presentation}|[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹏＀-｠￠-￦]/u.test(grapheme) ? 2 : 1
+    width += /\p{Emoji_Presentation}|\u{fe0f}|\u{20e3}|[\u{20000}-\u{3fffd}]|[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹏＀-｠￠-￦]/u.test(
+      grapheme,
+    )
+      ? 2
+      : 1
   return width
 }

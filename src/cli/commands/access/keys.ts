@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Key, KeyWithSecret, Operations, Self } from '../../../../sdk/client.ts'
+import { nearest } from '../../../lib/text/nearest.ts'
 import { list, seconds, takesStore, yesOption } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
@@ -77,7 +78,12 @@ export function keys(command: Command, world: World): void {
         expires_at: options.expires && timeAhead(options.expires),
       }
       await withClientOrStore(world, options, async (client) => {
-        const { tiers } = await client.keys.self()
+        const { tiers, roles } = await client.keys.self()
+        if (options.role)
+          requireRole(
+            options.role,
+            roles.map((role) => role.name),
+          )
         const key = await client.keys.create(body, options)
         showSecret(world, key, options, `Created ${key.id} "${key.name}" (${key.permissions.join(', ')})`)
         if (!options.json) note(world, `  ${tierText(key.tier, tiers)}`)
@@ -138,6 +144,13 @@ function tierText(tier: string, tiers: Self['tiers']): string {
     ? `tier ${tier}: ${rates.requests_per_minute} requests a minute, ${rates.burst} at once`
     : `tier ${tier}`
   return others.length > 0 ? `${said}; --tier chooses another: ${others.join(', ')}` : said
+}
+
+function requireRole(role: string, roles: string[]): void {
+  if (roles.includes(role)) return
+  const meant = nearest(role, roles)
+  const known = `The roles are ${roles.join(', ')}.`
+  throw usage(`There is no role ${role}. ${meant === undefined ? known : `Did you mean ${meant}? ${known}`}`)
 }
 
 /** Prints the secret alone on stdout, so that `KEY=$(moorage keys create …)` works. */

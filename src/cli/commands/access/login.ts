@@ -77,7 +77,9 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
     warn(world, `the key goes to ${url.host} in the clear: use https`)
   }
   const self: Self = await clientOf(world, { url: url.href, key }).keys.self()
-  writeProfiles(world, { current: name, profiles: { ...stored.profiles, [name]: { url: asked, key } } })
+  // A sign-in can take minutes, and another login may have been stored meanwhile.
+  const { profiles } = readProfiles(world)
+  writeProfiles(world, { current: name, profiles: { ...profiles, [name]: { url: asked, key } } })
   if (options.json) return printJson(world, { profile: name, url: asked, ...self })
   success(world, `Logged in to ${asked} as ${self.name ?? self.id} (${self.permissions.join(', ')})`)
   note(world, `  kept in ${profilesPath(world)}, readable by you only`)

@@ -3,7 +3,7 @@ import { takesStore } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { parseJson, readHeader, readText } from '../../terminal/input.ts'
-import { printJson } from '../../terminal/output.ts'
+import { print, printJson } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 type ApiOptions = Common & { body?: string; header?: string[]; idempotencyKey?: string }
@@ -24,7 +24,9 @@ export function api(command: Command, world: World): void {
         headers: Object.fromEntries((options.header ?? []).map(readHeader)),
       }
       const request = { otp: options.otp, idempotencyKey: options.idempotencyKey }
-      printJson(world, await withClientOrStore(world, options, (client) => client.request(call, request)))
+      const reply = await withClientOrStore(world, options, (client) => client.request(call, request))
+      if (typeof reply === 'string') print(world, reply.replace(/\n$/, ''))
+      else printJson(world, reply)
     })
 }
 

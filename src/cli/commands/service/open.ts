@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
 import { takesStore } from '../../command.ts'
-import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { type Common, isLocal, withClientOrStore } from '../../connect/connect.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { note, print, printJson } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
@@ -18,7 +18,7 @@ export function open(command: Command, world: World): void {
     .option('--docs', 'the API reference instead of the console')
     .option('--key <id>', 'sign in with this key, on the host; otherwise with the oldest admin key')
     .action(async (options: OpenOptions) => {
-      const { url: base } = addressOf(world, options)
+      const base = await baseOf(world, options)
       const url = options.docs ? new URL('/docs', base).href : await consoleLink(world, options, base)
       if (options.json) printJson(world, { url })
       else print(world, url)
@@ -33,6 +33,20 @@ export function open(command: Command, world: World): void {
       if (!opened) note(world, 'No browser found here: open the address yourself')
     })
 }
+
+/** Where the console is. For the store of this machine, its configuration knows. */
+async function baseOf(world: World, options: OpenOptions): Promise<string> {
+  const { url, isNamed } = addressOf(world, options)
+  if (isNamed || !isLocal(world, options)) return url
+  const { readConfig } = await import('../../connect/local-store.ts')
+  const { server } = readConfig(world, options)
+  if (server.publicUrl) return server.publicUrl
+  const host = LOOPBACK_OF[server.host] ?? server.host
+  return `${server.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${server.port}`
+}
+
+/** A service that listens on all addresses is reached on this machine by the loopback address. */
+const LOOPBACK_OF: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** The token is behind the `#`, so it is in no log of a server or a proxy. */
 async function consoleLink(world: World, options: OpenOptions, base: string): Promise<string> {

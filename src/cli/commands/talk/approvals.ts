@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Approval, Client } from '../../../../sdk/client.ts'
+import { counted } from '../../../lib/text/counted.ts'
 import { takesService } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
@@ -102,11 +103,14 @@ function takesCall(command: Command): Command {
 type Decision = Parameters<Client['approvals']['decide']>[3]
 
 async function decide(world: World, request_id: string, options: WhichOptions, decision: Decision): Promise<void> {
-  const decided = await withClient(world, options, async (client) => {
+  await withClient(world, options, async (client) => {
     const { agent_id, call_id } = await findCall(client, request_id, options)
-    return client.approvals.decide(agent_id, request_id, call_id, decision, options)
+    const decided = await client.approvals.decide(agent_id, request_id, call_id, decision, options)
+    const { pagination } = await client.approvals.list({ request_id, status: 'pending', limit: 1 })
+    const then =
+      pagination.total === 0 ? 'The run resumes.' : `The run waits for ${counted(pagination.total, 'more decision')}.`
+    printDone(world, decided, options, `${decided.tool} is ${decided.status}. ${then} (${request_id})`)
   })
-  printDone(world, decided, options, `${decided.tool} is ${decided.status}: ${request_id} goes on`)
 }
 
 /** What is pending comes first: a run that has asked before may ask again. */

@@ -34,7 +34,7 @@ export function chat(command: Command, world: World): void {
           }
           const asked = { ...body, message, attachments: attached.splice(0) }
           const last = await speak(world, client.agents.stream(name, asked, { signal }), options)
-          if (last) throw await endWaiting(world, client, { agent: name, request_id: last.request_id, options })
+          if (last) throw await endWaiting(world, client, { agent: name, waiting: last, options })
         })
       })
     })

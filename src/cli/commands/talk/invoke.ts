@@ -15,7 +15,7 @@ import { endWaiting, tellWaiting, type WaitingEvent } from './waiting.ts'
 export type TalkOptions = Common & { user?: string; session?: string; environment?: string; context?: string }
 
 type InvokeOptions = TalkOptions & {
-  stream: boolean
+  stream?: boolean
   background?: boolean
   onBudget?: OnBudget
   idempotencyKey?: string
@@ -28,6 +28,7 @@ export function invoke(command: Command, world: World): void {
   takesTalk(takesService(command))
     .argument('<agent>', 'id or name')
     .argument('[message...]', 'what to say; without it stdin is read')
+    .option('--stream', 'print the answer as it comes, also into a file or pipe')
     .option('--no-stream', 'wait for the whole answer')
     .option('--background', 'print the request id and let it run')
     .addOption(onBudgetOption('with --background, when a budget has no room'))
@@ -55,10 +56,10 @@ export function invoke(command: Command, world: World): void {
         const events = client.agents.stream(agent, body, request)
         const wantsValue = options.output || schema !== undefined
         const last =
-          options.stream && !options.json && !wantsValue
-            ? await speak(world, events)
+          options.stream !== false && !options.json && !wantsValue
+            ? await speak(world, events, options)
             : printLast(world, await progress(world, `${agent} is thinking`, () => lastOf(events)), options)
-        if (last) throw await endWaiting(world, client, { agent, request_id: last.request_id, options })
+        if (last) throw await endWaiting(world, client, { agent, waiting: last, options })
       })
     })
 }
@@ -130,34 +131,47 @@ async function lastOf(events: ReturnType<Client['agents']['stream']>): Promise<L
 }
 
 /**
- * Prints the answer on stdout as it comes, and what the agent does meanwhile on stderr. Returns the last event if the run
- * waits for a person.
+ * Prints the answer on stdout, and what the agent does meanwhile on stderr. On a terminal the answer is printed as it
+ * comes. A restart of the service takes back what was said, and no program that reads a pipe would see that: it gets the
+ * answer when it is complete. Returns the last event if the run waits.
  */
 export async function speak(
   world: World,
   events: ReturnType<Client['agents']['stream']>,
-  { json }: { json?: boolean } = {},
+  { json, stream }: { json?: boolean; stream?: boolean } = {},
 ): Promise<WaitingEvent | undefined> {
   let last: Event | undefined
+  const isTerminal = world.stdout.isTTY === true
+  const isLive = stream ?? isTerminal
+  let isSaid = false
   for await (const event of events) {
     last = event
     if (json) {
       if (event.type === 'done') print(world, JSON.stringify(event.data))
       continue
     }
-    if (event.type === 'restart') note(world, '\n(the service was interrupted; the answer begins anew)', 'dim')
-    if (event.type === 'delta') world.stdout.write(shown(world, 'stdout', event.text))
+    if (event.type === 'restart' && isSaid) {
+      if (!isTerminal)
+        throw new Failure(EXIT.failed, TAKEN_BACK, '  Without --stream only the complete answer is printed')
+      note(world, '\n(The service was interrupted. The answer starts again.)', 'dim')
+    }
+    if (event.type === 'delta' && isLive) {
+      world.stdout.write(shown(world, 'stdout', event.text))
+      isSaid = true
+    }
     if (event.type === 'tool_call') note(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`, 'dim')
     if (event.type === 'tool_result')
       note(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200), 'dim')
     if (event.type === 'waiting') tellWaiting(world, event)
     if (event.type === 'done') {
-      print(world, '\n')
+      print(world, isLive ? '\n' : event.data.response)
       summarise(world, event.data)
     }
   }
   return last?.type === 'waiting' ? last : undefined
 }
+
+const TAKEN_BACK = 'The service was interrupted, and the answer started again. What was printed is not the answer'
 
 function summarise(world: World, { request_id, tokens_used, duration_ms }: InvocationResult): void {
   note(world, `${request_id} · ${tokens_used} tokens · ${duration_ms} ms`, 'dim')

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { counted } from '../../../lib/text/counted.ts'
@@ -12,7 +12,7 @@ import { note, print, printJson, success } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
 
-type ImportOptions = Common & { user?: string; session?: string; dryRun?: boolean }
+type ImportOptions = Common & { user?: string; session?: string; dryRun?: boolean; again?: boolean }
 
 const ITEMS_PER_REQUEST = 100
 /** A request may have one megabyte, and a character may take several bytes. */
@@ -27,6 +27,7 @@ export function memoryImport(command: Command, world: World): void {
     .option('--user <user_id>', 'whose they are, in place of what the file says')
     .option('--session <session_id>', 'of which session, in place of what the file says')
     .option('--dry-run', 'only say what is in the file')
+    .option('--again', 'import it even if the same file was imported within the last 24 hours')
     .action(async (agent: string, file: string, options: ImportOptions) => {
       const text = readFile(resolve(world.cwd, file))
       const found = readImport(text)
@@ -37,19 +38,34 @@ export function memoryImport(command: Command, world: World): void {
         if (options.json) return printJson(world, { format: found.format, items })
         return note(world, `${memories} of ${found.format}`)
       }
+      const again = options.again ? randomUUID() : undefined
+      let repeated = 0
       await withClient(world, options, (client) =>
         progress(world, `Importing ${memories}`, async () => {
           for (const [i, batch] of inBatches(items).entries()) {
             // The same file within a day is the same request, so that a retry after a failure repeats nothing.
             const idempotencyKey = createHash('sha256')
-              .update(JSON.stringify([agent, i, batch]))
+              .update(JSON.stringify([agent, i, batch, again]))
               .digest('hex')
-            await client.memory.write(agent, { items: batch }, { ...options, idempotencyKey })
+            const onReplay = () => {
+              repeated += batch.length
+            }
+            await client.memory.write(agent, { items: batch }, { ...options, idempotencyKey, onReplay })
           }
         }),
       )
-      if (options.json) return printJson(world, { format: found.format, imported: items.length })
-      success(world, `Imported ${memories} of ${found.format} into ${agent}`)
+      const imported = items.length - repeated
+      if (options.json) return printJson(world, { format: found.format, imported, imported_before: repeated })
+      if (imported > 0) {
+        success(world, `Imported ${counted(imported, 'memory', 'memories')} of ${found.format} into ${agent}`)
+      }
+      if (repeated > 0) {
+        const before = counted(repeated, 'memory was', 'memories were')
+        note(
+          world,
+          `${before} imported within the last 24 hours and not written again. Use --again to write them again.`,
+        )
+      }
     })
 
   takesService(command.command('status'))

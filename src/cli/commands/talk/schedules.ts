@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Client, Schedule, ScheduleWithRuns } from '../../../../sdk/client.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import { takesService, yesOption } from '../../command.ts'
-import { type Common, withClient } from '../../connect/connect.ts'
+import { type Common, sameWay, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
 import { readMessage, timeAhead } from '../../terminal/input.ts'
@@ -107,14 +107,21 @@ export function schedules(command: Command, world: World): void {
       const queued = await withClient(world, options, (client) => client.schedules.run(agent, id, options))
       if (options.json) return printJson(world, queued)
       print(world, queued.request_id)
-      note(world, `  See what it says: \`moorage invocations follow ${agent} ${queued.request_id}\``)
+      const follow = sameWay(options, `invocations follow ${agent} ${queued.request_id}`)
+      note(world, `  To read the answer: ${follow}`)
     })
 }
 
 /** The commands that change a schedule. */
 function addChanges(command: Command, world: World): void {
-  const change = async (agent: string, id: string, body: Body, options: Common) => {
-    const schedule = await withClient(world, options, (client) => client.schedules.update(agent, id, body, options))
+  const change = async (agent: string, id: string, body: Body, options: Common & Pick<TalkOptions, 'context'>) => {
+    const schedule = await withClient(world, options, async (client) => {
+      const isWhole = body.context === undefined || options.context !== undefined
+      // The service replaces the context as a whole. A one-time code is for the change alone.
+      const { context } = isWhole ? body : await client.schedules.get(agent, id, { ...options, otp: undefined })
+      const merged = isWhole ? body : { ...body, context: { ...context, ...body.context } }
+      return client.schedules.update(agent, id, merged, options)
+    })
     if (options.json) return printJson(world, schedule)
     success(world, `Updated ${id}`)
     tellNext(world, schedule)

@@ -1,5 +1,6 @@
 import type { Approval, Client, InvocationEvent, InvocationResult } from '../../../../sdk/client.ts'
-import type { Common } from '../../connect/connect.ts'
+import { waitingText } from '../../../../sdk/waiting.ts'
+import { type Common, sameWay } from '../../connect/connect.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { note } from '../../terminal/output.ts'
@@ -7,19 +8,19 @@ import type { World } from '../../world.ts'
 
 export type WaitingEvent = Extract<InvocationEvent<InvocationResult>, { type: 'waiting' }>
 
-/** Says what people are asked. */
-export function tellWaiting(world: World, { approvals = [] }: WaitingEvent): void {
-  for (const { tool, arguments: given } of approvals) {
-    note(world, `It waits for a person: ${tool} ${JSON.stringify(given)}`)
-  }
+/** Says what the run waits for, and what people are asked. */
+export function tellWaiting(world: World, waiting: WaitingEvent): void {
+  note(world, waitingText(waiting))
+  for (const { tool, arguments: given } of waiting.approvals ?? []) note(world, `  ${tool} ${JSON.stringify(given)}`)
 }
 
 /** How a command ends whose run waits: with its own exit code, and with the commands that help. */
 export async function endWaiting(
   world: World,
   client: Client,
-  { agent, request_id, options }: { agent: string; request_id: string; options: Common },
+  { agent, waiting, options }: { agent: string; waiting: WaitingEvent; options: Common },
 ): Promise<Failure> {
+  const { request_id, reason } = waiting
   const { data } = await client.approvals.list({ request_id, status: 'pending', limit: 100 })
   const reasons = new Set(data.flatMap(({ not_for_you }) => not_for_you ?? []))
   const commands = data.map((approval) => {
@@ -29,7 +30,7 @@ export async function endWaiting(
   const then = `${sameWay(options, `invocations follow ${agent} ${request_id}`)}   # prints the answer`
   return new Failure(
     EXIT.waiting,
-    `${request_id} has no answer yet: it goes on when a person has decided`,
+    `${request_id} has no answer yet. ${waitingText({ approvals: data, reason })}`,
     [...reasons, ...commands, then].map((line) => `  ${line}`).join('\n'),
   )
 }
@@ -39,12 +40,8 @@ function decisionOf({ kind, request_id, call_id }: Approval, areMany: boolean): 
   return kind === 'question' ? `approvals answer ${request_id}${call} "…"` : `approvals approve ${request_id}${call}`
 }
 
-/** A command that goes to the same service with the same key. */
-function sameWay({ url, profile }: Common, words: string): string {
-  return `moorage ${words}${url ? ` --url ${url}` : ''}${profile ? ` --profile ${profile}` : ''}`
-}
-
 /** The same for another person. The environment names the service, because a login would bring its own key. */
 function withOtherKey(world: World, options: Common, words: string): string {
-  return `MOORAGE_URL=${addressOf(world, options).url} MOORAGE_API_KEY='another key' moorage ${words}`
+  const project = options.project ? ` --project ${options.project}` : ''
+  return `MOORAGE_URL=${addressOf(world, options).url} MOORAGE_API_KEY='another key' moorage ${words}${project}`
 }
