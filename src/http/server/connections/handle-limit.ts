@@ -13,8 +13,6 @@ import { answerRaw } from './broken-request.ts'
 const RESERVED = 64
 /** Those of them that may be used to tell clients that they are refused. */
 const FOR_REFUSALS = 32
-/** How long a refused client may take to read its answer. */
-const READ_WITHIN_MS = 1_000
 /** After CALM_MS without a refusal there are handles again. */
 const CALM_MS = 5_000
 const RETRY_AFTER_MS = 5_000
@@ -44,7 +42,7 @@ export function limitHandles(server: HttpServer, { log, telemetry, newId, now }:
     if (server instanceof TlsServer || handle >= most - RESERVED + FOR_REFUSALS) return socket.resetAndDestroy()
     const error = unavailable('The service has too many open connections, try again shortly', RETRY_AFTER_MS)
     // The request is read and dropped: to close the socket with unread bytes would cost the client its answer.
-    socket.resume().setTimeout(READ_WITHIN_MS, () => socket.destroy())
+    socket.resume()
     answerRaw(socket, error, newId('req', now()))
   }
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
