@@ -122,9 +122,12 @@ async function answerAsStream(
     stream.send({ id: 'done', event: 'done', data: body })
   } catch (error) {
     if (!stream.opened) throw error
-    const { status, body } = dialect.error(toApiError(error, edge.parts.log, request_id), request_id)
+    const apiError = toApiError(error, edge.parts.log, request_id)
+    const { status, body } = dialect.error(apiError, request_id)
     requests.count(arrived, status)
-    stream.send({ id: 'done', event: 'error', data: body })
+    // The client follows again from where it was.
+    const id = apiError.code === 'unavailable' ? null : 'done'
+    stream.send({ id, event: 'error', data: body })
   }
   stream.end()
 }
