@@ -1,7 +1,7 @@
 import { type AwakeTimeout, setAwakeTimeout } from './awake-timeout.ts'
 import { groupOf } from './lane-key.ts'
 
-/** A part of a room that somebody holds. */
+/** A part of a room that is in use. */
 export type Portion = {
   /** Gives back what is held beyond this amount. */
   keep(amount: number): void
@@ -12,8 +12,8 @@ export type Portion = {
 type Waiting = { lane: string; amount: number; begin(portion: Portion | undefined): void }
 
 /**
- * A fixed amount of something that this process has: bytes of memory, threads, places. Whoever takes a part says by its
- * lane (`lane-key.ts`) which project it is for, and which agent or other owner in it.
+ * A fixed amount of something that this process has: bytes of memory, threads, places. Each part is taken for a lane
+ * (`lane-key.ts`): for a project, and for an agent or another owner in it.
  *
  * A project may hold as much as it leaves free: one that is alone gets half of the room, two get a third each. So there is
  * always something left for a project that holds nothing. If too little is left, projects take turns, and in each of them
@@ -25,7 +25,7 @@ export class FairRoom {
   #isClosed = false
   /** What projects and lanes hold, by their names. */
   readonly #held = new Map<string, number>()
-  /** Who waits, by project and lane. The project whose last turn was longest ago stands first, and so do its lanes. */
+  /** What waits, by project and lane. The project whose last turn was longest ago stands first, and so do its lanes. */
   readonly #line = new Map<string, Map<string, Waiting[]>>()
 
   constructor(total: number) {
@@ -54,7 +54,7 @@ export class FairRoom {
     return this.#give(lane, amount)
   }
 
-  /** Nobody waits any more, and nothing is given out. */
+  /** Ends all waiting. From now on nothing is given out. */
   close(): void {
     this.#isClosed = true
     const waiting = [...this.#line.values()].flatMap((lanes) => [...lanes.values()].flat())
@@ -99,7 +99,7 @@ export class FairRoom {
     }
   }
 
-  /** Who waits and may begin now. */
+  /** The next of those that wait, if there is room for it now. */
   #next(): Waiting | undefined {
     for (const [project, lanes] of this.#leastFirst(this.#line)) {
       const [[, [first]]] = this.#leastFirst(lanes) as [[string, [Waiting]]]
