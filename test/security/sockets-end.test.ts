@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { Agent, get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { TLS_SETTINGS, tlsCall } from '../support/outside/tls.ts'
 import { until } from '../support/running/until.ts'
+import { startChildService } from '../support/service/child-service.ts'
 import { type Service, type Settings, startService } from '../support/service/service.ts'
 
 const CONNECTIONS = 60
@@ -69,5 +71,30 @@ describe('every connection ends in time', () => {
     await untilEnded(CONNECTIONS - 16)
     await untilEnded(CONNECTIONS)
     assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`)).status, 200)
+  })
+})
+
+describe('when file handles run out', () => {
+  test('an address that holds most of the connections makes room for others, and gets none itself', async (t) => {
+    const service = await startChildService(t, 'sqlite', {}, { openFiles: 320 })
+    const { port } = new URL(service.url())
+    const ask = (localAddress: string) =>
+      new Promise<{ status: number | undefined; end(): void }>((resolve, reject) => {
+        const agent = new Agent({ keepAlive: true })
+        const request = get(
+          { host: '127.0.0.1', port, path: '/healthz', agent, localAddress, method: 'GET' },
+          (response) => {
+            response.resume().on('end', () => resolve({ status: response.statusCode, end: () => agent.destroy() }))
+          },
+        )
+        request.on('error', reject)
+        t.after(() => agent.destroy())
+      })
+    // Each connection stays open without a request.
+    let last: number | undefined = 200
+    for (let i = 0; i < 400 && last === 200; i++) last = (await ask('127.0.0.1')).status
+    assert.equal(last, 503)
+    for (let i = 0; i < 20; i++) assert.equal((await ask('127.0.0.2')).status, 200)
+    assert.equal((await ask('127.0.0.3')).status, 200)
   })
 })

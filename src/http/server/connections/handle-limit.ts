@@ -8,6 +8,7 @@ import { Outage } from '../../../lib/work/outage.ts'
 import { mostOpenFiles } from '../../../telemetry/open-files.ts'
 import type { Telemetry } from '../../../telemetry/telemetry.ts'
 import { answerRaw } from './broken-request.ts'
+import type { Connections } from './connections.ts'
 
 /** Handles that connections of clients leave to files, the database and calls to other services. */
 const RESERVED = 64
@@ -20,10 +21,15 @@ const RETRY_AFTER_MS = 5_000
 type Options = { log: Logger; telemetry: Telemetry; newId: NewId; now(): number }
 
 /**
- * Refuses connections when the process is about to run out of file handles. Otherwise the system would cut them without
- * a word, and files and the database could not be opened either.
+ * Refuses connections when the process is about to run out of file handles, unless another address has more of them and
+ * does not need one now. Otherwise the system would cut them without a word, and files and the database could not be
+ * opened either.
  */
-export function limitHandles(server: HttpServer, { log, telemetry, newId, now }: Options): void {
+export function limitHandles(
+  server: HttpServer,
+  connections: Pick<Connections, 'makeRoom'>,
+  { log, telemetry, newId, now }: Options,
+): void {
   const most = mostOpenFiles()
   if (most === undefined) return
   const serve = server.listeners('connection') as ((socket: Socket) => void)[]
@@ -47,7 +53,7 @@ export function limitHandles(server: HttpServer, { log, telemetry, newId, now }:
   }
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     const handle = handleOf(socket)
-    if (handle >= most - RESERVED) return refuse(socket, handle)
+    if (handle >= most - RESERVED && !connections.makeRoom(socket)) return refuse(socket, handle)
     for (const listener of serve) listener.call(server, socket)
   })
 }
