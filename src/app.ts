@@ -24,6 +24,7 @@ import { openLimiter } from './security/limits/open-limiter.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
+import { nameInRedis } from './storage/stored-settings.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 
 export type App = FirstStart & {
@@ -60,7 +61,10 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { storage, log, now } = parts
   await freeLeases(parts)
   await adoptRestored(storage.db)
-  const limiter = opened.adopt(await openLimiter(config.redis.url, parts), (open) => open.close())
+  const limiter = opened.adopt(
+    await openLimiter(config.redis.url, { ...parts, name: () => nameInRedis(storage.db) }),
+    (open) => open.close(),
+  )
   const { isShared } = limiter
   if (isShared) parts.telemetry.gauge('moorage_redis_up', 'Whether Redis answers', () => Number(isShared()))
   const keys = keyVerifier(parts)

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import project from '../package.json' with { type: 'json' }
 import * as agents from './agents/store.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
@@ -38,7 +38,7 @@ import { openMemo } from './storage/memo.ts'
 import { openStorage, type Storage } from './storage/open-storage.ts'
 import type { Migration } from './storage/schema/migration.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
-import { findSetting, writeOnce } from './storage/stored-settings.ts'
+import { findSetting, nameInRedis, writeOnce } from './storage/stored-settings.ts'
 import { countCalls } from './telemetry/count-calls.ts'
 import { openTracer } from './telemetry/open-tracer.ts'
 import { addProcessGauges } from './telemetry/process-gauges.ts'
@@ -220,8 +220,7 @@ async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['stor
 /** What runs say travels between nodes over Redis where there is one, because that costs the database nothing. */
 async function openWire({ redis }: Config, { db, wire }: Storage, ring: Keyring, log: Logger) {
   if (!wire || !redis.url) return undefined
-  const { value: name } = await writeOnce(db, 'redis_channel', randomUUID())
-  const channel = `moorage:runs:${name}`
+  const channel = `moorage:${await nameInRedis(db)}:runs`
   const seal = {
     close: (message: string) => ring.encrypt(message, channel),
     open: (sealed: string) => ring.decrypt(sealed, channel),

@@ -1,4 +1,5 @@
 import { invalid, unavailable } from '../errors.ts'
+import { laneKey } from '../lib/work/lane-key.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -47,10 +48,10 @@ function modelProblems(model: ModelNames, known: ReadonlySet<string>) {
 export async function checkOutputSchema(
   { output }: { output?: WantedOutput | null | undefined },
   { runtime }: Pick<Parts, 'runtime'>,
-  { scope }: Pick<Actor, 'scope'>,
+  { id, scope }: Pick<Actor, 'id' | 'scope'>,
 ): Promise<void> {
   if (!output) return
-  const problems = await runtime.reviewSchema(scope.project_id, output.schema)
+  const problems = await runtime.reviewSchema(laneKey(scope.project_id, id), output.schema)
   if (!problems) throw unavailable('The schema of the output could not be checked in time, try again shortly')
   if (problems.length === 0) return
   throw invalid(

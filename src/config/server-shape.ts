@@ -32,7 +32,9 @@ export const ServerSettings = z.strictObject({
     .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
   requestTimeout: duration('1s', '10m')
     .prefault('30s')
-    .describe('How long a request may take to arrive, with the files that it names by their addresses'),
+    .describe(
+      'How long a request may take to arrive, with the files that it names by their addresses. A TLS handshake has as long, and at most 10 s',
+    ),
   stallTimeout: duration('1s', '10m')
     .prefault('30s')
     .describe('How long a client may read nothing of its reply before its connection is closed'),

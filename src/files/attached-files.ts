@@ -16,8 +16,8 @@ export function openFiles({ storage, bytes, ...using }: ShelfParts): FileShelf {
     async find({ project_id, user_id }, id) {
       const file = await files.find(storage.db, { project_id, id }, now())
       if (!file || (file.user_id !== null && file.user_id !== user_id)) return undefined
-      const { name, media_type, size, blob_id } = file
-      return { file_id: id, name, media_type, size, read: (range) => bytes.read(blob_id, range) }
+      const { name, media_type, size, sha256 } = file
+      return { file_id: id, name, media_type, size, sha256, read: (range) => bytes.read(file, range) }
     },
 
     async keep({ project_id, ...maker }, { pieces, media_type: said, name: told }) {

@@ -18,6 +18,6 @@ export const getFileContent = operation({
 
   async run({ params }, { db, actor, bytes, now }: Needs<'db' | 'actor' | 'bytes' | 'now'>) {
     const file = await getInReach(db, actor, 'read', params.file_id, now())
-    return { ...file, read: (range) => bytes.read(file.blob_id, range) }
+    return { ...file, read: (range) => bytes.read(file, range) }
   },
 })

@@ -1,5 +1,6 @@
 import { type SqlBool, sql } from 'kysely'
 import * as files from '../files/store.ts'
+import type { Needs } from '../operation/context.ts'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
@@ -18,7 +19,7 @@ type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & { 
 
 /** A page of the invocations of some agents. */
 export async function findInvocations(
-  db: Database,
+  { db, reserve }: Needs<'db' | 'reserve'>,
   seqs: readonly number[],
   query: PageQuery,
   filter: Filter,
@@ -35,7 +36,7 @@ export async function findInvocations(
   if (status !== undefined && status !== 'completed') select = select.where(sql<SqlBool>`status <> 'completed'`)
   const counted = given.length === 0 ? { total: countOfAgents(db, 'invocations', seqs) } : {}
   const { items, total } = await longPage(db, select, query, { order: 'created_at', ...counted })
-  return { items: await listPageOfReceipts(db, items), total }
+  return { items: await listPageOfReceipts({ db, reserve }, items), total }
 }
 
 /** Whether a run that the schedule began has not ended. */

@@ -32,12 +32,12 @@ export const listInvocations = operation({
   }),
   list: Receipt,
 
-  async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params, query }, { db, actor, reserve }: Needs<'db' | 'actor' | 'reserve'>) {
     const agent = await agents.get(db, params.agent_id)
     const { status, door, session_id, user_id, schedule_id, ...page } = query
     const created_by = starterFor(actor, 'read')
     const filter = { status, door, schedule_id, session_id, created_by, user_id: requireUser(actor, user_id) }
-    const { items, total } = await findInvocations(db, [agent.seq], page, filter)
+    const { items, total } = await findInvocations({ db, reserve }, [agent.seq], page, filter)
     const receipts = (await listWithStepsSoFar(db, items)).map((invocation) => presentInvocation(invocation, agent.id))
     return { items: await withKeyNames(db, actor, receipts, ['created_by']), total }
   },

@@ -110,7 +110,7 @@ async function runStored(
     const { history, recalled, summary, names } = await remember(started, tree, meter, parts)
     const recall = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
     const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background }
-    taken = given ? await resolveGiven(given, agent.seq, source) : NOTHING_GIVEN
+    taken = given ? await resolveGiven(given, agent, source) : NOTHING_GIVEN
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
     outcome = !taken
       ? noRoom(kept)

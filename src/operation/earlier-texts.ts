@@ -1,60 +1,47 @@
-import { SharedRoom } from '../lib/work/shared-room.ts'
+import { FairRoom } from '../lib/work/fair-room.ts'
 
 /** How many bytes of earlier invocations one run takes up. No model reads more. */
 export const MAX_EARLIER = 2 * 1024 * 1024
 
 /** How many bytes all runs of this process take up together. */
-const MAX_TOGETHER = 32 * MAX_EARLIER
+const MAX_TOGETHER = 64 * MAX_EARLIER
 
 export type HeldTexts<T> = { value: T; release(): void }
+
+/** Whose texts they are (`lane-key.ts`), and whether the run has time: its client does not wait for the answer. */
+type Reading = { lane: string; isPatient: boolean }
 
 /**
  * The earlier texts that runs are shown. A short request can name much of them, so without limits a few dozen requests
  * could fill the memory of this process.
  */
 export class EarlierTexts {
-  readonly #bytes = new SharedRoom(MAX_TOGETHER)
+  readonly #bytes = new FairRoom(MAX_TOGETHER)
   /** One run reads them at a time: they are parsed, and the event loop needs its turn between two of them. */
-  readonly #readers = new SharedRoom(1)
+  readonly #readers = new FairRoom(1)
   /** How long a run waits for room while its client waits for the answer. */
   patienceMs = 10_000
 
   /**
-   * Reads texts of at most `MAX_EARLIER` bytes, or one that is larger. They count until they are released. Undefined if
-   * there was no room for them in time; a run in the background has time.
+   * Reads texts of at most `MAX_EARLIER` bytes, or one that is larger. What was read counts until it is released, because
+   * the run shows it to the model at each step. Undefined if there was no room for it in time.
    */
   async take<T>(
     read: () => Promise<{ value: T; bytes: number }>,
-    isPatient: boolean,
+    { lane, isPatient }: Reading,
   ): Promise<HeldTexts<T> | undefined> {
-    const ms = isPatient ? Number.POSITIVE_INFINITY : this.patienceMs
-    if (!(await this.#bytes.take(MAX_EARLIER, ms))) return undefined
-    let held = MAX_EARLIER
-    const release = () => {
-      this.#bytes.give(held)
-      held = 0
-    }
-    try {
-      const value = await this.#readInTurn(read, (bytes) => {
-        const kept = Math.min(bytes, MAX_EARLIER)
-        this.#bytes.give(held - kept)
-        held = kept
-      })
-      return { value, release }
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
-  async #readInTurn<T>(read: () => Promise<{ value: T; bytes: number }>, onRead: (bytes: number) => void): Promise<T> {
-    await this.#readers.take(1, Number.POSITIVE_INFINITY)
+    const room = await this.#bytes.take(lane, MAX_EARLIER, isPatient ? Number.POSITIVE_INFINITY : this.patienceMs)
+    if (!room) return undefined
+    const turn = await this.#readers.take(lane, 1)
     try {
       const { value, bytes } = await read()
-      onRead(bytes)
-      return value
+      room.keep(bytes)
+      return { value, release: room.release }
+    } catch (error) {
+      room.release()
+      throw error
     } finally {
-      this.#readers.give(1)
+      turn?.release()
     }
   }
 }

@@ -15,6 +15,8 @@ export type ReplyChannel = {
   /** Tells the client that its stream has begun, before there is an event. */
   openStream: (() => void) | undefined
   last_event_id: string | undefined
+  /** Call this before many bytes are read for the reply. Rejects if the process has no room for them now. */
+  reserve(bytes: number): Promise<void>
 }
 
 export const PLAIN_REPLY: ReplyChannel = {
@@ -23,6 +25,7 @@ export const PLAIN_REPLY: ReplyChannel = {
   emit: undefined,
   openStream: undefined,
   last_event_id: undefined,
+  reserve: async () => {},
 }
 
 /** A reply with status 202: the work goes on after it. `asked` says whether the client has asked for that. */

@@ -72,6 +72,7 @@ export class Runtime {
       log: () => {},
       fetch: (url: Parameters<Fetch>[0], init: Parameters<Fetch>[1]) => fetch(url, { ...init, owner: agent_id }),
       schemaCheck: this.#schemaCheck,
+      project_id,
       agent_id,
       expires_after_seconds: DEFAULT_EXPIRY_SECONDS,
       user_id: undefined,
@@ -119,20 +120,20 @@ export class Runtime {
 
   /** What is wrong with arguments that a person wrote for a call, or undefined. */
   async checkArguments(
-    agent_id: string,
+    agent: Pick<RunRequest, 'project_id' | 'agent_id'>,
     args: Record<string, unknown>,
     input_schema: object,
   ): Promise<string | undefined> {
     const read = parseArguments(JSON.stringify(args))
     if ('problem' in read) return read.problem
-    return argumentProblem(read.value, input_schema, { schemaCheck: this.#schemaCheck, agent_id })
+    return argumentProblem(read.value, input_schema, { schemaCheck: this.#schemaCheck, ...agent })
   }
 
   /** What is wrong with a schema, and where. Undefined if that could not be found out now. */
-  async reviewSchema(owner: string, schema: object): Promise<readonly SchemaProblem[] | undefined> {
+  async reviewSchema(lane: string, schema: object): Promise<readonly SchemaProblem[] | undefined> {
     const size = schemaProblem(schema)
     if (size) return [{ at: '', problem: size }]
-    const answer = await this.#schemaCheck.review(schema, { owner })
+    const answer = await this.#schemaCheck.review(schema, { lane })
     if (answer.outcome === 'undecided') return undefined
     return answer.outcome === 'errors' ? answer.errors : []
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Database } from './database.ts'
 
 /**
@@ -26,4 +27,9 @@ export async function touch(db: Database, name: string, value: string): Promise<
     .values({ name, value })
     .onConflict((setting) => setting.column('name').doUpdateSet({ value }))
     .execute()
+}
+
+/** The name of this installation in Redis: several may use the same one. */
+export async function nameInRedis(db: Database): Promise<string> {
+  return (await writeOnce(db, 'redis_name', randomUUID())).value
 }

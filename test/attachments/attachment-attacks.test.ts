@@ -5,7 +5,7 @@ import { type LocalServer, startLocalServer } from '../support/outside/local-ser
 import { startVisionProviders } from '../support/outside/vision-providers.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service, type Settings, startService, withService } from '../support/service/service.ts'
-import { uploaded } from '../support/slices/files.ts'
+import { pdf, uploaded } from '../support/slices/files.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -16,32 +16,6 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 function trickle(response: ServerResponse): void {
   const timer = setInterval(() => response.write('x'), 50)
   response.on('close', () => clearInterval(timer))
-}
-
-/** A PDF whose pages say one line each. */
-function pdf(pages: readonly string[]): string {
-  const kids = pages.map((_page, i) => `${4 + 2 * i} 0 R`).join(' ')
-  const objects = [
-    '<< /Type /Catalog /Pages 2 0 R >>',
-    `<< /Type /Pages /Kids [${kids}] /Count ${pages.length} >>`,
-    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-    ...pages.flatMap((words, i) => {
-      const drawn = words === '' ? '' : `BT /F1 12 Tf 20 100 Td (${words}) Tj ET`
-      return [
-        `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents ${5 + 2 * i} 0 R /Resources << /Font << /F1 3 0 R >> >> >>`,
-        `<< /Length ${drawn.length} >>\nstream\n${drawn}\nendstream`,
-      ]
-    }),
-  ]
-  let text = '%PDF-1.4\n'
-  const offsets = objects.map((object, i) => {
-    const at = text.length
-    text += `${i + 1} 0 obj\n${object}\nendobj\n`
-    return at
-  })
-  const table = offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')
-  const size = objects.length + 1
-  return `${text}xref\n0 ${size}\n0000000000 65535 f \n${table}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`
 }
 
 for (const engine of ANY_ENGINE) {

@@ -63,6 +63,35 @@ for (const engine of ANY_ENGINE) {
       assert.doesNotMatch(service.log(), /the-secret-of-the-bucket/)
     })
 
+    test('whatever it answers, a client gets the bytes that were stored, or an error', async () => {
+      const id = await uploaded(service, '0123456789'.repeat(5))
+      const asked = async (lie: S3Server['lie'], Range?: string) => {
+        s3.lie = lie
+        const { status, bytes } = await download(service, id, { headers: Range ? { Range } : {} })
+        s3.lie = undefined
+        return [status, status < 300 ? bytes.toString() : JSON.parse(bytes.toString()).error.code]
+      }
+      const smuggled = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
+      const whole = (bytes: Buffer) => ({ status: 200, headers: {}, bytes })
+      const more = (_object: Buffer, part: Buffer) => ({ bytes: Buffer.concat([part, smuggled]) })
+      assert.deepEqual(await asked(whole), [200, '0123456789'.repeat(5)])
+      assert.deepEqual(await asked(whole, 'bytes=10-12'), [503, 'unavailable'])
+      assert.deepEqual(await asked(whole, 'bytes=0-2'), [500, 'server_error'])
+      assert.deepEqual(await asked(more, 'bytes=10-12'), [500, 'server_error'])
+      assert.deepEqual(await asked(more), [500, 'server_error'])
+      const other = (object: Buffer) => ({
+        bytes: object.subarray(11, 14),
+        headers: { 'Content-Range': 'bytes 11-13/50' },
+      })
+      assert.deepEqual(await asked(other, 'bytes=10-12'), [503, 'unavailable'])
+      assert.deepEqual(await asked((object) => ({ bytes: Buffer.alloc(object.length, 'x') })), [500, 'server_error'])
+      assert.deepEqual(await asked(undefined, 'bytes=10-12'), [206, '012'])
+      await service.call('DELETE', `/v1/files/${id}`)
+      await until('the object is gone', () => s3.objects.size === 0)
+      assert.match(service.log(), /are more than they were/)
+      assert.match(service.log(), /are not those that were stored/)
+    })
+
     test('503 for a bucket that does not know the key', async () => {
       const other = await startService(engine, { ...s3.settings, MOORAGE_FILES__S3__SECRET_ACCESS_KEY: 'wrong' })
       try {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Client } from 'pg'
+import { allEvents } from '../support/clients/sse.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import {
@@ -142,10 +143,17 @@ for (const engine of MANY_NODES) {
         const started = performance.now()
         await service.restart()
         assert.ok(performance.now() - started < 15_000 * PATIENCE, 'the time to drain is over')
-        const { error } = lastEvent(await following.text(), 'error')
+        const heard = await following.text()
+        const { error } = lastEvent(heard, 'error')
         const message = 'The service is stopping, follow the invocation again'
         assert.deepEqual(error, { code: 'unavailable', message, retry_after: 1 })
         await until('it has completed', async () => (await service.call('GET', path)).body.data.status === 'completed')
+        // Whoever goes on from the last id hears the rest of the answer.
+        const last = [...heard.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
+        const again = { ...headers, 'Last-Event-ID': last }
+        const events = await allEvents(await fetch(`${service.url}${path}/stream`, { headers: again }))
+        const said = events.filter(({ event }) => event === 'delta').map(({ data }) => (data as { text: string }).text)
+        assert.equal(said.join(''), (await service.call('GET', path)).body.data.response)
       }))
   })
 }

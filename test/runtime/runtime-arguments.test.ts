@@ -9,14 +9,14 @@ import { PATIENCE } from '../support/running/patience.ts'
 const check = new SchemaCheck()
 after(() => check.close())
 const problemOf = (value: object, schema: object, schemaCheck: Pick<SchemaCheck, 'check'> = check) =>
-  argumentProblem(value as Record<string, unknown>, schema, { schemaCheck, agent_id: 'agt_1' })
+  argumentProblem(value as Record<string, unknown>, schema, { schemaCheck, project_id: 'prj_1', agent_id: 'agt_1' })
 /** Waits less for checks that never end. */
 const hurried: Pick<SchemaCheck, 'check'> = {
   check: (schema, value, checking) => check.check(schema, value, { ...checking, deadlineMs: 400 }),
 }
 
-const OWNER = { owner: 'agt_1' }
-const SLOW_OWNER = { owner: 'agt_slow' }
+const OWNER = { lane: 'prj_1/agt_1' }
+const SLOW_OWNER = { lane: 'prj_1/agt_slow' }
 
 const many = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
@@ -153,9 +153,34 @@ describe('the check of tool arguments', () => {
     assert.equal(await problemOf({ a: 'tomorrow' }, property({ format: 'date-time' })), undefined)
   })
 
-  test('references that lead in a circle end', async () => {
+  test('references that lead in a circle end, and refuse nothing', async () => {
     const circle = { type: 'object', anyOf: [{ $ref: '#' }] }
-    assert.match((await problemOf({}, circle)) ?? '', /took too long to be checked/)
+    assert.equal(await problemOf({}, circle), undefined)
+    assert.deepEqual(await check.check(circle, {}, OWNER), { outcome: 'undecided', why: 'schema' })
+  })
+
+  test('a schema with ids of its own inside, which the checker cannot follow, refuses nothing', async () => {
+    // From the JSON Schema Test Suite, ref.json: "refs with relative uris and defs".
+    const nested = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $id: 'http://example.com/schema-relative-uri-defs1.json',
+      properties: {
+        foo: {
+          $id: 'schema-relative-uri-defs2.json',
+          $defs: { inner: { properties: { bar: { type: 'string' } } } },
+          $ref: '#/$defs/inner',
+        },
+      },
+      $ref: 'schema-relative-uri-defs2.json',
+    }
+    assert.doesNotMatch((await problemOf({ foo: { bar: 'a' }, bar: 'a' }, nested)) ?? '', /took too long/)
+  })
+
+  test('arguments that are nested too deep for the checker are refused as such', async () => {
+    const tree = { type: 'object', properties: { below: { $ref: '#' } } }
+    let deep: object = {}
+    for (let depth = 0; depth < 5_000; depth += 1) deep = { below: deep }
+    assert.equal(await problemOf(deep, tree), 'arguments: must NOT be nested more than 100 levels deep')
   })
 })
 
@@ -231,7 +256,7 @@ describe('a check that takes long', () => {
       threads++
       return { answer: { outcome: 'undecided', why: 'time' }, ran_ms: 200 }
     })
-    const triedOn = async ($comment: string, checking: { owner: string }) => {
+    const triedOn = async ($comment: string, checking: { lane: string }) => {
       threads = 0
       await own.check({ $comment }, {}, checking)
       return threads

@@ -36,9 +36,9 @@ const MOST_TRIES = 3
 const neverDecided = new Set<object>()
 
 /** A machine that is too busy to decide in time says nothing about the schema: it is asked again. */
-async function outcomeOf(schema: object, data: unknown, owner: string): Promise<string> {
+async function outcomeOf(schema: object, data: unknown, lane: string): Promise<string> {
   for (let tries = 0; tries < MOST_TRIES && !neverDecided.has(schema); tries++) {
-    const answer = await check.check(schema, data, { owner })
+    const answer = await check.check(schema, data, { lane })
     if (answer.outcome !== 'undecided' || answer.why !== 'time') return answer.outcome
   }
   neverDecided.add(schema)

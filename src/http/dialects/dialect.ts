@@ -43,6 +43,9 @@ export type Dialect = {
   isProtectedResource?: true
 }
 
+/** `id` is null if the event says nothing of how far the answer has come: the client keeps the last id that it has. */
+export type SentEvent = Omit<StreamEvent, 'id'> & { id: string | null }
+
 /** Writes the answer to a call. It may be made for one call, and then remember what it has written. */
 export type Writer = {
   /** Told the id of the call's agent, before it runs. */
@@ -50,7 +53,7 @@ export type Writer = {
   /** `result` is what the operation returned; `path` and `paging` are what the request asked for. */
   reply(operation: Operation, result: unknown, asked: { path: string; paging: unknown }): Rendered
   /** The events of a stream in their order. The last one is `done`, with the body of the reply, or `error`. */
-  event(event: StreamEvent): string
+  event(event: SentEvent): string
   /** The events of a reply that was stored for repeated requests, without `done`. */
   replay(operation: Operation, reply: Rendered): StreamEvent[]
 }

@@ -11,7 +11,7 @@ import { readBody } from '../input/body.ts'
 import { readIdempotencyKey } from '../input/idempotency-key.ts'
 import { queryReader } from '../input/query.ts'
 import { csvWriter, wantsCsv } from './csv-writer.ts'
-import type { Dialect, Rendered, Route, Writer } from './dialect.ts'
+import type { Dialect, Rendered, Route, SentEvent, Writer } from './dialect.ts'
 import { isOpenaiClient, openaiFileQuery, openaiFileWriter } from './openai-files.ts'
 
 /** JSON in an envelope, server-sent events. */
@@ -148,9 +148,9 @@ function renderError(error: ApiError, request_id: string): Rendered {
   return { status, headers, body: JSON.stringify(body) }
 }
 
-function renderEvent({ id, event, data }: StreamEvent): string {
+function renderEvent({ id, event, data }: SentEvent): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
-  return `id: ${id}\nevent: ${event}\ndata: ${text}\n\n`
+  return `${id === null ? '' : `id: ${id}\n`}event: ${event}\ndata: ${text}\n\n`
 }
 
 function replayEvents({ streams }: Operation, { body }: Rendered): StreamEvent[] {

@@ -38,8 +38,8 @@ export function toApiError(error: unknown, log: Logger, request_id: string): Api
     return unavailable('Files cannot be stored or read at the moment, try again shortly', 1000, error)
   }
   if (error instanceof MissingBytesError) {
-    log.error({ request_id, problem: error.message }, 'the bytes of a file are missing')
-    return new ApiError('server_error', 'The bytes of this file are missing')
+    log.error({ request_id, problem: error.message }, 'the bytes of a file are missing or damaged')
+    return new ApiError('server_error', 'The bytes of this file are missing or damaged')
   }
   if (error instanceof DamagedRowError) {
     log.error({ request_id, problem: error.message }, 'a request needs something that is damaged')

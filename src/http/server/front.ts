@@ -15,6 +15,7 @@ import type { Arrived, Authorised, PathParams } from '../pipeline/request.ts'
 import { AgentChanges } from './agent-changes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { OpenStreams } from './open-streams.ts'
+import { ReplyRoom } from './replies/reply-room.ts'
 import { RequestLog } from './request-log.ts'
 import { requireRoute } from './require-route.ts'
 import { Router } from './router.ts'
@@ -31,6 +32,7 @@ export type Front = {
   requests: RequestLog
   agentChanges: AgentChanges
   streams: OpenStreams
+  replies: ReplyRoom
 }
 
 export function openFront(edge: Edge): Front {
@@ -46,6 +48,7 @@ export function openFront(edge: Edge): Front {
     requests: new RequestLog(edge.parts),
     agentChanges: new AgentChanges(storage),
     streams: new OpenStreams(edge.parts, steps.validUntil),
+    replies: new ReplyRoom(),
   }
 }
 

@@ -1,13 +1,24 @@
 import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 
+/** Few programs read metrics. What else connects must not take the handles of the service's own port. */
+const MOST_CONNECTIONS = 16
+const ASKS_WITHIN_MS = 2_000
+const KEEP_ALIVE_MS = 20_000
+const LIMITS = {
+  connectionsCheckingInterval: 500,
+  headersTimeout: ASKS_WITHIN_MS,
+  requestTimeout: ASKS_WITHIN_MS,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+}
+
 /** Answers Prometheus on a port of its own, without a key. The network must decide who can reach that port. */
 export async function openMetricsPort(
   telemetry: Telemetry,
   { host, port }: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
   const { createServer } = process.getBuiltinModule('node:http')
-  const server = createServer((request, response) => {
+  const server = createServer(LIMITS, (request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('Only GET /metrics is here\n')
       return
@@ -17,6 +28,7 @@ export async function openMetricsPort(
       () => response.writeHead(500).end(),
     )
   })
+  server.maxConnections = MOST_CONNECTIONS
   await new Promise<void>((resolve, reject) => {
     server.once('error', ({ message }) => reject(new Error(`server.metricsPort: ${message}`)))
     server.listen(port, host, resolve)

@@ -52,7 +52,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   if (edge.console) addConsoleRoutes(endpoints, front, edge.console)
   const handle = requestHandler(front, endpoints)
 
-  limitHandles(server, edge.parts)
+  limitHandles(server, connections, edge.parts)
   server.on('connect', (_request, socket: Socket) => refuse(front, connections, socket, connectRefusal()))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET') socket.destroy()

@@ -1,5 +1,5 @@
 import type { ShownAgent } from '../../agents/store.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Needs } from '../../operation/context.ts'
 import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import type { Invocation } from '../invocation.ts'
 import { listPageOfReceipts, RECEIPT_KEY } from '../rows/receipt-rows.ts'
@@ -10,7 +10,7 @@ const COLUMNS = ['status', 'door', 'user_id', 'session_id', 'parent_request_id']
 
 /** The page of the one invocation with an id, if it is of these agents and passes the filter. */
 export async function findByRequest(
-  db: Database,
+  { db, reserve }: Needs<'db' | 'reserve'>,
   agents: readonly ShownAgent[],
   request_id: string,
   { limit, offset }: PageQuery,
@@ -27,5 +27,5 @@ export async function findByRequest(
       agents.some(({ seq }) => seq === row.agent_seq) &&
       wanted.every(([name, value]) => row[name as 'status'] === value),
   )
-  return { items: await listPageOfReceipts(db, found.slice(offset, offset + limit)), total: found.length }
+  return { items: await listPageOfReceipts({ db, reserve }, found.slice(offset, offset + limit)), total: found.length }
 }

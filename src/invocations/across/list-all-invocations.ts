@@ -32,7 +32,7 @@ export const listAllInvocations = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: Receipt,
 
-  async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
+  async run({ query }, { db, actor, reserve, shownAgents }: Needs<'db' | 'actor' | 'reserve' | 'shownAgents'>) {
     const { agent_id: ref, status, door, session_id, user_id, request_id, parent_request_id, ...page } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.findIn(db, actor.scope.project_id, ref)
@@ -41,12 +41,12 @@ export const listAllInvocations = operation({
     const { items, total } =
       request_id === undefined
         ? await findInvocations(
-            db,
+            { db, reserve },
             among.map(({ seq }) => seq),
             page,
             filter,
           )
-        : await findByRequest(db, among, request_id, page, filter)
+        : await findByRequest({ db, reserve }, among, request_id, page, filter)
     const idOf = new Map(shown.map(({ id, seq }) => [seq, id]))
     const receipts = (await listWithStepsSoFar(db, items)).map((invocation) =>
       presentInvocation(invocation, idOf.get(invocation.agent_seq) ?? ''),

@@ -43,7 +43,8 @@ export const decideApproval = operation({
     const refusal = await whyNotDecide(db, actor, approval)
     if (refusal) throw forbidden(refusal)
     requireUndecided(await withKeyName(db, actor, approval, ['decided_by']), invocation, now())
-    await checkDecision(body, approval, (args) => runtime.checkArguments(agent.id, args, approval.input_schema))
+    const whose = { project_id: agent.project_id, agent_id: agent.id }
+    await checkDecision(body, approval, (args) => runtime.checkArguments(whose, args, approval.input_schema))
 
     const { decision, ...how } = body
     const status = decision === 'approve' ? 'approved' : 'rejected'

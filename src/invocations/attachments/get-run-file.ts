@@ -30,6 +30,6 @@ export const getRunFile = operation({
     const isOver = stored && (stored.status !== 'running' || stored.attempt !== run.attempt)
     if (isOver) throw conflict('This call of the agent is over')
     const file = await getInReachOfRun(db, run, params.file_id, now())
-    return { ...file, read: (range) => bytes.read(file.blob_id, range) }
+    return { ...file, read: (range) => bytes.read(file, range) }
   },
 })

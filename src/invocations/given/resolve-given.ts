@@ -1,3 +1,5 @@
+import type { Agent } from '../../agents/agent.ts'
+import { laneKey } from '../../lib/work/lane-key.ts'
 import type { EarlierTexts, HeldTexts } from '../../operation/earlier-texts.ts'
 import type { Given, GivenTurn } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
@@ -16,15 +18,15 @@ type Source = { db: Database; texts: EarlierTexts; isPatient?: boolean }
  */
 export async function resolveGiven(
   given: Given,
-  agent_seq: number,
+  { seq, project_id }: Pick<Agent, 'seq' | 'project_id'>,
   { db, texts, isPatient = false }: Source,
 ): Promise<HeldTexts<Given> | undefined> {
   if (idsIn(given).length === 0) return { value: given, release() {} }
   const read = async () => {
-    const earlier = new EarlierInvocations(db, agent_seq)
+    const earlier = new EarlierInvocations(db, seq)
     return { value: await withEarlier(given, earlier), bytes: earlier.bytes }
   }
-  return texts.take(read, isPatient)
+  return texts.take(read, { lane: laneKey(project_id, seq), isPatient })
 }
 
 async function withEarlier(given: Given, earlier: EarlierInvocations): Promise<Given> {

@@ -85,7 +85,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
 
 async function givenTo({ agent, invocation: { given } }: PromptRequest, { db, earlier }: Needs<'db' | 'earlier'>) {
   if (!given) return undefined
-  const taken = await resolveGiven(given, agent.seq, { db, texts: earlier })
+  const taken = await resolveGiven(given, agent, { db, texts: earlier })
   if (!taken) throw unavailable('Too many long conversations are being read, try again shortly')
   // Nothing is awaited from here on, so the texts are gone before the next run reads.
   taken.release()

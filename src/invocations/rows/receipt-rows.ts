@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Needs } from '../../operation/context.ts'
 import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import { textBytes } from '../../storage/queries/text-bytes.ts'
@@ -23,10 +24,15 @@ export const RECEIPT_KEY = [
   textBytes('invocations', ['message', 'context', 'response', 'steps', 'rounds']).as('stored'),
 ]
 
-/** The receipts of the first keys: as many as one page may have, and at least one. */
-export async function listPageOfReceipts(db: Database, keys: readonly ReceiptKey[]): Promise<Invocation[]> {
+/** The receipts of the first keys: as many as one page may have, and at least one. `reserve` hears how large they are. */
+export async function listPageOfReceipts(
+  { db, reserve }: Needs<'db' | 'reserve'>,
+  keys: readonly ReceiptKey[],
+): Promise<Invocation[]> {
+  const page = firstOf(keys, 'shown', PAGE_BYTES)
+  await reserve(page.reduce((bytes, { shown }) => bytes + shown, 0))
   const receipts: Invocation[] = []
-  for (let left = firstOf(keys, 'shown', PAGE_BYTES); left.length > 0; ) {
+  for (let left = page; left.length > 0; ) {
     receipts.push(...readable(db, await listNextRows(db, left), receiptOf))
     left = left.slice(firstOf(left, 'stored', BYTES_AT_ONCE).length)
   }

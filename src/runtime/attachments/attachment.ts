@@ -38,7 +38,10 @@ export function pagesOf(shown: ShownFile | undefined): number {
 }
 
 /** A stored file that can be read, a part of it or all. */
-export type OpenFile = Attachment & { read(range: { start: number; end: number }): AsyncIterable<Uint8Array> }
+export type OpenFile = Attachment & {
+  sha256: string
+  read(range: { start: number; end: number }): AsyncIterable<Uint8Array>
+}
 
 export type FileOwner = { project_id: string; user_id: string | null }
 

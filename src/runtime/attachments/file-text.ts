@@ -12,8 +12,9 @@ const SHELL_SCRIPT = 'application/x-sh'
 /** A file as text, where it has one. `pages` is there for a PDF that has pages and no text: it was scanned. */
 export type FileText = ShownFile | { as: 'scan'; pages: number }
 
-export async function textOfFile(file: OpenFile, pdfs: PdfTexts): Promise<FileText> {
-  if (file.media_type === PDF) return textOfPdf(file, pdfs)
+/** `lane` says whose run wants it. */
+export async function textOfFile(file: OpenFile, lane: string, pdfs: PdfTexts): Promise<FileText> {
+  if (file.media_type === PDF) return textOfPdf(file, lane, pdfs)
   if (!TEXT_TYPE.test(file.media_type) && file.media_type !== SHELL_SCRIPT) {
     return { as: 'omitted', note: `${file.media_type} cannot be shown to a model` }
   }
@@ -24,9 +25,10 @@ export async function textOfFile(file: OpenFile, pdfs: PdfTexts): Promise<FileTe
   return { as: 'text', text, note: `the first ${MOST_CHARACTERS} of ${file.size} bytes` }
 }
 
-async function textOfPdf(file: OpenFile, pdfs: PdfTexts): Promise<FileText> {
+async function textOfPdf(file: OpenFile, lane: string, pdfs: PdfTexts): Promise<FileText> {
   if (file.size > MOST_PDF_BYTES) return { as: 'omitted', note: `a PDF may have ${MOST_PDF_BYTES} bytes to be shown` }
-  const answer = await pdfs.read(await readFirst(file, file.size), MOST_CHARACTERS)
+  const source = { lane, sha256: file.sha256, bytes: () => readFirst(file, file.size) }
+  const answer = await pdfs.read(source, MOST_CHARACTERS)
   if ('problem' in answer) return { as: 'omitted', note: `the PDF was not read: ${answer.problem}` }
   const { text, pages, read } = answer
   if (text === '') return { as: 'scan', pages }

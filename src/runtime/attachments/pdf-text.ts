@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import { SharedRoom } from '../../lib/work/shared-room.ts'
+import { LRUCache } from 'lru-cache'
+import { FairRoom } from '../../lib/work/fair-room.ts'
+import { groupOf } from '../../lib/work/lane-key.ts'
 import type { PdfAnswer, PdfRequest } from './pdf-text-worker.ts'
 
 const MOST_PAGES = 2_000
@@ -8,31 +10,61 @@ const READ_MS = 5_000
 /** One page can take longer than that. */
 const TIMEOUT_MS = 15_000
 const WAIT_MS = 60_000
-/** Documents that are read at the same time. */
-const DOCUMENTS_AT_ONCE = 2
+/** Documents that are read at the same time. One project has two of these places at most. */
+const DOCUMENTS_AT_ONCE = 3
+/** How many characters of texts are remembered, and for how long. */
+const KEPT_CHARACTERS = 16 * 1024 * 1024
+const KEPT_MS = 600_000
 const HEAP = { maxOldGenerationSizeMb: 256 }
 /** The heap's limit does not count unpacked streams, and a few bytes can be packed gigabytes. */
 const MOST_GROWTH = 400 * 1024 * 1024
 const LOOK_AGAIN_MS = 50
 
+/** A PDF of a run: its lane (`lane-key.ts`), the hash of its bytes, and the bytes, which are read when it has a place. */
+export type PdfSource = { lane: string; sha256: string; bytes(): Promise<Uint8Array> }
+
 /**
  * Reads the texts of PDFs. They come from strangers and may be made to take all time and memory there is, so each is
- * read by a thread of its own that ends with it.
+ * read by a thread of its own that ends with it. Projects take turns, and a document is read once for all that want it now.
  */
 export class PdfTexts {
-  readonly #places = new SharedRoom(DOCUMENTS_AT_ONCE)
+  readonly #places = new FairRoom(DOCUMENTS_AT_ONCE)
   readonly #workers = new Set<Worker>()
+  readonly #reading = new Map<string, Promise<PdfAnswer | undefined>>()
+  readonly #known = new LRUCache<string, Extract<PdfAnswer, { text: string }>>({
+    maxSize: KEPT_CHARACTERS,
+    sizeCalculation: ({ text }) => text.length + 100,
+    ttl: KEPT_MS,
+  })
 
-  async read(bytes: Uint8Array, most_characters: number): Promise<PdfAnswer> {
-    if (!(await this.#places.take(1, WAIT_MS))) return { problem: 'too many PDFs are being read' }
+  async read(pdf: PdfSource, most_characters: number): Promise<PdfAnswer> {
+    // Each project for itself: how long it takes must not tell what others have.
+    const id = `${groupOf(pdf.lane)} ${pdf.sha256}`
+    const known = this.#known.get(id)
+    if (known) return known
+    const reading = this.#reading.get(id) ?? this.#readInTurn(pdf, most_characters)
+    this.#reading.set(id, reading)
+    const answer = await reading.finally(() => this.#reading.delete(id))
+    if (!answer) return { problem: 'too many PDFs are being read' }
+    // A problem may be one of this moment: the machine is busy, or others' documents take the memory.
+    if ('text' in answer) this.#known.set(id, answer)
+    return answer
+  }
+
+  /** Undefined if it had no place in time. */
+  async #readInTurn({ lane, bytes }: PdfSource, most_characters: number): Promise<PdfAnswer | undefined> {
+    const place = await this.#places.take(lane, 1, WAIT_MS)
+    if (!place) return undefined
     try {
-      return await this.#readAlone({ bytes, most_characters, most_pages: MOST_PAGES, most_ms: READ_MS })
+      const request = { most_characters, most_pages: MOST_PAGES, most_ms: READ_MS }
+      return await this.#readAlone({ bytes: await bytes(), ...request })
     } finally {
-      this.#places.give(1)
+      place.release()
     }
   }
 
   async close(): Promise<void> {
+    this.#places.close()
     await Promise.all([...this.#workers].map((worker) => worker.terminate()))
   }
 

@@ -22,7 +22,7 @@ const MOST_SCANNED_PAGES = 100
 /** All texts of files in one prompt. */
 const MOST_TEXT = 1_000_000
 
-type Options = { whose: FileOwner; shelf: Pick<FileShelf, 'find'>; pdfs: PdfTexts; vision: Refusals }
+type Options = { whose: FileOwner; lane: string; shelf: Pick<FileShelf, 'find'>; pdfs: PdfTexts; vision: Refusals }
 
 type NamedModel = Model & { name: string }
 
@@ -107,7 +107,7 @@ export class RunFiles {
 
   async #read(file_id: string): Promise<FileText> {
     const file = await this.find(file_id)
-    return file ? textOfFile(file, this.#options.pdfs) : { as: 'omitted', note: 'the file is gone' }
+    return file ? textOfFile(file, this.#options.lane, this.#options.pdfs) : { as: 'omitted', note: 'the file is gone' }
   }
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { laneKey } from '../../lib/work/lane-key.ts'
 import type { FileMaker, FileShelf } from '../attachments/attachment.ts'
 import { PdfTexts } from '../attachments/pdf-text.ts'
 import { RunFiles } from '../attachments/run-files.ts'
@@ -82,7 +83,7 @@ export class Equipment {
       attempt,
       input: request,
       windows: this.#learntIn(project_id).windows,
-      files: this.#filesOf(makerOf(request)),
+      files: this.#filesOf(request),
       output: wanted && { ...outputFor(wanted), isAtOnce },
       outputFor,
       toolbox,
@@ -111,9 +112,11 @@ export class Equipment {
     return learnt
   }
 
-  #filesOf(whose: FileMaker): RunFiles {
-    const { vision } = this.#learntIn(whose.project_id)
-    return new RunFiles({ whose, shelf: this.#options.files, pdfs: this.#pdfs, vision })
+  #filesOf(request: RunRequest): RunFiles {
+    const { project_id, agent_id } = request
+    const { vision } = this.#learntIn(project_id)
+    const whose = { lane: laneKey(project_id, agent_id), whose: makerOf(request) }
+    return new RunFiles({ ...whose, shelf: this.#options.files, pdfs: this.#pdfs, vision })
   }
 
   #outputFor(wanted: WantedOutput, { project_id, agent_id }: RunRequest): RunOutput {
@@ -122,7 +125,7 @@ export class Equipment {
       wanted,
       isAtOnce: true,
       support: this.#learntIn(project_id).schemas,
-      check: (answer) => checkOutput(answer, wanted, { schemaCheck, agent_id }),
+      check: (answer) => checkOutput(answer, wanted, { schemaCheck, project_id, agent_id }),
       draft: '',
     }
   }
@@ -146,6 +149,7 @@ export class Equipment {
       log: host.log,
       fetch: (url, init) => fetch(url, { ...init, owner: agent_id }),
       schemaCheck,
+      project_id,
       agent_id,
       expires_after_seconds: agent.approvals.expires_after_seconds,
       user_id: context.user_id,

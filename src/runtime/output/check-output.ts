@@ -1,3 +1,4 @@
+import { laneKey } from '../../lib/work/lane-key.ts'
 import { AgentFailure } from '../outcome.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { SchemaProblem } from '../schemas/schema-errors.ts'
@@ -22,11 +23,15 @@ type Misfit = { problems: readonly SchemaProblem[]; isFinal?: true }
 export async function checkOutput(
   answer: string,
   { schema }: WantedOutput,
-  { schemaCheck, agent_id }: { schemaCheck: Pick<SchemaCheck, 'check'>; agent_id: string },
+  {
+    schemaCheck,
+    project_id,
+    agent_id,
+  }: { schemaCheck: Pick<SchemaCheck, 'check'>; project_id: string; agent_id: string },
 ): Promise<JsonAnswer | Misfit> {
   const read = readAnswer(answer)
   if ('problem' in read) return { problems: [{ at: '', problem: read.problem }] }
-  const checked = await schemaCheck.check(schema, read.value, { owner: agent_id })
+  const checked = await schemaCheck.check(schema, read.value, { lane: laneKey(project_id, agent_id) })
   if (checked.outcome === 'ok') return read
   if (checked.outcome === 'errors') return { problems: checked.errors }
   const problem =

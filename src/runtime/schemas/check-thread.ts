@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { type AwakeTimeout, setAwakeTimeout } from '../../lib/work/awake-timeout.ts'
+import { FairRoom } from '../../lib/work/fair-room.ts'
 import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
 
 /** How long a check may run once the thread has taken it, and how long its caller waits in all. */
@@ -8,7 +9,7 @@ type Patience = { runMs: number; waitMs: number }
 /** `ran_ms` is how long the thread had it. */
 export type Checked = { answer: CheckAnswer; ran_ms: number }
 
-type Waiting = {
+type Current = {
   request: CheckRequest
   runMs: number
   taken_at?: number
@@ -17,76 +18,48 @@ type Waiting = {
   end(checked: Checked): void
 }
 
-const MEMORY = { maxOldGenerationSizeMb: 256 }
+/** A larger stack would only take longer to overflow. */
+const MEMORY = { maxOldGenerationSizeMb: 256, stackSizeMb: 1 }
 
 const TOO_LATE: CheckAnswer = { outcome: 'undecided', why: 'time' }
 
 /**
- * A thread that checks one value after the other. Owners take turns, so that the many checks of one do not hold up the
- * others. A check that runs too long ends with the thread, and the next one gets a new thread.
+ * A thread that checks one value after the other. Projects take turns, and in each its lanes, so that the many checks of
+ * one do not hold up the others. A check that runs too long ends with the thread, and the next one gets a new thread.
  */
 export class CheckThread {
-  /** The owner whose turn is next stands first. */
-  readonly #queues = new Map<string, Waiting[]>()
+  readonly #turns = new FairRoom(1)
   #worker: Worker | undefined
   #isReady = false
-  #current: Waiting | undefined
+  #current: Current | undefined
 
-  check(owner: string, request: CheckRequest, { runMs, waitMs }: Patience): Promise<Checked> {
-    return new Promise((end) => {
-      const giveUp = () => {
-        if (this.#current === waiting) return this.#replace()
-        this.#leave(owner, waiting)
-        end({ answer: TOO_LATE, ran_ms: 0 })
-      }
-      const waiting: Waiting = { request, runMs, wait: setAwakeTimeout(giveUp, waitMs), end }
-      const queue = this.#queues.get(owner)
-      if (queue) queue.push(waiting)
-      else this.#queues.set(owner, [waiting])
-      this.#work()
-    })
-  }
-
-  async close(): Promise<void> {
-    const worker = this.#worker
-    this.#giveUp()
-    await worker?.terminate()
-  }
-
-  /** Nothing is checked any more, until the next call of `check`. */
-  #giveUp(): void {
-    this.#worker = undefined
-    this.#give(TOO_LATE)
-    const left = [...this.#queues.values()].flat()
-    this.#queues.clear()
-    for (const { wait, end } of left) {
-      wait.clear()
-      end({ answer: TOO_LATE, ran_ms: 0 })
+  async check(lane: string, request: CheckRequest, { runMs, waitMs }: Patience): Promise<Checked> {
+    const until = performance.now() + waitMs
+    const turn = await this.#turns.take(lane, 1, waitMs)
+    if (!turn) return { answer: TOO_LATE, ran_ms: 0 }
+    try {
+      return await this.#run(request, { runMs, waitMs: until - performance.now() })
+    } finally {
+      turn.release()
     }
   }
 
-  #work(): void {
-    if (this.#current || this.#queues.size === 0) return
-    this.#worker ??= this.#start()
-    this.#worker.ref()
-    if (!this.#isReady) return
-    this.#current = this.#next()
-    this.#worker.postMessage(this.#current.request)
+  /** Nothing is checked any more. */
+  async close(): Promise<void> {
+    this.#turns.close()
+    const worker = this.#worker
+    this.#worker = undefined
+    this.#give(TOO_LATE)
+    await worker?.terminate()
   }
 
-  /** The owner goes to the end of the line. */
-  #next(): Waiting {
-    const [owner, queue] = this.#queues.entries().next().value as [string, Waiting[]]
-    const next = queue.shift() as Waiting
-    this.#queues.delete(owner)
-    if (queue.length > 0) this.#queues.set(owner, queue)
-    return next
-  }
-
-  #leave(owner: string, waiting: Waiting): void {
-    const others = (this.#queues.get(owner) ?? []).filter((other) => other !== waiting)
-    if (others.length > 0) this.#queues.set(owner, others)
-    else this.#queues.delete(owner)
+  #run(request: CheckRequest, { runMs, waitMs }: Patience): Promise<Checked> {
+    return new Promise((end) => {
+      this.#current = { request, runMs, wait: setAwakeTimeout(() => this.#replace(), waitMs), end }
+      this.#worker ??= this.#start()
+      this.#worker.ref()
+      if (this.#isReady) this.#worker.postMessage(request)
+    })
   }
 
   /** From here on its time counts. On a busy machine the thread may get to it late. */
@@ -104,17 +77,16 @@ export class CheckThread {
       // A thread that was given up may still say something.
       if (this.#worker !== worker) return
       if (message === 'taken') return this.#taken()
-      if (message === 'ready') this.#isReady = true
-      else this.#give(message)
-      // A thread without work does not keep the process alive.
-      if (this.#queues.size === 0) worker.unref()
-      this.#work()
+      if (message !== 'ready') return this.#give(message)
+      this.#isReady = true
+      if (this.#current) worker.postMessage(this.#current.request)
     })
     // It ran out of memory, or could not even start.
     worker.on('error', () => {
       if (this.#worker !== worker) return
-      if (this.#isReady) this.#replace()
-      else this.#giveUp()
+      if (this.#isReady) return this.#replace()
+      this.#worker = undefined
+      this.#give(TOO_LATE)
     })
     return worker
   }
@@ -123,12 +95,12 @@ export class CheckThread {
     void this.#worker?.terminate()
     // At once, because the next check would wait for it.
     this.#worker = this.#start()
-    this.#worker.unref()
     this.#give(TOO_LATE)
-    this.#work()
   }
 
   #give(answer: CheckAnswer): void {
+    // A thread without work does not keep the process alive.
+    this.#worker?.unref()
     const current = this.#current
     if (!current) return
     current.wait.clear()

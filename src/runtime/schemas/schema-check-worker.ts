@@ -16,6 +16,8 @@ export type CheckAnswer =
 const SMALL_SCHEMA: object = { type: 'object', properties: { a: { type: 'string' } } }
 const KEPT_SCHEMAS = 200
 const MAX_ERRORS = 10
+/** A value that is nested deeper may overflow the stack. */
+const DEEP = 100
 
 /** `format` is not checked: by the standard it describes a value, and servers read times and addresses in many ways. */
 const OPTIONS: Options = {
@@ -65,7 +67,9 @@ function compile(schema: { $schema?: unknown }): Compiled {
   for (const Draft of draftsOf(schema)) {
     try {
       return new Draft(OPTIONS).compile(rest)
-    } catch {
+    } catch (error) {
+      // References within references can overflow the stack. That takes long, and the other draft would do the same.
+      if (error instanceof RangeError) break
       // The other draft may understand it.
     }
   }
@@ -98,8 +102,19 @@ function check(validate: Compiled, value: unknown): CheckAnswer {
   try {
     if (validate(value)) return { outcome: 'ok' }
   } catch {
-    // References that form a circle overflow the stack.
-    return { outcome: 'undecided', why: 'time' }
+    // References that lead in a circle overflow the stack with any value, and other schemas only with a deep one.
+    if (isDeep(value))
+      return { outcome: 'errors', errors: [{ at: '', problem: `must NOT be nested more than ${DEEP} levels deep` }] }
+    return { outcome: 'undecided', why: 'schema' }
   }
   return { outcome: 'errors', errors: (validate.errors ?? []).slice(0, MAX_ERRORS).map(problemOf) }
+}
+
+function isDeep(value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; depth < DEEP; depth++) {
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+    if (level.length === 0) return false
+  }
+  return true
 }

@@ -11,15 +11,15 @@ const REVIEW_MS = 5_000
 /** How long a caller waits in all, unless it says otherwise: on a busy machine a check may wait before it begins. */
 const DEADLINE_MS = 15_000
 const KEPT_SCHEMAS = 1_000
-/** How long an owner is distrusted after a schema of it took long. */
+/** How long a lane is distrusted after a schema of it took long. */
 const DISTRUST_MS = 60_000
-const KEPT_OWNERS = 1_000
+const KEPT_LANES = 1_000
 
 /** Regular expressions may backtrack without end. */
 const HAS_PATTERN = /"pattern(Properties)?":/
 
-/** Checks of different owners (agents) take turns. */
-type Checking = { owner: string; deadlineMs?: number }
+/** Whose schema it is: projects take turns, and in each its lanes (`lane-key.ts`). */
+type Checking = { lane: string; deadlineMs?: number }
 
 /**
  * Checks values against JSON Schemas, in full and outside the event loop. Schemas and values come from strangers, and a
@@ -29,42 +29,44 @@ export class SchemaCheck {
   readonly #quick = new CheckThread()
   /** Schemas that once took long, or may do so, have a thread of their own, so that others do not wait for them. */
   readonly #slow = new CheckThread()
+  /** People wait for reviews, and what runs check must not hold them up. */
+  readonly #reviews = new CheckThread()
   /** What is known of schemas, by the hashes of their texts. */
   readonly #speeds = new LRUCache<string, 'quick' | 'slow'>({ max: KEPT_SCHEMAS })
   /** What is wrong with schemas, by the hashes of their texts. */
   readonly #reviewed = new LRUCache<string, CheckAnswer>({ max: KEPT_SCHEMAS })
-  /** Until when an owner is distrusted. */
-  readonly #distrusted = new LRUCache<string, number>({ max: KEPT_OWNERS })
+  /** Until when a lane is distrusted. */
+  readonly #distrusted = new LRUCache<string, number>({ max: KEPT_LANES })
   #isClosed = false
 
   /** Checks a schema itself, once. */
-  async review(schema: object, { owner, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
+  async review(schema: object, { lane, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
     const request = { schema: JSON.stringify(schema) }
     const id = hash('sha256', request.schema, 'base64')
     const known = this.#reviewed.get(id)
     if (known) return known
-    const { answer } = await this.#slow.check(owner, request, { runMs: REVIEW_MS, waitMs: deadlineMs })
+    const { answer } = await this.#reviews.check(lane, request, { runMs: REVIEW_MS, waitMs: deadlineMs })
     if (answer.outcome !== 'undecided') this.#reviewed.set(id, answer)
     return answer
   }
 
   /** What cannot be decided in time, or by this schema at all, is undecided. */
-  async check(schema: object, value: unknown, { owner, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
+  async check(schema: object, value: unknown, { lane, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
     const until = performance.now() + deadlineMs
     const request = { schema: JSON.stringify(schema), value: JSON.stringify(value) }
     const id = hash('sha256', request.schema, 'base64')
-    if ((this.#speeds.get(id) ?? this.#guess(request.schema, owner)) === 'quick') {
-      const { answer, ran_ms } = await this.#quick.check(owner, request, { runMs: QUICK_MS, waitMs: deadlineMs })
+    if ((this.#speeds.get(id) ?? this.#guess(request.schema, lane)) === 'quick') {
+      const { answer, ran_ms } = await this.#quick.check(lane, request, { runMs: QUICK_MS, waitMs: deadlineMs })
       if (!isLate(answer)) return answer
       // A check that the thread did not get to says nothing about its schema.
       if (ran_ms > 0) {
         this.#speeds.set(id, 'slow')
-        this.#distrusted.set(owner, performance.now() + DISTRUST_MS)
+        this.#distrusted.set(lane, performance.now() + DISTRUST_MS)
       }
       if (performance.now() >= until || this.#isClosed) return answer
     }
     const patience = { runMs: SLOW_MS, waitMs: until - performance.now() }
-    const { answer, ran_ms } = await this.#slow.check(owner, request, patience)
+    const { answer, ran_ms } = await this.#slow.check(lane, request, patience)
     if (ran_ms >= QUICK_MS) this.#speeds.set(id, 'slow')
     else if (!isLate(answer) && !this.#speeds.has(id)) this.#speeds.set(id, 'quick')
     return answer
@@ -73,12 +75,12 @@ export class SchemaCheck {
   /** Checks that wait are undecided at once. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([this.#quick.close(), this.#slow.close()])
+    await Promise.all([this.#quick.close(), this.#slow.close(), this.#reviews.close()])
   }
 
   /** Where a schema that is not known is tried first. */
-  #guess(schema: string, owner: string): 'quick' | 'slow' {
-    const isDistrusted = (this.#distrusted.get(owner) ?? 0) > performance.now()
+  #guess(schema: string, lane: string): 'quick' | 'slow' {
+    const isDistrusted = (this.#distrusted.get(lane) ?? 0) > performance.now()
     return isDistrusted || HAS_PATTERN.test(schema) ? 'slow' : 'quick'
   }
 }

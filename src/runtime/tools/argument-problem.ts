@@ -1,3 +1,4 @@
+import { laneKey } from '../../lib/work/lane-key.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import { sentenceOf } from '../schemas/schema-errors.ts'
 import { schemaProblem } from '../schemas/schema-size.ts'
@@ -11,12 +12,16 @@ const TOO_COSTLY = 'they took too long to be checked against the input_schema of
 export async function argumentProblem(
   args: Record<string, unknown>,
   schema: object,
-  { schemaCheck, agent_id }: { schemaCheck: Pick<SchemaCheck, 'check'>; agent_id: string },
+  {
+    schemaCheck,
+    project_id,
+    agent_id,
+  }: { schemaCheck: Pick<SchemaCheck, 'check'>; project_id: string; agent_id: string },
 ): Promise<string | undefined> {
   if (takesAnyObject(schema)) return undefined
   const problem = schemaProblem(schema)
   if (problem) return `the input_schema of this tool ${problem}`
-  const answer = await schemaCheck.check(schema, args, { owner: agent_id })
+  const answer = await schemaCheck.check(schema, args, { lane: laneKey(project_id, agent_id) })
   const [first] = answer.outcome === 'errors' ? answer.errors : []
   if (first) return sentenceOf(first, 'arguments')
   return answer.outcome === 'undecided' && answer.why === 'time' ? TOO_COSTLY : undefined

@@ -20,6 +20,7 @@ export type ToolWorld = {
   deadline: Pick<Deadline, 'signal'>
   log: Log
   schemaCheck: SchemaCheck
+  project_id: string
   agent_id: string
   /** How long people may take to decide, unless a tool says otherwise. */
   expires_after_seconds: number

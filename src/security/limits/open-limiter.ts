@@ -11,10 +11,15 @@ type LimiterNeeds = {
   log: Logger
   /** How many nodes serve the same database. */
   nodes: { readonly live: number }
+  /** The name of this installation in Redis. */
+  name(): Promise<string>
 }
 
 /** Rates are counted in Redis, for all nodes together, where there is one. */
-export async function openLimiter(url: string | undefined, { now, log, nodes }: LimiterNeeds): Promise<OpenLimiter> {
+export async function openLimiter(
+  url: string | undefined,
+  { now, log, nodes, name }: LimiterNeeds,
+): Promise<OpenLimiter> {
   const local = localLimiter(now)
   if (url === undefined) return local
   // Loaded here, so that only services with a Redis wait for it.
@@ -33,5 +38,6 @@ export async function openLimiter(url: string | undefined, { now, log, nodes }: 
     back: 'Redis answers again: the nodes limit rates together',
   })
   connection.on('error', (err) => outage.failed(err))
-  return { ...sharedLimiter(connection, local, outage, () => nodes.live), isShared: () => !outage.isOn }
+  const sharing = { name: await name(), local, outage, nodes: () => nodes.live }
+  return { ...sharedLimiter(connection, sharing), isShared: () => !outage.isOn }
 }

@@ -23,7 +23,7 @@ export const MINUTE = 60_000
 const MAX_BUCKETS = 200_000
 
 /** A bucket that needs longer than a whole burst and this to fill was written before the clock jumped back. */
-const CLOCK_JUMP = 10_000
+export const CLOCK_JUMP = 10_000
 
 /** GCRA. For each key it keeps the time at which the bucket would be full again. */
 export function localLimiter(now: () => number): RateLimiter {

@@ -1,19 +1,21 @@
 import type { Redis } from 'ioredis'
 import type { Outage } from '../../lib/work/outage.ts'
 import { within } from '../../lib/work/within.ts'
-import { type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
+import { CLOCK_JUMP, type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
 /**
- * KEYS[1] is the bucket; ARGV are the interval (µs), burst and cost. Returns the bucket's state and Redis' own time, in
- * µs.
+ * KEYS[1] is the bucket; ARGV are the interval (µs), burst, cost, and how far a clock must have jumped (µs) to count as
+ * one that did. A bucket from before such a jump counts as none. Returns the bucket's state and Redis' own time, in µs.
  */
 const SCRIPT = `
 local clock = redis.call('TIME')
 local time = clock[1] * 1000000 + clock[2]
-local interval, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local start = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), time)
-start = math.min(start, time + burst * interval)
-local granted = math.min(cost, math.floor((time + burst * interval - start) / interval + 0.000001))
+local interval, burst, cost, jump = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local latest = time + burst * interval
+local stored = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+if not (stored <= latest + jump) then stored = 0 end
+local start = math.min(math.max(stored, time), latest)
+local granted = math.min(cost, math.floor((latest - start) / interval + 0.000001))
 if granted > 0 then
   local full = start + granted * interval
   redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - time) / 1000))
@@ -23,13 +25,22 @@ return { string.format('%.0f', start), string.format('%.0f', time) }`
 const PING_MS = 1_000
 const ANSWER_WITHIN_MS = 500
 
+type Sharing = {
+  /** The name of this installation: others may use the same Redis. */
+  name: string
+  local: RateLimiter
+  outage: Outage
+  /** How many nodes serve the same database. */
+  nodes(): number
+}
+
 type Asked = { rate: Rate; resolve: (decision: Decision) => void }
 
 /**
  * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
  * answer, each node gives out its share of every limit, so that all nodes together still keep it.
  */
-export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, nodes: () => number): RateLimiter {
+export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: Sharing): RateLimiter {
   const ping = () =>
     answered(redis.ping()).then(
       () => outage.works(),
@@ -43,7 +54,7 @@ export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage, 
     const { rate } = waiting[0] as Asked
     const interval = MINUTE / rate.perMinute
     try {
-      const args = [`moorage:rate:${key}`, interval * 1000, rate.burst, waiting.length]
+      const args = [`moorage:${name}:rate:${key}`, interval * 1000, rate.burst, waiting.length, CLOCK_JUMP * 1000]
       const reply = await answered(redis.eval(SCRIPT, 1, ...args))
       const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
         number,

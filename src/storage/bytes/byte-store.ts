@@ -7,10 +7,14 @@ export type ByteRange = { start: number; end: number }
 /** What is known of bytes when the last of them has come. */
 export type Measured = { size: number; sha256: string }
 
+/** Bytes that come in, and the project that they are for. */
+export type NewBytes = { id: string; project_id: string }
+
 /** A place where bytes are kept. What is written under an id never changes. */
 export type ByteStore = {
   /** Resolves when all of it would survive a crash. After a failure `remove` takes away what came. */
-  write(id: string, pieces: AsyncIterable<Uint8Array>, measured: () => Measured): Promise<void>
+  write(bytes: NewBytes, pieces: AsyncIterable<Uint8Array>, measured: () => Measured): Promise<void>
+  /** `Bytes` compares what comes with what was asked for. */
   read(id: string, range: ByteRange): AsyncIterable<Uint8Array>
   /** Resolves when nothing of it is left, also if nothing was there. */
   remove(id: string): Promise<void>
@@ -22,9 +26,9 @@ export class BytesUnavailableError extends Error {}
 /** The place answers, and refuses these bytes. It may take others. */
 export class BytesRefusedError extends BytesUnavailableError {}
 
-/** Bytes that should be there are not, or not all of them. */
+/** Bytes that should be there are not, or not all of them, or they are others. */
 export class MissingBytesError extends Error {
-  constructor(id: string) {
-    super(`the bytes of ${id} are missing: put them back from a backup`)
+  constructor(id: string, problem = 'are missing') {
+    super(`the bytes of ${id} ${problem}: put them back from a backup`)
   }
 }

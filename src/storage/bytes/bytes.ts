@@ -26,6 +26,9 @@ export type TakenBytes = {
   head: Uint8Array
 }
 
+/** The bytes of a file, as its row describes them. */
+export type StoredBytes = { blob_id: string; size: number; sha256: string }
+
 type Place = BlobsTable['kept_in']
 
 /** What came of removing bytes. A place that is away is asked about one blob, and not about the rest. */
@@ -66,7 +69,7 @@ export class Bytes {
     await blobs.insert(storage.db, { id, project_id, kept_in: home, created_at })
     const measure = new Measure()
     try {
-      await this.#place(home).write(id, measure.along(first, rest), () => measure.result())
+      await this.#place(home).write({ id, project_id }, measure.along(first, rest), () => measure.result())
       return { id, project_id, ...measure.result() }
     } catch (error) {
       await this.release({ id })
@@ -88,16 +91,28 @@ export class Bytes {
     }
   }
 
-  /** Rejects, and does not end early, if some of the bytes are missing. */
-  async *read(id: string, range: ByteRange): AsyncGenerator<Uint8Array> {
+  /**
+   * Rejects, and does not end early, if some of the bytes are missing, if there are too many, or if the whole is not what
+   * was stored. Whatever a place answers, no more than was asked for is passed on.
+   */
+  async *read({ blob_id: id, size, sha256 }: StoredBytes, range: ByteRange): AsyncGenerator<Uint8Array> {
+    let left = range.end + 1 - range.start
+    if (left <= 0) return
     const place = await blobs.findPlace(this.#options.storage.db, id)
     if (!place) throw new MissingBytesError(id)
-    let left = range.end + 1 - range.start
+    const whole = left === size ? createHash('sha256') : undefined
+    let last: Uint8Array | undefined
     for await (const piece of this.#place(place).read(id, range)) {
+      if (last) yield last
       left -= piece.length
-      yield piece
+      if (left < 0) throw new MissingBytesError(id, 'are more than they were')
+      whole?.update(piece)
+      last = piece
     }
-    if (left !== 0) throw new MissingBytesError(id)
+    if (left > 0) throw new MissingBytesError(id)
+    if (whole && whole.digest('hex') !== sha256) throw new MissingBytesError(id, 'are not those that were stored')
+    // The last piece is passed on when all of it is right: a client that does not get it knows that something is missing.
+    if (last) yield last
   }
 
   /**

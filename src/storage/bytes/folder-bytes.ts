@@ -10,7 +10,7 @@ const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE']
 export function folderBytes(folder: string): ByteStore {
   const pathOf = (id: string) => join(folder, id)
   return {
-    async write(id, pieces) {
+    async write({ id }, pieces) {
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 })
         await writeDurably(pathOf(id), pieces)

@@ -1,6 +1,7 @@
-import { SharedRoom } from '../../lib/work/shared-room.ts'
+import { FairRoom } from '../../lib/work/fair-room.ts'
+import { laneKey } from '../../lib/work/lane-key.ts'
 import type { Database } from '../database.ts'
-import { type ByteStore, MissingBytesError } from './byte-store.ts'
+import { type ByteStore, MissingBytesError, type NewBytes } from './byte-store.ts'
 
 const CHUNK_BYTES = 262_144
 /** All uploads of a node use this number of connections together. The others are for requests that take less. */
@@ -8,19 +9,19 @@ const UPLOADS_AT_ONCE = 3
 
 /** Keeps blobs in the database, in chunks: every node has them, and none holds more than a chunk of one in memory. */
 export function postgresBytes(db: Database): ByteStore {
-  const places = new SharedRoom(UPLOADS_AT_ONCE)
-  const insert = async (blob_id: string, part: number, bytes: Uint8Array) => {
-    await places.take(1, Number.POSITIVE_INFINITY)
+  const places = new FairRoom(UPLOADS_AT_ONCE)
+  const insert = async ({ id, project_id }: NewBytes, part: number, bytes: Uint8Array) => {
+    const place = await places.take(laneKey(project_id, id), 1)
     await db
       .insertInto('blob_chunks')
-      .values({ blob_id, part, bytes })
+      .values({ blob_id: id, part, bytes })
       .execute()
-      .finally(() => places.give(1))
+      .finally(() => place?.release())
   }
   return {
-    async write(id, pieces) {
+    async write(blob, pieces) {
       let part = 0
-      for await (const chunk of inChunks(pieces, CHUNK_BYTES)) await insert(id, part++, chunk)
+      for await (const chunk of inChunks(pieces, CHUNK_BYTES)) await insert(blob, part++, chunk)
     },
     async *read(id, { start, end }) {
       for (let part = Math.floor(start / CHUNK_BYTES); part * CHUNK_BYTES <= end; part++) {

@@ -12,7 +12,11 @@ export type S3Server = LocalServer & {
   refused: string[]
   /** How many requests fail from now on, before one succeeds. */
   failures: number
+  /** What is answered instead of the part of an object that was asked for. */
+  lie: ((object: Buffer, part: Buffer) => S3Answer) | undefined
 }
+
+type S3Answer = { status?: number; headers?: Record<string, string>; bytes?: Buffer }
 
 const ACCESS_KEY = 'AKIDEXAMPLE'
 const SECRET_KEY = 'the-secret-of-the-bucket'
@@ -54,7 +58,10 @@ export async function startS3Server(): Promise<S3Server> {
     } else if (!object) response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
     else {
       const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(String(request.headers.range)) ?? []
-      response.writeHead(206).end(object.subarray(Number(start), Number(end) + 1))
+      const part = object.subarray(Number(start), Number(end) + 1)
+      const range = `bytes ${start}-${end}/${object.length}`
+      const { status = 206, headers = { 'Content-Range': range }, bytes = part } = s3.lie?.(object, part) ?? {}
+      response.writeHead(status, headers).end(bytes)
     }
   }
   const settings = {
@@ -64,7 +71,7 @@ export async function startS3Server(): Promise<S3Server> {
     MOORAGE_FILES__S3__ACCESS_KEY_ID: ACCESS_KEY,
     MOORAGE_FILES__S3__SECRET_ACCESS_KEY: SECRET_KEY,
   }
-  const s3: S3Server = { ...server, settings, objects, locked: new Set(), refused: [], failures: 0 }
+  const s3: S3Server = { ...server, settings, objects, locked: new Set(), refused: [], failures: 0, lie: undefined }
   return s3
 }
 

@@ -12,8 +12,8 @@ const keyed = <T>(count: number, make: (index: number) => T) =>
   Object.fromEntries(many(count, (index) => [`k${index}`, make(index)]))
 const property = (a: object) => ({ type: 'object', properties: { a } })
 
-const OWNER = { owner: 'agt_1' }
-const SLOW_OWNER = { owner: 'agt_slow' }
+const OWNER = { lane: 'prj_1/agt_1' }
+const SLOW_OWNER = { lane: 'prj_1/agt_slow' }
 
 // The dearest schemas that the limits allow, each of another kind, with arguments of at most 64 KiB.
 const DEAREST: Record<string, [schema: object, value: object]> = {

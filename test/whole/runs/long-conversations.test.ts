@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { SharedRoom } from '../../../src/lib/work/shared-room.ts'
+import { laneKey } from '../../../src/lib/work/lane-key.ts'
 import { EarlierTexts, MAX_EARLIER } from '../../../src/operation/earlier-texts.ts'
+import { DEFAULT_PROJECT } from '../../../src/storage/tables/project-tables.ts'
 import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
 import { leastLongestPass } from '../../support/running/longest-pass.ts'
 import { until } from '../../support/running/until.ts'
@@ -72,7 +73,8 @@ onAnyEngine(
       const { earlier } = service().app.parts
       earlier.patienceMs = 50
       const read = async () => ({ value: null, bytes: MAX_EARLIER })
-      const held = await Promise.all(Array.from({ length: 32 }, () => earlier.take(read, false)))
+      const full = { lane: laneKey(DEFAULT_PROJECT, 'others'), isPatient: false }
+      const held = await Promise.all(Array.from({ length: 32 }, () => earlier.take(read, full)))
       const reply = await respond(agent, { input: 'And now?', previous_response_id: body.id })
       assert.equal(reply.status, 503, reply.text)
       assert.match(reply.body.error.message, /long conversations/)
@@ -96,9 +98,10 @@ onAnyEngine(
       await until('the call', () => held.count() === 1)
       const { earlier, storage } = service().app.parts
       earlier.patienceMs = 50
-      // The first leaves less than a run needs, whether or not the run that is cut short still holds its own.
-      const sizes = [100, ...Array.from({ length: 31 }, () => MAX_EARLIER)]
-      const full = await Promise.all(sizes.map((bytes) => earlier.take(async () => ({ value: null, bytes }), true)))
+      // All that one project may have, whether or not the run that is cut short still holds its own.
+      const others = { lane: laneKey(DEFAULT_PROJECT, 'others'), isPatient: true }
+      const large = async () => ({ value: null, bytes: MAX_EARLIER })
+      const full = await Promise.all(Array.from({ length: 32 }, () => earlier.take(large, others)))
       const spent = async () => {
         const { text } = await service().call('GET', '/metrics')
         return [...text.matchAll(/^moorage_tokens_total\{.*\} (\d+)$/gm)].map(([, value]) => Number(value))
@@ -131,22 +134,10 @@ onAnyEngine(
   LOCAL_TOOLS,
 )
 
-test('a budget is given out in the order of asking, and whoever stops waiting leaves it to others', async () => {
-  const budget = new SharedRoom(3)
-  assert.ok(await budget.take(2, 0))
-  const order: string[] = []
-  const large = budget.take(3, 5).then((taken) => order.push(`large ${taken}`))
-  const small = budget.take(1, 10_000).then((taken) => order.push(`small ${taken}`))
-  await Promise.all([large, small])
-  assert.deepEqual(order, ['large false', 'small true'])
-  budget.give(3)
-  assert.ok(await budget.take(3, 0))
-})
-
 test('texts that are smaller than the room kept for them leave the rest to others', async () => {
   const texts = new EarlierTexts()
   const small = async () => ({ value: 'small', bytes: 10 })
   const held = []
-  for (let i = 0; i < 100; i++) held.push(await texts.take(small, false))
+  for (let i = 0; i < 100; i++) held.push(await texts.take(small, { lane: 'prj/agt', isPatient: false }))
   assert.ok(held.every((one) => one?.value === 'small'))
 })

@@ -20,8 +20,12 @@ export function connectRefusal(): ApiError {
   return new ApiError('method_not_allowed', 'CONNECT is not served', { headers })
 }
 
+/** How long a client may take to read such an answer and to close the connection. */
+const CLOSES_WITHIN_MS = 2_000
+
 /**
- * The router never saw this request, so there is only a socket to write to. The client gets our envelope all the same.
+ * The router never saw this request, so there is only a socket to write to. The client gets our envelope all the same,
+ * and the socket ends, also if the client never closes its side or has not even finished the TLS handshake.
  */
 export function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
   const [dialect] = dialects
@@ -33,5 +37,7 @@ export function answerRaw(socket: Socket, error: ApiError, request_id: string): 
     Connection: 'close',
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  const force = setTimeout(() => socket.destroy(), CLOSES_WITHIN_MS)
+  socket.once('close', () => clearTimeout(force))
   socket.end(`HTTP/1.1 ${status} ${error.code}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -1,7 +1,8 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import { type Socket, Server as TcpServer } from 'node:net'
 import { setTimeout as delay, setImmediate as nextPass } from 'node:timers/promises'
-import { TLSSocket } from 'node:tls'
+import { TLSSocket, Server as TlsServer } from 'node:tls'
+import { addressBucket } from '../../../security/ip-list.ts'
 
 /** How many requests may wait on one connection behind the one that is being answered. */
 const MAX_WAITING = 32
@@ -16,6 +17,8 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void
  */
 export class Connections {
   readonly #open = new Set<Socket>()
+  /** Those from which requests are read, by the address of the client. */
+  readonly #byAddress = new Map<string, Set<Socket>>()
   /**
    * The replies of requests that wait behind another one, by connection. Only connections with waiting requests have an
    * entry.
@@ -46,7 +49,18 @@ export class Connections {
     // Over TLS each connection has two sockets. Requests are read from the second one.
     server.on('connection', add)
     server.on('secureConnection', add)
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket) => this.#count(socket))
     this.#stallCheck = setInterval(() => this.#dropStalled(stallMs), Math.min(stallMs / 4, 5_000)).unref()
+  }
+
+  #count(socket: Socket): void {
+    const address = bucketOf(socket)
+    const sockets = this.#byAddress.get(address) ?? new Set()
+    this.#byAddress.set(address, sockets.add(socket))
+    socket.once('close', () => {
+      sockets.delete(socket)
+      if (sockets.size === 0 && this.#byAddress.get(address) === sockets) this.#byAddress.delete(address)
+    })
   }
 
   #dropStalled(stallMs: number): void {
@@ -84,6 +98,19 @@ export class Connections {
       waiting.shift()
       handle(request, response)
     })
+  }
+
+  /**
+   * Makes room for a new connection when there are too many: of the address that has most, one on which no request is
+   * under way is closed. Returns false if no address has more than the one of the newcomer, or if all are busy.
+   */
+  makeRoom(newcomer: Socket): boolean {
+    const own = this.#byAddress.get(bucketOf(newcomer))?.size ?? 0
+    let most = new Set<Socket>()
+    for (const sockets of this.#byAddress.values()) if (sockets.size > most.size) most = sockets
+    const idle = most.size > own + 1 ? most.values().find((socket) => !this.#lastReply(socket)) : undefined
+    if (idle) drop(idle)
+    return idle !== undefined
   }
 
   /**
@@ -154,6 +181,10 @@ export class Connections {
 function drop(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy()
   else socket.resetAndDestroy()
+}
+
+function bucketOf({ remoteAddress = '' }: Socket): string {
+  return addressBucket(remoteAddress)
 }
 
 /** Node keeps the reply that a connection is sending under this name. There is no public property for it. */

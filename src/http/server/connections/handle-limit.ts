@@ -8,13 +8,12 @@ import { Outage } from '../../../lib/work/outage.ts'
 import { mostOpenFiles } from '../../../telemetry/open-files.ts'
 import type { Telemetry } from '../../../telemetry/telemetry.ts'
 import { answerRaw } from './broken-request.ts'
+import type { Connections } from './connections.ts'
 
 /** Handles that connections of clients leave to files, the database and calls to other services. */
 const RESERVED = 64
 /** Those of them that may be used to tell clients that they are refused. */
 const FOR_REFUSALS = 32
-/** How long a refused client may take to read its answer. */
-const READ_WITHIN_MS = 1_000
 /** After CALM_MS without a refusal there are handles again. */
 const CALM_MS = 5_000
 const RETRY_AFTER_MS = 5_000
@@ -22,10 +21,15 @@ const RETRY_AFTER_MS = 5_000
 type Options = { log: Logger; telemetry: Telemetry; newId: NewId; now(): number }
 
 /**
- * Refuses connections when the process is about to run out of file handles. Otherwise the system would cut them without
- * a word, and files and the database could not be opened either.
+ * Refuses connections when the process is about to run out of file handles, unless another address has more of them and
+ * does not need one now. Otherwise the system would cut them without a word, and files and the database could not be
+ * opened either.
  */
-export function limitHandles(server: HttpServer, { log, telemetry, newId, now }: Options): void {
+export function limitHandles(
+  server: HttpServer,
+  connections: Pick<Connections, 'makeRoom'>,
+  { log, telemetry, newId, now }: Options,
+): void {
   const most = mostOpenFiles()
   if (most === undefined) return
   const serve = server.listeners('connection') as ((socket: Socket) => void)[]
@@ -44,12 +48,12 @@ export function limitHandles(server: HttpServer, { log, telemetry, newId, now }:
     if (server instanceof TlsServer || handle >= most - RESERVED + FOR_REFUSALS) return socket.resetAndDestroy()
     const error = unavailable('The service has too many open connections, try again shortly', RETRY_AFTER_MS)
     // The request is read and dropped: to close the socket with unread bytes would cost the client its answer.
-    socket.resume().setTimeout(READ_WITHIN_MS, () => socket.destroy())
+    socket.resume()
     answerRaw(socket, error, newId('req', now()))
   }
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     const handle = handleOf(socket)
-    if (handle >= most - RESERVED) return refuse(socket, handle)
+    if (handle >= most - RESERVED && !connections.makeRoom(socket)) return refuse(socket, handle)
     for (const listener of serve) listener.call(server, socket)
   })
 }

@@ -7,6 +7,8 @@ import { FairBody } from './fair-body.ts'
 import { tlsOptions } from './tls.ts'
 
 const KEEP_ALIVE_MS = 72_000
+/** The longest time for a TLS handshake, if a request may take longer than that to arrive. */
+const HANDSHAKE_MS = 10_000
 /** An upload may take this time. Other bodies have `server.requestTimeout`, which is checked where they are read. */
 const LONGEST_REQUEST_MS = 3_600_000
 
@@ -27,7 +29,10 @@ export function createHttpServer({ requestTimeout, tls }: Config['server'], hand
     IncomingMessage: FairBody,
   }
   const server = tls
-    ? https.createServer({ ...options, ...tlsOptions(tls) }, handle)
+    ? https.createServer(
+        { ...options, ...tlsOptions(tls), handshakeTimeout: Math.min(HANDSHAKE_MS, requestTimeout) },
+        handle,
+      )
     : http.createServer(options, handle)
   // Node would drop headers beyond its limit; checkTransport counts them and refuses the request.
   server.maxHeadersCount = 0

@@ -19,7 +19,6 @@ export function tlsOptions({ cert, key }: TlsSettings): ServerOptions {
     secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
     requestCert: true,
     rejectUnauthorized: false,
-    handshakeTimeout: 10_000,
   }
 }
 

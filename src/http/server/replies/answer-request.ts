@@ -10,6 +10,7 @@ import type { Front } from '../front.ts'
 import { callRunner } from './call-runner.ts'
 import { EventStream } from './event-stream.ts'
 import { hangUpOf } from './hang-up.ts'
+import { LARGE_REPLY } from './reply-room.ts'
 import { send, sendLines } from './send.ts'
 import { sendContent } from './send-content.ts'
 
@@ -38,7 +39,9 @@ async function answerNamed(
 ): Promise<void> {
   if (authorised.agent) call.writer.begin?.(authorised.agent.id)
   if (!call.next) return answerCall(front, authorised, call, response)
-  const next = call.next(await front.steps.run(authorised, call, { ...PLAIN_REPLY, mode: call.mode }))
+  const next = call.next(
+    await front.steps.run(authorised, call, { ...plainReply(front, authorised, response), mode: call.mode }),
+  )
   return answerNamed(front, await front.steps.authoriseNamed(authorised, next), next, response)
 }
 
@@ -63,7 +66,9 @@ async function answerOnce(
   const { arrived, operation } = authorised
   const { mode } = wanted
   const onHangUp = operation.streams && mode === 'reply' ? hangUpOf(response) : undefined
-  const rendered = await run(front, authorised, wanted, { ...PLAIN_REPLY, mode, onHangUp })
+  const channel = { ...plainReply(front, authorised, response), mode, onHangUp }
+  const rendered = await run(front, authorised, wanted, channel)
+  if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   requests.count(arrived, rendered.status)
   if (rendered.content) await answerContent(front, authorised, rendered.content, response)
   else if (rendered.lines) await answerLines(front, authorised, rendered, response)
@@ -105,7 +110,8 @@ async function answerAsStream(
   const stream = new EventStream(response, headers, writer)
   front.streams.watch(authorised, response)
   try {
-    const rendered = await run(front, authorised, wanted, streamChannel(stream, response, wanted))
+    const channel = { ...plainReply(front, authorised, response), ...streamChannel(stream, response, wanted) }
+    const rendered = await run(front, authorised, wanted, channel)
     const { status, headers: sent, body } = rendered
     requests.count(arrived, status)
     if (status === 202 && !stream.opened) {
@@ -122,9 +128,12 @@ async function answerAsStream(
     stream.send({ id: 'done', event: 'done', data: body })
   } catch (error) {
     if (!stream.opened) throw error
-    const { status, body } = dialect.error(toApiError(error, edge.parts.log, request_id), request_id)
+    const apiError = toApiError(error, edge.parts.log, request_id)
+    const { status, body } = dialect.error(apiError, request_id)
     requests.count(arrived, status)
-    stream.send({ id: 'done', event: 'error', data: body })
+    // The client follows again from where it was.
+    const id = apiError.code === 'unavailable' ? null : 'done'
+    stream.send({ id, event: 'error', data: body })
   }
   stream.end()
 }
@@ -148,7 +157,15 @@ async function atPresent(
   return { ...now, headers: { ...now.headers, [REPLAYED]: 'true' } }
 }
 
-function streamChannel(stream: EventStream, response: ServerResponse, { last_event_id }: CallRequest): ReplyChannel {
+function plainReply({ replies }: Front, authorised: Authorised, response: ServerResponse): ReplyChannel {
+  return { ...PLAIN_REPLY, reserve: (bytes) => replies.reserve(response, authorised, bytes) }
+}
+
+function streamChannel(
+  stream: EventStream,
+  response: ServerResponse,
+  { last_event_id }: CallRequest,
+): Omit<ReplyChannel, 'reserve'> {
   return {
     mode: 'stream',
     onHangUp: hangUpOf(response),
@@ -189,6 +206,7 @@ async function serve(
   const { arrived } = authorised
   // The path may have the agent's name; from here on it is the id.
   const rendered = await answer({ ...received, params: authorised.params }, callRunner(front, authorised, response))
+  if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   front.requests.count(arrived, rendered.status)
   if (rendered.lines) await answerLines(front, authorised, rendered, response)
   else send(response, arrived.headers, rendered)

@@ -11,7 +11,7 @@ import { hangUpOf } from './hang-up.ts'
 
 /** Takes each call of a request through the same steps as a request of its own. */
 export function callRunner(
-  { edge: { parts }, steps, agentChanges }: Front,
+  { edge: { parts }, steps, agentChanges, replies }: Front,
   authorised: Authorised,
   response: ServerResponse,
 ): CallRunner {
@@ -29,6 +29,7 @@ export function callRunner(
         ...channel,
         mode,
         last_event_id,
+        reserve: (bytes) => replies.reserve(response, authorised, bytes),
       })
     },
     fail(error, operation) {

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { StreamEvent } from '../../../runtime/following/transcript.ts'
-import type { Writer } from '../../dialects/dialect.ts'
+import type { SentEvent, Writer } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
 /**
@@ -20,7 +19,7 @@ export class EventStream {
   readonly #response: ServerResponse
   readonly #headers: Record<string, string>
   readonly #writer: Writer
-  #waiting: StreamEvent[] = []
+  #waiting: SentEvent[] = []
   #ping: NodeJS.Timeout | undefined
   #opened = false
   #ended = false
@@ -43,7 +42,7 @@ export class EventStream {
     this.#writeWaiting()
   }
 
-  send(event: StreamEvent): void {
+  send(event: SentEvent): void {
     this.#begin()
     this.#waiting.push(event)
     this.#gathering ??= setTimeout(() => this.#writeWaiting(), GATHERED_MS)
@@ -81,7 +80,7 @@ export class EventStream {
     let written = 0
     let text = ''
     while (written < this.#waiting.length && !response.writableNeedDrain) {
-      text += this.#writer.event(this.#waiting[written++] as StreamEvent)
+      text += this.#writer.event(this.#waiting[written++] as SentEvent)
       if (text.length < WRITE_CHARACTERS && written < this.#waiting.length) continue
       if (this.#ended && written === this.#waiting.length) break
       response.write(text)

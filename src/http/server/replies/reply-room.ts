@@ -1,0 +1,62 @@
+import type { ServerResponse } from 'node:http'
+import { getHeapStatistics } from 'node:v8'
+import { type ApiError, unavailable } from '../../../errors.ts'
+import { FairRoom, type Portion } from '../../../lib/work/fair-room.ts'
+import { laneKey } from '../../../lib/work/lane-key.ts'
+import { changes } from '../../../operation.ts'
+import type { Authorised } from '../../pipeline/request.ts'
+
+/** Smaller replies are not counted. */
+export const LARGE_REPLY = 256 * 1024
+
+/** While it is made a reply takes several times its own bytes, and other things need memory too. */
+const SHARE_OF_HEAP = 1 / 8
+const MOST_BYTES = 512 * 1024 * 1024
+/** How long a request waits for room before it is refused. */
+const PATIENCE_MS = 5_000
+const RETRY_AFTER_MS = 2_000
+
+type Asker = Pick<Authorised, 'actor' | 'operation'>
+
+/**
+ * Room for the bytes of large replies that are made and sent. A short request can ask for megabytes, and a client that does
+ * not read keeps them in memory, so without a limit a few hundred requests could fill the memory of this process.
+ */
+export class ReplyRoom {
+  readonly #bytes = new FairRoom(Math.min(MOST_BYTES, getHeapStatistics().heap_size_limit * SHARE_OF_HEAP))
+  readonly #counted = new WeakSet<ServerResponse>()
+
+  /**
+   * Takes room for a reply before what it shows is read. It is given back when the client has read the reply, or is gone.
+   * Rejects if there is none in time.
+   */
+  async reserve(response: ServerResponse, { actor }: Asker, bytes: number): Promise<void> {
+    if (bytes < LARGE_REPLY) return
+    this.#hold(response, await this.#bytes.take(laneOf(actor), bytes, PATIENCE_MS))
+  }
+
+  /**
+   * Counts a large reply for which nothing was reserved. Rejects if there is no room for it, unless the request has
+   * changed something: then the client must hear of it.
+   */
+  async count(response: ServerResponse, { actor, operation }: Asker, body: string): Promise<void> {
+    if (this.#counted.has(response)) return
+    const [lane, bytes] = [laneOf(actor), Buffer.byteLength(body)]
+    this.#hold(response, changes(operation) ? this.#bytes.add(lane, bytes) : await this.#bytes.take(lane, bytes, 0))
+  }
+
+  #hold(response: ServerResponse, portion: Portion | undefined): void {
+    if (!portion) throw tooMuch()
+    this.#counted.add(response)
+    if (response.destroyed) portion.release()
+    else response.once('close', portion.release)
+  }
+}
+
+function laneOf({ scope, id }: Authorised['actor']): string {
+  return laneKey(scope.project_id, id)
+}
+
+function tooMuch(): ApiError {
+  return unavailable('Too many large replies are under way, try again shortly or ask for smaller pages', RETRY_AFTER_MS)
+}

@@ -1,0 +1,155 @@
+import { type AwakeTimeout, setAwakeTimeout } from './awake-timeout.ts'
+import { groupOf } from './lane-key.ts'
+
+/** A part of a room that is in use. */
+export type Portion = {
+  /** Gives back what is held beyond this amount. */
+  keep(amount: number): void
+  /** Gives back all of it. Only the first call counts. */
+  release(): void
+}
+
+type Waiting = { lane: string; amount: number; begin(portion: Portion | undefined): void }
+
+/**
+ * A fixed amount of something that this process has: bytes of memory, threads, places. Each part is taken for a lane
+ * (`lane-key.ts`): for a project, and for an agent or another owner in it.
+ *
+ * A project may hold as much as it leaves free: one that is alone gets half of the room, two get a third each. So there is
+ * always something left for a project that holds nothing. If too little is left, projects take turns, and in each of them
+ * its lanes: those that hold least come first, then those whose last turn was longest ago.
+ */
+export class FairRoom {
+  readonly #total: number
+  #left: number
+  #isClosed = false
+  /** What projects and lanes hold, by their names. */
+  readonly #held = new Map<string, number>()
+  /** What waits, by project and lane. The project whose last turn was longest ago stands first, and so do its lanes. */
+  readonly #line = new Map<string, Map<string, Waiting[]>>()
+
+  constructor(total: number) {
+    this.#total = total
+    this.#left = total
+  }
+
+  /** Takes a part. Undefined if that was not possible within `ms`, or if the room was closed. */
+  async take(lane: string, amount: number, ms = Number.POSITIVE_INFINITY): Promise<Portion | undefined> {
+    const wanted = Math.min(amount, this.#total)
+    if (this.#isClosed) return undefined
+    if (this.#line.size === 0 && this.#fits(lane, wanted)) return this.#give(lane, wanted)
+    const turn = Promise.withResolvers<Portion | undefined>()
+    const waiting: Waiting = { lane, amount: wanted, begin: turn.resolve }
+    this.#stand(waiting)
+    this.#beginNext()
+    let timer: AwakeTimeout | undefined
+    if (ms !== Number.POSITIVE_INFINITY) timer = setAwakeTimeout(() => this.#giveUp(waiting), ms)
+    const portion = await turn.promise
+    timer?.clear()
+    return portion
+  }
+
+  /** Takes a part that is in use already, however much is left. Others wait until it fits again. */
+  add(lane: string, amount: number): Portion {
+    return this.#give(lane, amount)
+  }
+
+  /** Ends all waiting. From now on nothing is given out. */
+  close(): void {
+    this.#isClosed = true
+    const waiting = [...this.#line.values()].flatMap((lanes) => [...lanes.values()].flat())
+    this.#line.clear()
+    for (const { begin } of waiting) begin(undefined)
+  }
+
+  /** A project that holds nothing may have all that is left. */
+  #fits(lane: string, amount: number): boolean {
+    return this.#heldBy(groupOf(lane)) + amount <= this.#left
+  }
+
+  #give(lane: string, amount: number): Portion {
+    let held = 0
+    const change = (by: number) => {
+      held += by
+      this.#left -= by
+      for (const name of [groupOf(lane), lane]) {
+        const sum = this.#heldBy(name) + by
+        if (sum === 0) this.#held.delete(name)
+        else this.#held.set(name, sum)
+      }
+    }
+    change(amount)
+    const keep = (most: number) => {
+      if (most >= held) return
+      change(most - held)
+      this.#beginNext()
+    }
+    return { keep, release: () => keep(0) }
+  }
+
+  #heldBy(name: string): number {
+    return this.#held.get(name) ?? 0
+  }
+
+  #beginNext(): void {
+    for (let next = this.#next(); next; next = this.#next()) {
+      this.#leave(next)
+      this.#moveBack(next.lane)
+      next.begin(this.#give(next.lane, next.amount))
+    }
+  }
+
+  /** The next of those that wait, if there is room for it now. */
+  #next(): Waiting | undefined {
+    for (const [project, lanes] of this.#leastFirst(this.#line)) {
+      const [[, [first]]] = this.#leastFirst(lanes) as [[string, [Waiting]]]
+      if (this.#fits(first.lane, first.amount)) return first
+      // It holds nothing, so only others can make room for it. What is left is saved until it fits.
+      if (this.#heldBy(project) === 0) return undefined
+    }
+    return undefined
+  }
+
+  #leastFirst<T>(named: ReadonlyMap<string, T>): [string, T][] {
+    return [...named].toSorted(([a], [b]) => this.#heldBy(a) - this.#heldBy(b))
+  }
+
+  #stand(waiting: Waiting): void {
+    const { lane } = waiting
+    const lanes = this.#line.get(groupOf(lane)) ?? new Map<string, Waiting[]>()
+    this.#line.set(groupOf(lane), lanes.set(lane, [...(lanes.get(lane) ?? []), waiting]))
+  }
+
+  /** Returns false if it does not stand in line any more. */
+  #leave(waiting: Waiting): boolean {
+    const { lane } = waiting
+    const lanes = this.#line.get(groupOf(lane))
+    const line = lanes?.get(lane)
+    const at = line?.indexOf(waiting) ?? -1
+    if (!lanes || !line || at < 0) return false
+    line.splice(at, 1)
+    if (line.length === 0) lanes.delete(lane)
+    if (lanes.size === 0) this.#line.delete(groupOf(lane))
+    return true
+  }
+
+  /** After its turn a project goes to the end of the line, and so does the lane in it. */
+  #moveBack(lane: string): void {
+    const project = groupOf(lane)
+    const lanes = this.#line.get(project)
+    if (!lanes) return
+    this.#line.delete(project)
+    this.#line.set(project, lanes)
+    const line = lanes.get(lane)
+    if (!line) return
+    lanes.delete(lane)
+    lanes.set(lane, line)
+  }
+
+  #giveUp(waiting: Waiting): void {
+    if (!this.#leave(waiting)) return
+    waiting.begin(undefined)
+    // Others may have waited behind it.
+    this.#beginNext()
+  }
+}
