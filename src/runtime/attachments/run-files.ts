@@ -15,7 +15,7 @@ import {
 } from './attachment.ts'
 import { type FileText, textOfFile } from './file-text.ts'
 import type { PdfTexts } from './pdf-text.ts'
-import { withShownFiles } from './shown-input.ts'
+import { filesOf, withShownFiles } from './shown-input.ts'
 
 const MOST_IMAGES = 20
 const MOST_SCANNED_PAGES = 100
@@ -134,10 +134,6 @@ function latestFirst(input: ModelInput, rounds: readonly Round[]): Attachment[] 
     ...rounds.toReversed().flatMap(filesOf),
     ...turns.flatMap(({ attachments = [] }) => attachments),
   ]
-}
-
-function filesOf({ results }: Round): readonly Attachment[] {
-  return results.flatMap((result) => (result && 'files' in result && result.files) || [])
 }
 
 function tooLarge(size: number, { images }: NamedModel): string | undefined {

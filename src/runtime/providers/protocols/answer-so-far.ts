@@ -77,10 +77,10 @@ export class AnswerSoFar {
    * The reported tokens, or an estimate. An answer that broke off has at least `written` tokens: the provider charges what
    * the model wrote and thought, and not only what has arrived. Some endpoints report fractions.
    */
-  usage(promptCharacters: number, written = 0) {
+  usage(promptTokens: number, written = 0) {
     const { input, output, cached, reasoning } = this.#tokens
     return {
-      input_tokens: Math.round(input ?? estimateTokens(promptCharacters)),
+      input_tokens: Math.round(input ?? promptTokens),
       output_tokens: Math.round(output ?? Math.max(estimateTokens(this.#characters), written)),
       ...(cached !== undefined && { cached_tokens: Math.round(cached) }),
       ...(reasoning !== undefined && { reasoning_tokens: Math.round(reasoning) }),

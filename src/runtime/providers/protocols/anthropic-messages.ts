@@ -1,7 +1,7 @@
 import type { Attachment } from '../../attachments/attachment.ts'
 import { shownResult } from '../../attachments/shown-input.ts'
 import { type Round, type ToolDefinition } from '../../models/model.ts'
-import type { ModelRequest } from '../../models/model-request.ts'
+import type { ModelPrompt } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import type { ModelInput } from '../../run-input.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
@@ -21,21 +21,21 @@ export const anthropicMessages: Protocol = {
   path: '/messages',
   headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': API_VERSION }),
   images: IMAGES,
-  body(request, model, slots) {
-    const { fields, instruction } = anthropicFormat(request.output)
-    const { system, messages } = conversationOf(request, instruction, slots)
+  body(prompt, model, slots) {
+    const { fields, instruction } = anthropicFormat(prompt.output)
+    const { system, messages } = conversationOf(prompt, instruction, slots)
     return {
       model,
-      // The protocol demands a number.
-      max_tokens: request.max_output_tokens ?? mostTokensOf(model),
       ...(system.length > 0 && { system }),
       messages,
       stream: true,
-      ...samplingOf(request, model),
+      ...samplingOf(prompt, model),
       ...fields,
-      ...toolsOf(request),
+      ...toolsOf(prompt),
     }
   },
+  // The protocol demands a number.
+  limit: (max_output_tokens, model) => ({ max_tokens: max_output_tokens ?? mostTokensOf(model) }),
   reader: readAnthropicAnswer,
 }
 
@@ -57,7 +57,7 @@ type Block = Record<string, unknown>
 type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 
 function conversationOf(
-  { input, rounds }: ModelRequest,
+  { input, rounds }: ModelPrompt,
   instruction: string,
   slots: ByteSlots,
 ): { system: Block[]; messages: AnthropicMessage[] } {
@@ -114,9 +114,9 @@ function addRound(
   add(messages, 'user', answers)
 }
 
-function toolsOf(request: ModelRequest): Record<string, unknown> {
-  if (request.tools.length === 0) return {}
-  return { tools: request.tools.map(toolOf), tool_choice: choiceOf(request) }
+function toolsOf(prompt: ModelPrompt): Record<string, unknown> {
+  if (prompt.tools.length === 0) return {}
+  return { tools: prompt.tools.map(toolOf), tool_choice: choiceOf(prompt) }
 }
 
 function toolOf({ name, description, input_schema }: ToolDefinition) {
@@ -124,10 +124,10 @@ function toolOf({ name, description, input_schema }: ToolDefinition) {
 }
 
 /** Tools that were called before must be named, also where none may be called any more. */
-function choiceOf(request: ModelRequest): Record<string, unknown> {
-  const choice = request.output ? 'none' : toolChoiceOf(request)
+function choiceOf(prompt: ModelPrompt): Record<string, unknown> {
+  const choice = prompt.output ? 'none' : toolChoiceOf(prompt)
   if (choice === 'none') return { type: 'none' }
-  const isSingle = request.input.given?.sampling?.parallel_tool_calls === false
+  const isSingle = prompt.input.given?.sampling?.parallel_tool_calls === false
   return {
     ...(typeof choice === 'object'
       ? { type: 'tool', name: choice.name }
@@ -136,7 +136,7 @@ function choiceOf(request: ModelRequest): Record<string, unknown> {
   }
 }
 
-function samplingOf({ input: { agent, given } }: ModelRequest, model: string): Record<string, unknown> {
+function samplingOf({ input: { agent, given } }: ModelPrompt, model: string): Record<string, unknown> {
   const { temperature = agent.temperature, top_p, stop } = given?.sampling ?? {}
   const isSteerable = !UNSTEERABLE.test(model)
   return {

@@ -2,7 +2,7 @@ import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Attachment } from '../../attachments/attachment.ts'
 import { shownResult } from '../../attachments/shown-input.ts'
 import type { Round, ToolDefinition } from '../../models/model.ts'
-import type { ModelRequest } from '../../models/model-request.ts'
+import type { ModelPrompt } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import type { ModelInput } from '../../run-input.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
@@ -21,19 +21,24 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
     path: '/chat/completions',
     headers: (apiKey) => (apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
     images: IMAGES,
-    body(request, model, slots) {
+    body(prompt, model, slots) {
       const reasons = vendor === 'openai' && isReasoningModel(model)
-      const { fields, instruction } = chatFormat(request.output, vendor)
+      const { fields, instruction } = chatFormat(prompt.output, vendor)
       return {
         model,
-        messages: messagesOf(request, reasons ? 'developer' : 'system', instruction, slots),
+        messages: messagesOf(prompt, reasons ? 'developer' : 'system', instruction, slots),
         stream: true,
         stream_options: { include_usage: true },
-        ...(reasons ? reasoningSampling(request) : samplingOf(request)),
-        ...(vendor === 'openai' && !reasons ? {} : thinkingOf(request)),
+        ...(reasons ? reasoningSampling(prompt) : samplingOf(prompt)),
+        ...(vendor === 'openai' && !reasons ? {} : thinkingOf(prompt)),
         ...fields,
-        ...toolsOf(request),
+        ...toolsOf(prompt),
       }
+    },
+    limit(max_output_tokens, model) {
+      if (max_output_tokens === null) return {}
+      const reasons = vendor === 'openai' && isReasoningModel(model)
+      return reasons ? { max_completion_tokens: max_output_tokens } : { max_tokens: max_output_tokens }
     },
     reader: readChatAnswer,
   }
@@ -50,7 +55,7 @@ const IMAGES = { each: 20 * MIB, together: 50 * MIB }
 type ChatMessage = Record<string, unknown> & { role: string }
 
 function messagesOf(
-  { input, rounds }: ModelRequest,
+  { input, rounds }: ModelPrompt,
   instructor: 'system' | 'developer',
   instruction: string,
   slots: ByteSlots,
@@ -104,13 +109,13 @@ function addRound(
   if (told !== undefined) messages.push({ role: 'user', content: told })
 }
 
-function toolsOf(request: ModelRequest): Record<string, unknown> {
-  if (request.tools.length === 0 || request.output) return {}
-  const choice = toolChoiceOf(request)
+function toolsOf(prompt: ModelPrompt): Record<string, unknown> {
+  if (prompt.tools.length === 0 || prompt.output) return {}
+  const choice = toolChoiceOf(prompt)
   return {
-    tools: request.tools.map(functionTool),
+    tools: prompt.tools.map(functionTool),
     tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } },
-    ...withoutUndefined({ parallel_tool_calls: request.input.given?.sampling?.parallel_tool_calls }),
+    ...withoutUndefined({ parallel_tool_calls: prompt.input.given?.sampling?.parallel_tool_calls }),
   }
 }
 
@@ -120,19 +125,17 @@ function functionTool({ name, description, input_schema, strict }: ToolDefinitio
 }
 
 /** Models that do not reason refuse this. */
-function thinkingOf({ input: { given } }: ModelRequest): Record<string, unknown> {
+function thinkingOf({ input: { given } }: ModelPrompt): Record<string, unknown> {
   const { reasoning_effort, verbosity } = given?.sampling ?? {}
   return withoutUndefined({ reasoning_effort, verbosity })
 }
 
 /** The agent's settings, and what the caller asks for. */
-function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, unknown> {
-  const { agent, given } = input
+function samplingOf({ input: { agent, given } }: ModelPrompt): Record<string, unknown> {
   const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
   return {
     ...(temperature !== null && { temperature }),
     ...withoutUndefined({
-      max_tokens: max_output_tokens ?? undefined,
       top_p,
       stop,
       seed,
@@ -142,7 +145,7 @@ function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, 
   }
 }
 
-function reasoningSampling(request: ModelRequest): Record<string, unknown> {
-  const { max_tokens, stop, seed } = samplingOf(request)
-  return withoutUndefined({ max_completion_tokens: max_tokens, stop, seed })
+function reasoningSampling(prompt: ModelPrompt): Record<string, unknown> {
+  const { stop, seed } = samplingOf(prompt)
+  return withoutUndefined({ stop, seed })
 }

@@ -1,5 +1,5 @@
 import type { ModelAnswer } from '../../models/model.ts'
-import type { ImageLimits, ModelRequest } from '../../models/model-request.ts'
+import type { ImageLimits, ModelPrompt } from '../../models/model-request.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
 import type { ReplyReader } from './read-events.ts'
@@ -11,8 +11,13 @@ export type Protocol = {
   headers(apiKey: string): Record<string, string>
   /** What it takes of images. */
   images: ImageLimits
-  /** `model` is the provider's own name of it. Bytes of files go where `slots` says. */
-  body(request: ModelRequest, model: string, slots: ByteSlots): Record<string, unknown>
+  /**
+   * What is sent, but for `limit`. `model` is the provider's own name of it. Bytes of files go where `slots` says. It depends
+   * on nothing else, so that it can be measured before it is sent.
+   */
+  body(prompt: ModelPrompt, model: string, slots: ByteSlots): Record<string, unknown>
+  /** The fields of the longest answer, in tokens. Null: what the model itself does. */
+  limit(max_output_tokens: number | null, model: string): Record<string, number>
   reader(answer: AnswerSoFar): AnswerReader
 }
 
