@@ -162,6 +162,12 @@ describe('retries', () => {
     assert.ok(performance.now() - started >= 119)
   })
 
+  test('Retry-After may be a fraction of seconds', async () => {
+    server.reply({ status: 429, headers: { 'retry-after': '0.12' } }, { text: ['fine'] })
+    const { logs } = completed(await runtime.run(runOf(agent())))
+    assert.equal(logs[0]?.metadata['wait_ms'], 120)
+  })
+
   test('a Retry-After beyond the deadline fails at once', async () => {
     server.reply({ status: 429, headers: { 'retry-after': '60' } })
     const started = performance.now()

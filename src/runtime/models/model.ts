@@ -15,6 +15,8 @@ export type ToolCall = {
   arguments: string
   /** The tool is the caller's. The call ends the answer. */
   handed?: true
+  /** The answer was cut off within the call. It is not made, and the model hears why. */
+  cut?: true
 }
 
 export type ModelAnswer = {

@@ -64,38 +64,41 @@ async function askProvider(connected: Connected, prompt: WrittenPrompt, request:
     ...protocol.headers(apiKey),
     ...request.headers,
   }
-  const asked_at = connected.now()
+  let sent_at: number | undefined
   let refusal: BadStatus | undefined
   try {
     const message = slots.file_ids.length === 0 ? { headers, body: json } : await filled(slots, json, headers, request)
     await sockets.send(
       { method: 'POST', path: protocol.path, ...message, signal: request.deadline.signal },
       {
+        sent() {
+          sent_at = performance.now()
+        },
         start(status, replyHeaders) {
           if (status < 200 || status > 299) refusal = new BadStatus(status, replyHeaders)
         },
         data(chunk) {
-          if (refusal) refusal.addText(chunk.toString())
-          else {
-            reader.reply.read(chunk)
-            answer.sayWhatCame()
-          }
+          if (refusal) return void refusal.addText(chunk.toString())
+          reader.reply.read(chunk)
+          answer.sayWhatCame()
+          return answer.isDone
         },
       },
     )
     if (refusal) throw refusal
-    reader.reply.end()
+    if (!answer.isDone) reader.reply.end()
     answer.sayWhatCame(true)
     // A server that says it is done need not say why.
     const finish = answer.finish ?? (answer.isDone ? 'stop' : undefined)
     if (finish === undefined) throw new TruncatedAnswer('The stream ended before the answer did')
     request.spend(answer.usage(tokens))
     const { model: answered } = answer
-    return { calls: answer.toolCalls(), native: reader.native(), finish, ...(answered && { model: answered }) }
+    return { calls: answer.toolCalls(finish), native: reader.native(), finish, ...(answered && { model: answered }) }
   } catch (error) {
-    // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated.
-    if (answer.hasUsage || answer.hasSpoken || request.deadline.stopped) {
-      const written = Math.floor((connected.now() - asked_at) * TOKENS_PER_MS)
+    // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated. A request
+    // that never left costs nothing.
+    if (answer.hasUsage || answer.hasSpoken || (request.deadline.stopped && sent_at !== undefined)) {
+      const written = Math.floor((performance.now() - (sent_at ?? performance.now())) * TOKENS_PER_MS)
       request.spend(answer.usage(tokens, Math.min(written, request.max_output_tokens ?? Infinity)))
     }
     throw asModelFailure(error, { ...connected, hasImages: slots.file_ids.length > 0 }, answer.hasSpoken)

@@ -2,7 +2,7 @@ import type { ModelAnswer } from '../../models/model.ts'
 import type { ImageLimits, ModelPrompt } from '../../models/model-request.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
-import type { ReplyReader } from './read-events.ts'
+import { fieldsOf, type ReplyReader } from './read-events.ts'
 
 /** How one kind of provider is asked, and how it answers. */
 export type Protocol = {
@@ -30,9 +30,44 @@ export type AnswerReader = {
   native(): NonNullable<ModelAnswer['native']>
 }
 
-/** The provider reported an error inside its stream. */
+/** The provider reported an error inside a reply that began well. */
 export class ReportedError extends Error {
+  /** As if it had refused the request: an error's body. */
+  readonly body: string
+  /** The status that the same error has without a stream, if its code or type names one. */
+  readonly status: number | undefined
+
   constructor(error: unknown) {
     super(typeof error === 'string' ? error : JSON.stringify(error))
+    this.body = JSON.stringify({ error })
+    const { code, status, type } = fieldsOf(error)
+    this.status = [code, status, type].map(statusOf).find((named) => named !== undefined)
   }
+}
+
+/** What vendors call their errors. */
+const STATUSES: Record<string, number> = {
+  invalid_request_error: 400,
+  context_length_exceeded: 400,
+  authentication_error: 401,
+  invalid_api_key: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  insufficient_quota: 429,
+  api_error: 500,
+  server_error: 500,
+  internal_server_error: 500,
+  service_unavailable: 503,
+  timeout_error: 504,
+  overloaded_error: 529,
+}
+
+/** A number, also as text, or a name. */
+function statusOf(named: unknown): number | undefined {
+  const status = typeof named === 'string' ? (STATUSES[named] ?? Number(named)) : named
+  const isStatus = typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599
+  return isStatus ? status : undefined
 }
