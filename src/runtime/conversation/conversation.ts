@@ -38,8 +38,9 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const { limits, kind } = run.input.agent
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
-  // Before the first answer nothing has seen the files.
-  if (!left.steps.some((step) => step.kind === 'model')) await run.files.require(run.input.attachments ?? [])
+  // Before the first answer nothing has seen the files, unless the run goes on with the message of another.
+  const isFirst = !run.input.given?.goes_on && !left.steps.some((step) => step.kind === 'model')
+  if (isFirst) await run.files.require(run.input.attachments ?? [])
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
