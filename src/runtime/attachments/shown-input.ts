@@ -58,14 +58,15 @@ function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
   return `<attachment>\n${told}\n</attachment>`
 }
 
-/** Cuts the texts of files to as many bytes. The first ones are shown as far as possible. */
+/** Cuts the texts of files to as many bytes. The shortest are shown whole, so that a long one does not push them out. */
 export function cutTexts(attachments: readonly Attachment[], files: ShownFiles, most_bytes: number): ShownFiles {
   const cut = new Map(files)
   let left = most_bytes
-  for (const { file_id } of attachments) {
-    const shown = cut.get(file_id)
-    if (shown?.as !== 'text') continue
-    const size = Buffer.byteLength(shown.text)
+  const texts = [...new Set(attachments.map(({ file_id }) => file_id))].flatMap((file_id) => {
+    const shown = files.get(file_id)
+    return shown?.as === 'text' ? { file_id, shown, size: Buffer.byteLength(shown.text) } : []
+  })
+  for (const { file_id, shown, size } of texts.toSorted((a, b) => a.size - b.size)) {
     if (size > left) cut.set(file_id, cutShown(shown, left, size))
     left = Math.max(0, left - size)
   }
