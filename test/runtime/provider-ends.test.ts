@@ -30,6 +30,7 @@ before(async () => {
   runtime = localRuntime({
     providers: [
       { name: 'chat', type: 'openai-compatible', baseUrl: provider.url },
+      { name: 'twin', type: 'openai-compatible', baseUrl: provider.url },
       { name: 'claude', type: 'anthropic', baseUrl: provider.url },
     ],
   })
@@ -151,6 +152,36 @@ describe('overload that is told inside a reply with 200', () => {
       assert.equal(asked.length, 5)
     })
   }
+})
+
+describe('a model that is asked after another one has called a tool', () => {
+  const thought = { reasoning_content: 'Hm', tool_calls: [{ ...CALL, extra_content: { signed: 'x' } }] }
+  const looking: Answer = (response) =>
+    response.end(
+      `${chatChunk({ content: 'I will look it up first.' })}${chatChunk(thought)}${chatChunk({}, 'tool_calls')}`,
+    )
+  const busy = Array.from({ length: 4 }, (): Answer => (response) => response.writeHead(503).end())
+  const shownTo = async (name: 'claude' | 'twin') => {
+    answers = [looking, ...busy, (response) => response.end(SAID[name === 'twin' ? 'chat' : name])]
+    const outcome = await runtime.run(runOf({ model: ['chat/model', `${name}/model`] }))
+    assert.equal(outcome.status, 'completed', JSON.stringify(outcome))
+    return asked.at(-1)?.messages.find(({ role }) => role === 'assistant')
+  }
+
+  test('is shown what that one said, by the other protocol too', async () => {
+    assert.deepEqual((await shownTo('claude'))?.content, [
+      { type: 'text', text: 'I will look it up first.' },
+      { type: 'tool_use', id: 'c1', name: 'remove', input: {} },
+    ])
+  })
+
+  test('and not what belongs to its provider', async () => {
+    assert.deepEqual(await shownTo('twin'), {
+      role: 'assistant',
+      content: 'I will look it up first.',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'remove', arguments: '{}' } }],
+    })
+  })
 })
 
 test('a request that never left is not charged', async (t) => {

@@ -32,7 +32,7 @@ export function providerModel(connected: Connected, model: string): Model {
 /** The body is written once: what is measured is what is sent, and sent again if that is tried. */
 function readyPrompt(connected: Connected, model: string, prompt: ModelPrompt): ReadyPrompt {
   const slots = new ByteSlots()
-  const json = JSON.stringify(connected.protocol.body(prompt, model, slots))
+  const json = JSON.stringify(connected.protocol.body(prompt, { provider: connected.provider, model }, slots))
   const images = slots.file_ids.reduce((sum, file_id) => sum + pagesOf(prompt.input.files?.get(file_id)), 0)
   const size = { bytes: Buffer.byteLength(json), images }
   const tokens = likelyTokens(size)
@@ -92,8 +92,15 @@ async function askProvider(connected: Connected, prompt: WrittenPrompt, request:
     const finish = answer.finish ?? (answer.isDone ? 'stop' : undefined)
     if (finish === undefined) throw new TruncatedAnswer('The stream ended before the answer did')
     request.spend(answer.usage(tokens))
-    const { model: answered } = answer
-    return { calls: answer.toolCalls(finish), native: reader.native(), finish, ...(answered && { model: answered }) }
+    const { text, model: answered } = answer
+    const parts = reader.native()
+    return {
+      calls: answer.toolCalls(finish),
+      finish,
+      ...(text !== '' && { text }),
+      ...(answered && { model: answered }),
+      ...(parts && { native: { provider: connected.provider, parts } }),
+    }
   } catch (error) {
     // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated. A request
     // that never left costs nothing.

@@ -8,7 +8,7 @@ import { acceptedArguments } from '../../tools/arguments.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import { type AnthropicNative, readAnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicFormat } from './output-format.ts'
-import { NO_WORDS, type Protocol } from './protocol.ts'
+import { type AskedModel, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 const API_VERSION = '2023-06-01'
@@ -21,9 +21,10 @@ export const anthropicMessages: Protocol = {
   path: '/messages',
   headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': API_VERSION }),
   images: IMAGES,
-  body(prompt, model, slots) {
+  body(prompt, asked, slots) {
+    const { model } = asked
     const { fields, instruction } = anthropicFormat(prompt.output)
-    const { system, messages } = conversationOf(prompt, instruction, slots)
+    const { system, messages } = conversationOf(prompt, instruction, { asked, slots })
     return {
       model,
       ...(system.length > 0 && { system }),
@@ -54,24 +55,25 @@ function mostTokensOf(model: string): number {
 const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|\d\d))/
 
 type Block = Record<string, unknown>
+type Writing = { asked: AskedModel; slots: ByteSlots }
 type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 
 function conversationOf(
   { input, rounds }: ModelPrompt,
   instruction: string,
-  slots: ByteSlots,
+  writing: Writing,
 ): { system: Block[]; messages: AnthropicMessage[] } {
   const system: Block[] = []
   const messages: AnthropicMessage[] = []
   for (const { role, content, rounds: before = [], images = [] } of buildPrompt(input, instruction)) {
-    for (const round of before) addRound(messages, round, input, slots)
+    for (const round of before) addRound(messages, round, input, writing)
     const text = content === '' ? [] : [{ type: 'text', text: content }]
     if (role === 'system') system.push(...text)
     else if (text.length + images.length > 0) {
-      add(messages, role, [...images.map((image) => imageBlock(image, slots)), ...text])
+      add(messages, role, [...images.map((image) => imageBlock(image, writing.slots)), ...text])
     }
   }
-  for (const round of rounds) addRound(messages, round, input, slots)
+  for (const round of rounds) addRound(messages, round, input, writing)
   return { system, messages }
 }
 
@@ -88,13 +90,9 @@ function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], block
   else messages.push({ role, content: [...blocks] })
 }
 
-function addRound(
-  messages: AnthropicMessage[],
-  { calls, results, native, text, told }: Round,
-  input: ModelInput,
-  slots: ByteSlots,
-): void {
-  const written = (native as Partial<AnthropicNative> | undefined)?.anthropic?.content
+function addRound(messages: AnthropicMessage[], round: Round, input: ModelInput, { asked, slots }: Writing): void {
+  const { calls, results, text, told } = round
+  const written = (ownParts(round, asked) as Partial<AnthropicNative> | undefined)?.anthropic?.content
   const blocks = written ?? [
     ...(text ? [{ type: 'text', text }] : []),
     ...calls.map(({ id, name, arguments: args }) => ({ type: 'tool_use', id, name, input: acceptedArguments(args) })),

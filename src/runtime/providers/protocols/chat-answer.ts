@@ -9,7 +9,7 @@ import { fieldsOf, NotAnAnswer, numberOf, parseObject, type ReplyFields, ReplyRe
 const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
 
 /** The assistant's part as a compatible server sent it: reasoning and marks of calls are shown to it again. */
-export type ChatNative = { chat: { content: string; reasoning?: Record<string, unknown>; extras?: unknown[] } }
+export type ChatNative = { chat: { reasoning?: Record<string, unknown>; extras?: unknown[] } }
 
 export function readChatAnswer(answer: AnswerSoFar): AnswerReader {
   const chat = new ChatAnswer(answer)
@@ -59,15 +59,12 @@ class ChatAnswer {
     }
   }
 
-  native(): ChatNative {
+  native(): ChatNative | undefined {
     const extras = this.#answer.calls.map(({ extra }) => extra ?? null)
-    return {
-      chat: {
-        content: this.#answer.text,
-        ...(Object.keys(this.#reasoning).length > 0 && { reasoning: this.#reasoning }),
-        ...(extras.some((extra) => extra !== null) && { extras }),
-      },
-    }
+    const hasReasoning = Object.keys(this.#reasoning).length > 0
+    const hasExtras = extras.some((extra) => extra !== null)
+    if (!hasReasoning && !hasExtras) return undefined
+    return { chat: { ...(hasReasoning && { reasoning: this.#reasoning }), ...(hasExtras && { extras }) } }
   }
 
   #takeChoice(choice: ReplyFields): void {

@@ -9,7 +9,7 @@ import { acceptedArguments } from '../../tools/arguments.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import { type ChatNative, readChatAnswer } from './chat-answer.ts'
 import { chatFormat } from './output-format.ts'
-import { NO_WORDS, type Protocol } from './protocol.ts'
+import { type AskedModel, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 /** `OpenAI` itself has rules of its own for models that reason. */
@@ -21,12 +21,13 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
     path: '/chat/completions',
     headers: (apiKey) => (apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
     images: IMAGES,
-    body(prompt, model, slots) {
+    body(prompt, asked, slots) {
+      const { model } = asked
       const reasons = vendor === 'openai' && isReasoningModel(model)
       const { fields, instruction } = chatFormat(prompt.output, vendor)
       return {
         model,
-        messages: messagesOf(prompt, reasons ? 'developer' : 'system', instruction, slots),
+        messages: messagesOf(prompt, { asked, slots, instructor: reasons ? 'developer' : 'system', instruction }),
         stream: true,
         stream_options: { include_usage: true },
         ...(reasons ? reasoningSampling(prompt) : samplingOf(prompt)),
@@ -52,16 +53,16 @@ function isReasoningModel(model: string): boolean {
 const MIB = 1024 * 1024
 const IMAGES = { each: 20 * MIB, together: 50 * MIB }
 
+type Writing = { asked: AskedModel; slots: ByteSlots }
+
 type ChatMessage = Record<string, unknown> & { role: string }
 
 function messagesOf(
   { input, rounds }: ModelPrompt,
-  instructor: 'system' | 'developer',
-  instruction: string,
-  slots: ByteSlots,
+  { asked, slots, instructor, instruction }: Writing & { instructor: 'system' | 'developer'; instruction: string },
 ): ChatMessage[] {
   const messages: ChatMessage[] = []
-  const add = (round: Round) => addRound(messages, round, input, slots)
+  const add = (round: Round) => addRound(messages, round, input, { asked, slots })
   for (const { role, content, rounds: before = [], images = [] } of buildPrompt(input, instruction)) {
     for (const round of before) add(round)
     if (images.length > 0) messages.push({ role, content: withImages(content, images, slots) })
@@ -80,16 +81,12 @@ function withImages(content: string, images: readonly Attachment[], slots: ByteS
   return content === '' ? shown : [{ type: 'text', text: content }, ...shown]
 }
 
-function addRound(
-  messages: ChatMessage[],
-  { calls, results, native, text = '', told }: Round,
-  input: ModelInput,
-  slots: ByteSlots,
-): void {
-  const { content = text, reasoning = {}, extras = [] } = (native as Partial<ChatNative> | undefined)?.chat ?? {}
+function addRound(messages: ChatMessage[], round: Round, input: ModelInput, { asked, slots }: Writing): void {
+  const { calls, results, text = '', told } = round
+  const { reasoning = {}, extras = [] } = (ownParts(round, asked) as Partial<ChatNative> | undefined)?.chat ?? {}
   messages.push({
     role: 'assistant',
-    content: content || (calls.length > 0 ? null : NO_WORDS),
+    content: text || (calls.length > 0 ? null : NO_WORDS),
     ...reasoning,
     ...(calls.length > 0 && {
       tool_calls: calls.map(({ id, name, arguments: written }, index) => ({

@@ -1,4 +1,4 @@
-import type { ModelAnswer } from '../../models/model.ts'
+import type { Round } from '../../models/model.ts'
 import type { ImageLimits, ModelPrompt } from '../../models/model-request.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
@@ -12,13 +12,21 @@ export type Protocol = {
   /** What it takes of images. */
   images: ImageLimits
   /**
-   * What is sent, but for `limit`. `model` is the provider's own name of it. Bytes of files go where `slots` says. It depends
-   * on nothing else, so that it can be measured before it is sent.
+   * What is sent, but for `limit`. Bytes of files go where `slots` says. It depends on nothing else, so that it can be
+   * measured before it is sent.
    */
-  body(prompt: ModelPrompt, model: string, slots: ByteSlots): Record<string, unknown>
+  body(prompt: ModelPrompt, asked: AskedModel, slots: ByteSlots): Record<string, unknown>
   /** The fields of the longest answer, in tokens. Null: what the model itself does. */
   limit(max_output_tokens: number | null, model: string): Record<string, number>
   reader(answer: AnswerSoFar): AnswerReader
+}
+
+/** The provider that is asked, and its own name of the model. */
+export type AskedModel = { provider: string; model: string }
+
+/** What an earlier answer has in the format of the provider that is asked. Another one is shown its text and its calls. */
+export function ownParts({ native }: Round, { provider }: AskedModel): unknown {
+  return native?.provider === provider ? native.parts : undefined
 }
 
 /** Stands for an answer that was empty: providers refuse a message without content. */
@@ -26,8 +34,8 @@ export const NO_WORDS = '(no answer)'
 
 export type AnswerReader = {
   reply: ReplyReader
-  /** What the provider wants to be shown again in the next round. */
-  native(): NonNullable<ModelAnswer['native']>
+  /** What the provider wants to be shown again in the next round, besides text and calls. */
+  native(): object | undefined
 }
 
 /** The provider reported an error inside a reply that began well. */
