@@ -28,7 +28,7 @@ export function speak(prompt: ModelPrompt, request: ModelRequest, text: string):
   const maxTokens = request.max_output_tokens
   const cut = maxTokens !== null && text.length > maxTokens * 4
   const said = cut ? text.slice(0, maxTokens * 4).toWellFormed() : text
-  if (request.streaming) for (const word of words(said)) request.say(word)
+  if (request.streaming) for (const piece of piecesOf(said)) request.say(piece)
   else if (said !== '') request.say(said)
   request.spend({ input_tokens: inputTokens(prompt), output_tokens: estimateTokens(said.length) })
   return { calls: [], finish: cut ? 'length' : 'stop' }
@@ -51,8 +51,20 @@ export function textOf(result: ToolResult | null | undefined): string {
   return 'result' in result ? result.result : result.error
 }
 
-function words(text: string): string[] {
-  return text.match(/\S+\s*|\s+/g) ?? []
+/** More pieces than this, said at once, would hold up everybody else. */
+const MOST_PIECES = 500
+
+/** Single words, or several if the text is long. */
+function* piecesOf(text: string): Generator<string> {
+  const shortest = text.length / MOST_PIECES
+  let piece = ''
+  for (const [word] of text.matchAll(/\S+\s*|\s+/g)) {
+    piece += word
+    if (piece.length < shortest) continue
+    yield piece
+    piece = ''
+  }
+  if (piece !== '') yield piece
 }
 
 function rememberedAnswer({ agent, message, history, recalled }: ModelInput): string {
