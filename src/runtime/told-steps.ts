@@ -3,11 +3,12 @@ import type { Position } from './following/transcript.ts'
 import type { ToolCall } from './models/model.ts'
 import type { RunEvent } from './outcome.ts'
 import type { Step } from './steps.ts'
-import { parseArguments } from './tools/arguments.ts'
+import { argumentsOf } from './tools/arguments.ts'
 
 /** A tool call as clients see it: with its parsed arguments, or with the text that the model wrote instead. */
-export function shownCall({ id, name, arguments: given }: ToolCall): ShownCall {
-  const args = parseArguments(given)
+export function shownCall(call: ToolCall): ShownCall {
+  const { id, name } = call
+  const args = argumentsOf(call)
   return { id, name: storable(name.slice(0, 128)), arguments: 'value' in args ? args.value : args.raw }
 }
 

@@ -93,6 +93,28 @@ for (const engine of ANY_ENGINE) {
       assert.equal(shown(1), 'And?')
     })
 
+    test("responses: the image stays when a response goes on after the caller's tool, and in what follows", async () => {
+      providers.chat.reset()
+      providers.chat.reply({ calls: [{ name: 'zoom', arguments: {} }] })
+      const client = openaiClient(service)
+      const zoom = { type: 'function' as const, name: 'zoom', parameters: { type: 'object' }, strict: false }
+      const common = { model: 'gpt', tools: [zoom] }
+      const content = [
+        { type: 'input_text' as const, text: 'What is this?' },
+        { type: 'input_image' as const, image_url: DATA_URL, detail: 'auto' as const },
+      ]
+      const first = await client.responses.create({ ...common, input: [{ role: 'user', content }] })
+      const call_id = first.output.flatMap((item) => (item.type === 'function_call' ? item.call_id : []))[0] ?? ''
+      const result = { type: 'function_call_output' as const, call_id, output: 'closer' }
+      const second = await client.responses.create({ ...common, input: [result], previous_response_id: first.id })
+      await client.responses.create({ ...common, input: 'And?', previous_response_id: second.id })
+      const asked = [{ type: 'text', text: 'What is this?' }, SHOWN]
+      for (const { body } of providers.chat.requests) {
+        assert.deepEqual(body.messages.find(({ role }) => role === 'user')?.content, asked)
+      }
+      assert.equal(providers.chat.requests.length, 3)
+    })
+
     test('Open Responses, image-input: a message with an image is answered with a completed response', async () => {
       providers.chat.reset()
       const text = 'What do you see in this image? Answer in one sentence.'

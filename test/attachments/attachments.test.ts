@@ -103,6 +103,21 @@ for (const engine of ENGINES) {
       assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny takes no images'])
     })
 
+    test('one text that does not fit is left out, and a smaller one after it is shown', async () => {
+      const text = (letter: string, size: number) => ({ data: Buffer.from(letter.repeat(size)).toString('base64') })
+      const plain = { media_type: 'text/plain' }
+      const files = ['a', 'b', 'c'].map((letter) => ({ ...plain, ...text(letter, 400_000), name: `${letter}.txt` }))
+      const ids = []
+      for (const { data, name } of files) {
+        ids.push(await uploaded(service, Buffer.from(data, 'base64'), { type: 'text/plain', query: `?name=${name}` }))
+      }
+      const small = { ...plain, ...text('d', 13), name: 'small.txt' }
+      const reply = await invoke('blind', [...ids.map((file_id) => ({ file_id })), small])
+      assert.equal(reply.status, 200, reply.text)
+      const shown = (await receiptOf('blind', reply)).attachments.map((one: { shown_as: string }) => one.shown_as)
+      assert.deepEqual([shown[2], shown[3]], ['omitted', 'text'])
+    })
+
     test('a provider of a project says which of its models take images', async () => {
       providers.chat.reset()
       const set = await service.call('PUT', '/v1/providers/mixed', {
@@ -161,21 +176,22 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('texts that do not fit into the prompt are cut by their bytes, the last ones first', async () => {
+    test('texts that do not fit into the prompt are cut by their bytes, the longest first', async () => {
       providers.chat.reset()
       await createAgent(service, 'narrow', { model: 'openai/gpt-4o', limits: { max_input_tokens: 1_000 } })
-      const texts = { 'long.txt': 'ö'.repeat(2_000), 'rest.txt': 'x'.repeat(600) }
+      const texts = { 'long.txt': 'ö'.repeat(2_000), 'rest.txt': 'ö'.repeat(2_000), 'short.txt': 'x'.repeat(20) }
       const attachments = Object.entries(texts).map(([name, text]) => {
         return { name, media_type: 'text/plain', data: Buffer.from(text).toString('base64') }
       })
       const reply = await invoke('narrow', attachments)
       assert.equal(reply.status, 200, reply.text)
       const content = String(providers.chat.requests[0]?.body.messages.at(-1)?.content)
-      const [long, rest] = Array.from(content.matchAll(/^\{.*$/gm), ([line]) => JSON.parse(line))
+      const [long, rest, short] = Array.from(content.matchAll(/^\{.*$/gm), ([line]) => JSON.parse(line))
       const [, bytes] = /^the first (\d+) of 4000 bytes of its text: the rest does not fit/.exec(long.note) ?? []
       assert.ok(Number(bytes) > 2_000 && Number(bytes) < 3_000, long.note)
       assert.equal(long.text, `${'ö'.repeat(Math.floor(Number(bytes) / 2))} […]`)
       assert.equal(rest.not_shown, 'it does not fit into what the model takes')
+      assert.equal(short.text, 'x'.repeat(20))
     })
 
     test('earlier attachments of the session are part of the history', async () => {

@@ -46,6 +46,18 @@ for (const engine of ANY_ENGINE) {
       service.call('POST', '/v1/responses', { body: { model: 'tiny', input: 'ahoy', ...body } })
     const asked = () => model.requests.at(-1)?.body as ModelServer['requests'][number]['body']
 
+    test('a conversation that the assistant begins is shown with its greeting', async () => {
+      const greeting = 'Ahoy! Your booking number is 4711.'
+      const messages = [
+        { role: 'assistant', content: greeting },
+        { role: 'user', content: 'What was my booking number?' },
+      ]
+      const reply = await chat({ messages })
+      assert.equal(reply.status, 200, reply.text)
+      assert.deepEqual(asked().messages.slice(1), messages)
+      assert.equal(asked().messages[0]?.role, 'user')
+    })
+
     test('parallel_tool_calls, strict, reasoning and verbosity reach the provider, by either API', async () => {
       const tools = [{ type: 'function', function: WEATHER }]
       const wishes = { parallel_tool_calls: false, reasoning_effort: 'low', verbosity: 'high' }

@@ -74,7 +74,8 @@ for (const [what, streams] of [
           const asked = runtimeFor(stream.api)
           const outcome = await asked.run(runOf({ model: 'local/model' }))
           if (asked !== runtime) await asked.close()
-          checkOutcome(stream, outcome)
+          const becomes = (bytes === Infinity && stream.atOnce) || stream.becomes
+          checkOutcome({ ...stream, becomes }, outcome)
         })
       }
     }

@@ -42,6 +42,14 @@ describe('builtin/echo', () => {
     assert.deepEqual(deltas, ['  ', 'Hello ', 'there,\n\n', 'friend ', '👋🏽 '])
   })
 
+  test('a long text is streamed in a few hundred pieces', async () => {
+    const deltas: string[] = []
+    const message = 'ahoy '.repeat(49_000)
+    await response({}, { message, emit: (event) => deltas.push(event.type === 'delta' ? event.text : '') })
+    assert.equal(deltas.join(''), message)
+    assert.ok(deltas.length <= 501, `${deltas.length} pieces`)
+  })
+
   test('stops at max_output_tokens and says so in the log', async () => {
     const limits = limitsOf({ max_output_tokens: 2 })
     const outcome = await runtime.run(runOf({ limits }, { message: '0123456789' }))

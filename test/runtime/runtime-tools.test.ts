@@ -28,6 +28,10 @@ before(async () => {
     seen.push({ method, url, headers, body: await readBody(request) })
     if (url.startsWith('/slow')) return
     if (url.startsWith('/moved')) return void response.writeHead(302, { location: `${other.url}/stolen` }).end()
+    if (url.startsWith('/latin')) {
+      response.setHeader('content-type', 'text/html; charset=iso-8859-1')
+      return void response.end(Buffer.from('Größe: 12 m²', 'latin1'))
+    }
     if (url.startsWith('/broken')) return void response.writeHead(500).end(`boom ${headers.authorization}`)
     if (url.startsWith('/large')) return void response.end('x'.repeat(256 * 1024))
     if (url.startsWith('/huge')) return void response.end('x'.repeat(256 * 1024 + 1))
@@ -321,6 +325,10 @@ describe('an HTTP tool', () => {
   test('an error status is an error result with the beginning of the body', async () => {
     const { error } = await callOnce(loose({ url: `${api.url}/broken` }), {})
     assert.equal(error, 'HTTP 500: boom undefined')
+  })
+
+  test('a reply is read in the charset that it names', async () => {
+    assert.equal((await callOnce(loose({ url: `${api.url}/latin` }), {})).result, 'Größe: 12 m²')
   })
 
   test('a response over 256 KiB is an error', async () => {

@@ -86,8 +86,7 @@ describe('a session longer than its model takes', () => {
     server.takeAtMost(8000, { status: 400, body: { error: { message, code: 'context_length_exceeded' } } })
     completed(await runtime.run(runOf({ model: MODEL }, { history: turns(16) })))
     assert.equal(server.requests.length, 2)
-    // Turn 11 would fit, but a conversation does not begin with an answer.
-    assert.deepEqual(shownTurns(), [12, 13, 14, 15])
+    assert.deepEqual(shownTurns(), [11, 12, 13, 14, 15])
   })
 
   test('a refusal within the stream is heard too', async () => {
@@ -148,7 +147,7 @@ describe('limits.max_input_tokens', () => {
   test('keeps the prompt within it without asking the model first', async () => {
     const outcome = completed(await runtime.run(runOf({ model: MODEL, limits }, { history: turns(16) })))
     assert.equal(server.requests.length, 1)
-    assert.deepEqual(shownTurns(), [14, 15])
+    assert.deepEqual(shownTurns(), [13, 14, 15])
     assert.equal(notesOf(outcome).length, 1)
   })
 

@@ -2,7 +2,9 @@ import { ApiError, invalid } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
+import { notShown } from '../../runtime/attachments/attachment.ts'
 import type { Given, GivenCall, GivenRound } from '../../runtime/given.ts'
+import type { Database } from '../../storage/database.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
 import * as invocations from '../store.ts'
@@ -15,11 +17,12 @@ import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
  */
 export async function takeGiven(
   given: Given,
-  { agent_seq, message, context }: Pick<Invocation, 'agent_seq' | 'message' | 'context'>,
+  { agent_seq, message, attachments, context }: Said & Pick<Invocation, 'agent_seq' | 'context'>,
   { actor, db }: Needs<'actor' | 'db'>,
-): Promise<Pick<Invocation, 'given' | 'message' | 'context'>> {
+): Promise<Said & Pick<Invocation, 'given' | 'context'>> {
+  const said = { message, attachments }
   const ids = idsIn(given)
-  if (ids.length === 0) return { given, message, context }
+  if (ids.length === 0) return { given, context, ...said }
   const found = takenUp(await listNamed(db, agent_seq, ids))
   const seen = new Map(found.filter((one) => mayContinue(actor, one, context.user_id)).map((one) => [one.id, one]))
   if (found.some(({ handed, bytes }) => handed && bytes > MAX_EARLIER)) {
@@ -29,10 +32,17 @@ export async function takeGiven(
   if (unknown) throw invalid({ field: 'input', error: 'refers to an item that is not known' })
   const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
   const kept = { given: taken, context: withUser(context, seen.values()) }
-  if (given.previous === undefined) return { ...kept, message }
+  if (given.previous === undefined) return { ...kept, ...said }
   const previous = requirePrevious(given, seen)
-  if (!given.goes_on) return { ...kept, message }
-  return { ...kept, message: (await invocations.get(db, agent_seq, previous.id)).message }
+  return { ...kept, ...(given.goes_on ? await saidIn(db, agent_seq, previous.id) : said) }
+}
+
+/** What the user said, with its files. A run that goes on after the caller's tool says the same as the one before it. */
+type Said = Pick<Invocation, 'message' | 'attachments'>
+
+async function saidIn(db: Database, agent_seq: number, id: string): Promise<Said> {
+  const { message, attachments } = await invocations.get(db, agent_seq, id)
+  return { message, attachments: attachments && attachments.map(notShown) }
 }
 
 /**

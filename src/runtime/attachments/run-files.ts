@@ -15,7 +15,7 @@ import {
 } from './attachment.ts'
 import { type FileText, textOfFile } from './file-text.ts'
 import type { PdfTexts } from './pdf-text.ts'
-import { withShownFiles } from './shown-input.ts'
+import { filesOf, withShownFiles } from './shown-input.ts'
 
 const MOST_IMAGES = 20
 const MOST_SCANNED_PAGES = 100
@@ -136,10 +136,6 @@ function latestFirst(input: ModelInput, rounds: readonly Round[]): Attachment[] 
   ]
 }
 
-function filesOf({ results }: Round): readonly Attachment[] {
-  return results.flatMap((result) => (result && 'files' in result && result.files) || [])
-}
-
 function tooLarge(size: number, { images }: NamedModel): string | undefined {
   const most = images?.each ?? 0
   return size > most ? `it has ${size} bytes, and an image may have ${most}` : undefined
@@ -147,14 +143,17 @@ function tooLarge(size: number, { images }: NamedModel): string | undefined {
 
 type Room = { images: number; bytes: number; text: number }
 
+/** What is not shown takes no room. */
 function fitting(shown: ShownFile, { size }: Attachment, room: Room): ShownFile {
   if (shown.as === 'text') {
-    room.text -= shown.text.length
-    return room.text < 0 ? { as: 'omitted', note: 'the attachments have too much text together' } : shown
+    const { length } = shown.text
+    if (length > room.text) return { as: 'omitted', note: 'the attachments have too much text together' }
+    room.text -= length
   }
-  if (shown.as !== 'image') return shown
-  room.images -= 1
-  room.bytes -= size
-  const isTooMuch = room.images < 0 || room.bytes < 0
-  return isTooMuch ? { as: 'omitted', note: 'there are too many images to show all' } : shown
+  if (shown.as === 'image') {
+    if (room.images === 0 || size > room.bytes) return { as: 'omitted', note: 'there are too many images to show all' }
+    room.images -= 1
+    room.bytes -= size
+  }
+  return shown
 }

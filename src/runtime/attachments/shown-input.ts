@@ -1,5 +1,6 @@
 import { cutToBytes } from '../../lib/text/text.ts'
 import type { GivenTurn } from '../given.ts'
+import type { Round } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
 import type { ModelInput } from '../run-input.ts'
 import type { Attachment, ShownFile, ShownFiles, ShownWith } from './attachment.ts'
@@ -45,6 +46,10 @@ export function shownResult(
   return { text: [result.result, ...texts].join('\n\n'), images, isError: false }
 }
 
+export function filesOf({ results }: Round): readonly Attachment[] {
+  return results.flatMap((result) => (result && 'files' in result && result.files) || [])
+}
+
 /** JSON keeps it on one line, its name too. Without `<` it cannot close the block around it. */
 function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
   const { note } = shown
@@ -53,18 +58,27 @@ function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
   return `<attachment>\n${told}\n</attachment>`
 }
 
-/** Cuts the texts of the message's attachments to as many bytes. The first ones are shown as far as possible. */
+/** Cuts the texts of files to as many bytes. The shortest are shown whole, so that a long one does not push them out. */
 export function cutTexts(attachments: readonly Attachment[], files: ShownFiles, most_bytes: number): ShownFiles {
   const cut = new Map(files)
   let left = most_bytes
-  for (const { file_id } of attachments) {
-    const shown = cut.get(file_id)
-    if (shown?.as !== 'text') continue
-    const size = Buffer.byteLength(shown.text)
+  const texts = [...new Set(attachments.map(({ file_id }) => file_id))].flatMap((file_id) => {
+    const shown = files.get(file_id)
+    return shown?.as === 'text' ? { file_id, shown, size: Buffer.byteLength(shown.text) } : []
+  })
+  for (const { file_id, shown, size } of texts.toSorted((a, b) => a.size - b.size)) {
     if (size > left) cut.set(file_id, cutShown(shown, left, size))
     left = Math.max(0, left - size)
   }
   return cut
+}
+
+/** How long the texts of files are together. */
+export function bytesOfTexts(attachments: readonly Attachment[], files: ShownFiles): number {
+  return attachments.reduce((bytes, { file_id }) => {
+    const shown = files.get(file_id)
+    return shown?.as === 'text' ? bytes + Buffer.byteLength(shown.text) : bytes
+  }, 0)
 }
 
 function cutShown({ text, note }: Extract<ShownFile, { as: 'text' }>, bytes: number, size: number): ShownFile {

@@ -3,14 +3,19 @@ import { addCosts } from '../models/cost.ts'
 import type { CallStatus } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, PromptTooLong, type Round } from '../models/model.ts'
 import { namesOf, splitModelName } from '../models/model-name.ts'
-import { type Model, type ModelRequest, maxOutputTokens, type OutputRequest } from '../models/model-request.ts'
-import { addTokens, type TokenCount, tokensSince } from '../models/usage.ts'
+import {
+  type Model,
+  type ModelPrompt,
+  type ModelRequest,
+  maxOutputTokens,
+  type OutputRequest,
+} from '../models/model-request.ts'
+import { addTokens, tokensSince } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { OutputInvalid } from '../output/check-output.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
-import { type FittedPrompt, fitPrompt } from '../prompt/fit-prompt.ts'
+import { type FittedPrompt, fitPrompt, optionalTokens } from '../prompt/fit-prompt.ts'
 import { usable } from '../prompt/model-windows.ts'
-import { mostInputTokens } from '../prompt/most-tokens.ts'
 import { withRetries } from '../providers/retry.ts'
 import { type RunInProgress, type RunOutput, Stopped } from '../run-in-progress.ts'
 import type { ModelInput } from '../run-input.ts'
@@ -55,9 +60,7 @@ export async function askModel(run: RunInProgress, asking: AskedAnswer): Promise
 /** Shows the model as much as fits. */
 function askOne(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Promise<ModelAnswer> {
   if (run.output && model.noOutput) throw new OutputInvalid(model.noOutput, [{ at: '', problem: model.noOutput }])
-  return hasFiles(run.input, asking.rounds)
-    ? askWithFiles(run, model, asking)
-    : askFitted(run, model, run.input, asking)
+  return hasFiles(run.input, asking.rounds) ? askWithFiles(run, model, asking) : ask(run, model, run.input, asking)
 }
 
 /** If the model refuses images, it is told of them in words. */
@@ -65,103 +68,27 @@ async function askWithFiles(run: RunInProgress, model: NamedModel, asking: Asked
   const show = () => run.files.show(model, run.input, asking.rounds)
   const input = await show()
   try {
-    return await askFitted(run, model, input, asking)
+    return await ask(run, model, input, asking)
   } catch (error) {
     const refusal = error instanceof ModelFailure ? error.refusedImages : undefined
     if (!refusal || run.deadline.stopped) throw error
     run.files.refused(model.name, `${model.name} refused the image`, refusal === 'all')
     run.log('warn', `${(error as ModelFailure).message}; it is asked again without images`)
-    return askFitted(run, model, await show(), asking)
+    return ask(run, model, await show(), asking)
   }
 }
 
-function askFitted(
-  run: RunInProgress,
-  model: NamedModel,
-  input: ModelInput,
-  asking: AskedAnswer,
-): Promise<ModelAnswer> {
-  const budget = run.windows.budget(model.name, run.input.agent, model)
-  return budget === Infinity ? ask(run, model, input, asking) : askWithin(run, model, { ...asking, input }, budget)
-}
-
-/**
- * If the model refuses the prompt as too long, it is asked again with less of the history, until only the message is
- * left.
- */
-async function askWithin(
-  run: RunInProgress,
-  model: NamedModel,
-  { input, ...asking }: AskedAnswer & { input: ModelInput },
-  budget: number,
-): Promise<ModelAnswer> {
-  const { toolbox, windows, deadline, log } = run
-  let refused = false
-  for (let tokens = budget; ; ) {
-    const fitted = fitPrompt(
-      input,
-      { rounds: asking.rounds, tools: toolbox.definitions, schema: asking.wanted?.schema },
-      tokens,
-    )
-    noteLeftOut(run, fitted, tokens)
-    try {
-      const answer = await ask(run, model, fitted.input, asking)
-      if (refused) windows.learn(model.name, tokens)
-      return answer
-    } catch (error) {
-      if (!(error instanceof PromptTooLong) || fitted.optional === 0 || deadline.stopped) throw error
-      refused = true
-      tokens = smallerBudget(fitted, error, input)
-      log('warn', `${error.message}; trying again with less of the history`, error.detail)
-    }
-  }
-}
-
-/** The limit that the provider reports. Without one, the older half of what can be left out is removed. */
-function smallerBudget(
-  { tokens, optional }: FittedPrompt,
-  { max_tokens }: PromptTooLong,
-  { agent }: ModelInput,
-): number {
-  const told = max_tokens === undefined ? Infinity : usable(max_tokens, agent.limits)
-  return told < tokens ? told : tokens - optional / 2
-}
-
-/** Logged once, and again when more is left out. */
-function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: number): void {
-  const before = run.left_out ?? NOTHING
-  run.left_out = left_out
-  const { turns, memories } = left_out ?? NOTHING
-  if (turns + memories <= before.turns + before.memories) return
-  const message = `The prompt would be too long; left out: older turns ${turns}, memories ${memories}`
-  run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
-}
-
-/** Each try is one request to the provider. */
+/** If the provider refuses the schema of the answer, the model is told it in words. */
 async function ask(
   run: RunInProgress,
   model: NamedModel,
   input: ModelInput,
   { rounds, wanted }: AskedAnswer,
 ): Promise<ModelAnswer> {
-  const { toolbox, deadline, emit, log, left } = run
-  if (input.attachments) left.attachments = shownAttachments(input)
-  const spend = (tokens: TokenCount) => {
-    left.usage = addTokens(left.usage, tokens)
-  }
-  const request = {
-    input,
-    rounds,
-    tools: toolbox.definitions,
-    openFile: (file_id: string) => run.files.open(file_id),
-    deadline,
-    say: run.output ? draftingIn(run, run.output, wanted !== undefined) : sayingIn(run),
-    spend,
-    streaming: emit !== undefined,
-    log,
-  }
-  const send = (output?: OutputRequest) =>
-    withRetries(() => askMetered(run, model, { ...request, output }), { deadline, log, delayMs: run.retryDelayMs })
+  const { deadline, log } = run
+  const say = run.output ? draftingIn(run, run.output, wanted !== undefined) : sayingIn(run)
+  const prompt = { input, rounds, tools: run.toolbox.definitions }
+  const send = (output?: OutputRequest) => askWithin(run, model, { ...prompt, output }, say)
   if (!wanted || !run.output) return send()
   const { schema } = wanted
   const { support } = run.output
@@ -179,6 +106,51 @@ async function ask(
 
 /** Where requests to providers have the schema of the answer. */
 const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
+
+/**
+ * If the model refuses the prompt as too long, it is asked again with less of the history, until only the message is
+ * left.
+ */
+async function askWithin(
+  run: RunInProgress,
+  model: NamedModel,
+  prompt: ModelPrompt,
+  say: ModelRequest['say'],
+): Promise<ModelAnswer> {
+  const { windows, deadline, log } = run
+  const { agent, attachments } = prompt.input
+  let refused = false
+  for (let tokens = windows.budget(model.name, agent, model); ; ) {
+    const fitted = fitPrompt(prompt, model, tokens)
+    noteLeftOut(run, fitted, tokens)
+    if (attachments) run.left.attachments = shownAttachments(fitted.input)
+    try {
+      // Each try is one request to the provider.
+      const attempt = () => askMetered(run, model.name, fitted, say)
+      const answer = await withRetries(attempt, { deadline, log, delayMs: run.retryDelayMs })
+      if (refused) windows.learn(model.name, tokens)
+      return answer
+    } catch (error) {
+      const optional = error instanceof PromptTooLong ? optionalTokens(fitted.input) : 0
+      if (!(error instanceof PromptTooLong) || optional === 0 || deadline.stopped) throw error
+      refused = true
+      const told = error.max_tokens === undefined ? Infinity : usable(error.max_tokens, agent.limits)
+      // Without a limit that the provider reports, the older half of what can be left out is removed.
+      tokens = told < fitted.ready.tokens ? told : fitted.ready.tokens - optional / 2
+      log('warn', `${error.message}; trying again with less of the history`, error.detail)
+    }
+  }
+}
+
+/** Logged once, and again when more is left out. */
+function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: number): void {
+  const before = run.left_out ?? NOTHING
+  run.left_out = left_out
+  const { turns, memories } = left_out ?? NOTHING
+  if (turns + memories <= before.turns + before.memories) return
+  const message = `The prompt would be too long; left out: older turns ${turns}, memories ${memories}`
+  run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
+}
 
 function sayingIn(run: RunInProgress): (text: string) => void {
   const start = run.left.response.length
@@ -207,21 +179,22 @@ export function draftingIn({ left, emit }: RunInProgress, output: RunOutput, isT
 /** One request to the provider. What it has used is counted, whatever becomes of it. */
 async function askMetered(
   run: RunInProgress,
-  model: NamedModel,
-  request: Omit<ModelRequest, 'max_output_tokens'>,
+  model: string,
+  { input, ready }: FittedPrompt,
+  say: ModelRequest['say'],
 ): Promise<ModelAnswer> {
-  const { attempt, deadline, left, meter } = run
-  const planned = maxOutputTokens(request.input)
+  const { attempt, deadline, emit, left, log, meter } = run
+  const planned = maxOutputTokens(input)
   const begun = await meter.begin({
-    model: model.name,
+    model,
     attempt,
     step: left.steps.length,
-    mostInputTokens: () => mostInputTokens(request),
+    mostInputTokens: () => ready.most_tokens,
     max_output_tokens: planned,
     may_cut: run.input.agent.limits.cut_to_budget === true,
     signal: deadline.signal,
   })
-  const span = beginChat(run, model.name)
+  const span = beginChat(run, model)
   const before = left.usage
   const end = (status: CallStatus) => {
     const tokens = tokensSince(before, left.usage)
@@ -236,11 +209,22 @@ async function askMetered(
     if (deadline.stopped) throw new Stopped()
     const max_output_tokens = begun.max_output_tokens ?? planned
     const traced = span && { headers: { traceparent: span.traceparent } }
-    const answer = await model.answer({ ...request, max_output_tokens, ...traced })
+    const answer = await ready.answer({
+      openFile: (file_id) => run.files.open(file_id),
+      deadline,
+      say,
+      spend(tokens) {
+        left.usage = addTokens(left.usage, tokens)
+      },
+      max_output_tokens,
+      streaming: emit !== undefined,
+      log,
+      ...traced,
+    })
     end('completed')
     span?.set({
       'gen_ai.response.finish_reasons': [answer.calls.length > 0 ? 'tool_calls' : answer.finish],
-      'gen_ai.response.model': answer.model ?? splitModelName(model.name).id,
+      'gen_ai.response.model': answer.model ?? splitModelName(model).id,
     })
     span?.end()
     return answer

@@ -1,6 +1,6 @@
 import { usdOf } from '../models/cost.ts'
 import { SpendingRefused } from '../models/meter.ts'
-import { type ModelAnswer, ModelFailure, type Round } from '../models/model.ts'
+import { type ModelAnswer, ModelFailure, type Round, type ToolCall } from '../models/model.ts'
 import { tokensSince, type Usage } from '../models/usage.ts'
 import { type KeptRound, nextStep, type PendingCall, type RunLimit } from '../next-step.ts'
 import { AgentFailure } from '../outcome.ts'
@@ -38,8 +38,9 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const { limits, kind } = run.input.agent
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
-  // Before the first answer nothing has seen the files.
-  if (!left.steps.some((step) => step.kind === 'model')) await run.files.require(run.input.attachments ?? [])
+  // Before the first answer nothing has seen the files, unless the run goes on with the message of another.
+  const isFirst = !run.input.given?.goes_on && !left.steps.some((step) => step.kind === 'model')
+  if (isFirst) await run.files.require(run.input.attachments ?? [])
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
@@ -117,10 +118,11 @@ function withReminder(round: KeptRound, wanted: WantedOutput): Round {
   return { ...round, told: asked ? outputReminder(problems, wanted) : outputInstruction(wanted) }
 }
 
-/** Marks the calls that the caller has to make. */
+/** Marks the calls that the caller has to make. One that was cut is nobody's to make. */
 function handOver(answer: ModelAnswer, { toolbox: { handed } }: RunInProgress): ModelAnswer {
   if (handed.size === 0 || answer.calls.length === 0) return answer
-  return { ...answer, calls: answer.calls.map((call) => (handed.has(call.name) ? { ...call, handed: true } : call)) }
+  const isHanded = ({ name, cut }: ToolCall) => handed.has(name) && !cut
+  return { ...answer, calls: answer.calls.map((call) => (isHanded(call) ? { ...call, handed: true } : call)) }
 }
 
 function callsOf(steps: readonly Step[]): number {

@@ -1,34 +1,40 @@
 import type { ToolResult } from '../outcome.ts'
 import type { ModelInput } from '../run-input.ts'
 import { estimateTokens, type ModelAnswer } from './model.ts'
-import type { Model, ModelRequest } from './model-request.ts'
+import type { Model, ModelPrompt, ModelRequest, ReadyPrompt } from './model-request.ts'
 
 /** Answers with the message itself. */
 export const echo: Model = {
   isBuiltin: true,
   noOutput: 'builtin/echo repeats the message and cannot answer with JSON: choose another model, or builtin/script',
-  answer: async (request) => speak(request, request.input.message),
+  prepare: (prompt) => ready(prompt, async (request) => speak(prompt, request, prompt.input.message)),
 }
 
 /** Answers with the memories it was given, or else with what the session said about the same words. */
 export const recall: Model = {
   isBuiltin: true,
   noOutput: 'builtin/recall tells memories and cannot answer with JSON: choose another model, or builtin/script',
-  answer: async (request) => speak(request, rememberedAnswer(request.input)),
+  prepare: (prompt) => ready(prompt, async (request) => speak(prompt, request, rememberedAnswer(prompt.input))),
+}
+
+/** A built-in model counts the same tokens before and after it has answered. */
+export function ready(prompt: ModelPrompt, answer: ReadyPrompt['answer']): ReadyPrompt {
+  const tokens = inputTokens(prompt)
+  return { tokens, most_tokens: tokens, answer }
 }
 
 /** Says a whole text word by word, and counts its tokens as a model would. */
-export function speak(request: ModelRequest, text: string): ModelAnswer {
+export function speak(prompt: ModelPrompt, request: ModelRequest, text: string): ModelAnswer {
   const maxTokens = request.max_output_tokens
   const cut = maxTokens !== null && text.length > maxTokens * 4
   const said = cut ? text.slice(0, maxTokens * 4).toWellFormed() : text
-  if (request.streaming) for (const word of words(said)) request.say(word)
+  if (request.streaming) for (const piece of piecesOf(said)) request.say(piece)
   else if (said !== '') request.say(said)
-  request.spend({ input_tokens: inputTokens(request), output_tokens: estimateTokens(said.length) })
+  request.spend({ input_tokens: inputTokens(prompt), output_tokens: estimateTokens(said.length) })
   return { calls: [], finish: cut ? 'length' : 'stop' }
 }
 
-export function inputTokens({ input, rounds }: ModelRequest): number {
+export function inputTokens({ input, rounds }: ModelPrompt): number {
   let characters = input.message.length + (input.agent.instructions?.length ?? 0)
   characters += input.given?.instructions?.length ?? 0
   for (const turn of input.history) characters += turn.content.length
@@ -45,8 +51,20 @@ export function textOf(result: ToolResult | null | undefined): string {
   return 'result' in result ? result.result : result.error
 }
 
-function words(text: string): string[] {
-  return text.match(/\S+\s*|\s+/g) ?? []
+/** More pieces than this, said at once, would hold up everybody else. */
+const MOST_PIECES = 500
+
+/** Single words, or several if the text is long. */
+function* piecesOf(text: string): Generator<string> {
+  const shortest = text.length / MOST_PIECES
+  let piece = ''
+  for (const [word] of text.matchAll(/\S+\s*|\s+/g)) {
+    piece += word
+    if (piece.length < shortest) continue
+    yield piece
+    piece = ''
+  }
+  if (piece !== '') yield piece
 }
 
 function rememberedAnswer({ agent, message, history, recalled }: ModelInput): string {

@@ -12,11 +12,16 @@ export type OutputRequest = {
   inWords: boolean
 }
 
-export type ModelRequest = {
+/** What a model is shown. */
+export type ModelPrompt = {
   input: ModelInput
   rounds: readonly Round[]
   tools: readonly ToolDefinition[]
   output?: OutputRequest | undefined
+}
+
+/** One time that a prompt is sent. */
+export type ModelRequest = {
   /** Opens a file that the request shows, while it is written. */
   openFile: (file_id: string) => Promise<OpenFile>
   deadline: Deadline
@@ -43,7 +48,16 @@ export type ImageLimits = {
   isKnown?: true
 }
 
-/** The conversation goes in. Text comes out through `say`, and tool calls as the result. */
+/** A prompt as it is sent: what is counted is what is sent. */
+export type ReadyPrompt = {
+  /** How many tokens it has, about. */
+  tokens: number
+  /** More input tokens than this cannot be counted for it. */
+  most_tokens: number
+  /** Sends it. Text comes out through `say`, and tool calls as the result. */
+  answer(request: ModelRequest): Promise<ModelAnswer>
+}
+
 export type Model = {
   /** It has no limit for its prompts, and understands nothing of them. */
   isBuiltin?: true
@@ -51,7 +65,7 @@ export type Model = {
   images?: ImageLimits
   /** Why it cannot answer with JSON that fits a schema. */
   noOutput?: string
-  answer(request: ModelRequest): Promise<ModelAnswer>
+  prepare(prompt: ModelPrompt): ReadyPrompt
 }
 
 /** The agent's own limit, and what the caller asks for if that is less. Null: the model's own. */

@@ -15,6 +15,8 @@ export type ToolCall = {
   arguments: string
   /** The tool is the caller's. The call ends the answer. */
   handed?: true
+  /** The answer was cut off within the call. It is not made, and the model hears why. */
+  cut?: true
 }
 
 export type ModelAnswer = {
@@ -22,15 +24,19 @@ export type ModelAnswer = {
   finish: 'stop' | 'length' | 'filtered'
   /** The name that the provider gives the model that has answered. */
   model?: string
-  /** The answer in the provider's own format. We pass it back to the model without reading it. */
-  native?: unknown
+  /** What it said, beside its calls too. */
+  text?: string
+  native?: NativeParts
 }
+
+/** What an answer has in the provider's own format, such as signed thoughts. It goes back to this provider only, unread. */
+export type NativeParts = { provider: string; parts: unknown }
 
 /**
  * An earlier answer, and the results of the tools that it called. A call that has no result yet has null or nothing.
- * `text` stands for `native` if the answer was told by the caller. `told` is what we say after it, to be answered next.
+ * `told` is what we say after it, to be answered next.
  */
-export type Round = ModelAnswer & { results: (ToolResult | null)[]; text?: string; told?: string }
+export type Round = ModelAnswer & { results: (ToolResult | null)[]; told?: string }
 
 /** The model did not answer. `retry` means that the same request may succeed later. */
 export class ModelFailure extends AgentFailure {

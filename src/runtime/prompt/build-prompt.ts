@@ -80,15 +80,23 @@ function quote(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c')
 }
 
-/** Many chat templates refuse two turns of one role in a row, or a conversation that the assistant begins. */
-function alternating(turns: GivenTurn[]): GivenTurn[] {
+/** Stands before a turn of the assistant that comes first: one that greets, or one whose question is not shown. */
+const BEGINNING: GivenTurn = { role: 'user', content: '(The conversation, as far as it is shown, begins here.)' }
+
+/**
+ * Many chat templates refuse two turns of one role in a row, or a conversation that the assistant begins. Empty turns say
+ * nothing, such as those of answers that failed.
+ */
+function alternating(turns: readonly GivenTurn[]): GivenTurn[] {
   const merged: GivenTurn[] = []
   for (const turn of turns) {
+    if (turn.content === '' && !turn.rounds?.length && !turn.images?.length) continue
     const previous = merged.at(-1)
     if (previous?.role === turn.role && !turn.rounds) {
       previous.content += `\n\n${turn.content}`
       if (turn.images) previous.images = [...(previous.images ?? []), ...turn.images]
     } else if (previous || turn.role === 'user') merged.push({ ...turn })
+    else merged.push(BEGINNING, { ...turn })
   }
   return merged
 }

@@ -1,31 +1,25 @@
 import { cutToBytes } from '../../lib/text/text.ts'
-import { pagesOf } from '../attachments/attachment.ts'
-import { cutTexts, shownWith } from '../attachments/shown-input.ts'
+import { bytesOfTexts, cutTexts, filesOf, shownWith } from '../attachments/shown-input.ts'
 import type { GivenTurn } from '../given.ts'
-import type { Round, ToolDefinition } from '../models/model.ts'
+import type { Round } from '../models/model.ts'
+import type { Model, ModelPrompt, ReadyPrompt } from '../models/model-request.ts'
 import type { ModelInput, Recalled } from '../run-input.ts'
 import { shownMemories, shownSummary, shownTurns } from './build-prompt.ts'
+import { BYTES_PER_TOKEN, likelyTokens } from './prompt-tokens.ts'
 
-/** Close enough in most languages, and fast. */
-const BYTES_PER_TOKEN = 4
-/** Added for the role of a turn, the date of a memory and the separators. */
-const WRAPPING_TOKENS = 16
+/** What is written around a turn or a memory, at least. */
+const WRAPPING_TOKENS = 7
 /** A turn is left out if it could keep less than this. */
 const SHORTEST_CUT_TOKENS = 64
 const CUT_MARK = ' […]'
-/** What an image takes, about, and how much of the free room the texts of attachments may take. */
-const IMAGE_TOKENS = 1_600
+/** How much of the free room the texts of files may take. */
 const ATTACHED_SHARE = 0.75
 
 /** The input with as much of the history, its summary and the memories as fits. */
-export type FittedPrompt = {
-  input: ModelInput
-  /** The whole prompt, estimated. */
-  tokens: number
-  /** The history, its summary and the memories in it, which could still be left out. */
-  optional: number
-  left_out: LeftOut | undefined
-}
+export type FittedInput = { input: ModelInput; left_out: LeftOut | undefined }
+
+/** The same, ready to be sent. */
+export type FittedPrompt = FittedInput & { ready: ReadyPrompt }
 
 /** What did not fit: turns and memories that are not shown, and turns of which a part is shown. */
 export type LeftOut = {
@@ -36,23 +30,40 @@ export type LeftOut = {
   room: number
 }
 
-type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[]; schema?: object | undefined }
-
 /** Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. */
-export function fitPrompt(input: ModelInput, fixed: Fixed, budget: number): FittedPrompt {
-  const without = tokensOfFixed(input, fixed)
-  const shown = input.shown ? fitAttachments(input, budget - without) : input
-  const needed = without + tokensOfAttachments(shown)
-  const fitted = fitIntoRoom(shown, Math.max(0, budget - needed))
-  return { ...fitted, tokens: needed + fitted.optional }
+export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, budget: number): FittedPrompt {
+  const prepare = (input: ModelInput) => model.prepare({ ...prompt, input })
+  let ready = model.prepare(prompt)
+  if (ready.tokens <= budget) return { input: prompt.input, ready, left_out: undefined }
+  const tokensWithout = (input: ModelInput) => prepare({ ...input, ...NOTHING_OPTIONAL }).tokens
+  let fixed = tokensWithout(prompt.input)
+  const whole = fixed > budget ? withCutFiles(prompt, budget, fixed, tokensWithout) : prompt.input
+  if (whole !== prompt.input) {
+    fixed = tokensWithout(whole)
+    ready = prepare(whole)
+  }
+  let fitted: FittedInput = { input: whole, left_out: undefined }
+  // What can be left out is estimated turn by turn, so the rest is measured again. The room gets smaller each time.
+  for (let optional; ready.tokens > budget && (optional = optionalTokens(fitted.input)) > 0; ) {
+    const share = (budget - fixed) / (ready.tokens - fixed)
+    fitted = fitIntoRoom(whole, share > 0 ? optional * share : 0)
+    ready = prepare(fitted.input)
+  }
+  return { ...fitted, ready }
 }
 
-export function fitIntoRoom(input: ModelInput, room: number): Omit<FittedPrompt, 'tokens'> {
+const NOTHING_OPTIONAL = { history: [], recalled: [], summary: undefined }
+
+/** The tokens of the history, its summary and the memories, which can be left out. */
+export function optionalTokens(input: ModelInput): number {
+  return sum(shownTurns(input)) + sum(shownMemories(input)) + sum(summaryOf(input))
+}
+
+export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
   const turns = shownTurns(input)
   const memories = shownMemories(input)
   const summary = summaryOf(input)
-  const all = sum(turns) + sum(memories) + sum(summary)
-  if (all <= room) return { input, optional: all, left_out: undefined }
+  if (optionalTokens(input) <= room) return { input, left_out: undefined }
 
   // The summary stands for the turns that are left out, so it is the last to go.
   const kept = latestWithin(summary, room / 2)
@@ -62,7 +73,6 @@ export function fitIntoRoom(input: ModelInput, room: number): Omit<FittedPrompt,
   const history = latestWithin(turns, free - sum(recalled))
   return {
     input: { ...input, history, recalled, summary: kept[0]?.content },
-    optional: sum(history) + sum(recalled) + sum(kept),
     left_out: {
       turns: turns.length - history.length,
       memories: memories.length - recalled.length,
@@ -72,39 +82,29 @@ export function fitIntoRoom(input: ModelInput, room: number): Omit<FittedPrompt,
   }
 }
 
-/** The texts of the message's attachments get the room that is left, but for what the latest turns need. */
-function fitAttachments(input: ModelInput, room: number): ModelInput {
-  const { attachments = [], files = new Map() } = input
-  if (tokensOfAttachments(input) <= room) return input
-  const bytes = Math.max(0, Math.floor(room * ATTACHED_SHARE * BYTES_PER_TOKEN))
-  const cut = cutTexts(attachments, files, bytes)
-  return { ...input, files: cut, shown: shownWith(attachments, cut) }
-}
-
-function tokensOfAttachments({ shown, files }: ModelInput): number {
-  if (!shown) return 0
-  const texts = shown.texts.reduce((tokens, text) => tokens + tokensOf(text), 0)
-  return shown.images.reduce((tokens, { file_id }) => tokens + IMAGE_TOKENS * pagesOf(files?.get(file_id)), texts)
+/** Cuts the texts of files, so that they leave some room to the latest turns. `fixed` is what the rest has with them. */
+function withCutFiles(
+  { input, rounds }: ModelPrompt,
+  budget: number,
+  fixed: number,
+  tokensOf: (input: ModelInput) => number,
+): ModelInput {
+  const { attachments = [], files } = input
+  if (!files) return input
+  const all = [...attachments, ...rounds.flatMap(filesOf)]
+  const cutTo = (bytes: number): ModelInput => {
+    const cut = cutTexts(all, files, bytes)
+    return { ...input, files: cut, ...(input.shown && { shown: shownWith(attachments, cut) }) }
+  }
+  const none = cutTo(0)
+  const bare = tokensOf(none)
+  if (bare >= budget) return none
+  return cutTo(Math.floor((bytesOfTexts(all, files) * ATTACHED_SHARE * (budget - bare)) / (fixed - bare)))
 }
 
 function summaryOf(input: ModelInput): GivenTurn[] {
   const content = shownSummary(input)
   return content === undefined ? [] : [{ role: 'user', content }]
-}
-
-function tokensOfFixed({ agent, message, context, given }: ModelInput, { rounds, tools, schema }: Fixed): number {
-  const parts = [
-    agent.instructions ?? '',
-    given?.instructions ?? '',
-    message,
-    JSON.stringify(context),
-    JSON.stringify(tools),
-    schema ? JSON.stringify(schema) : '',
-  ]
-  for (const { native, text, calls, results, told = '' } of rounds) {
-    parts.push(JSON.stringify([native ?? [text, calls], results]), told)
-  }
-  return parts.reduce((tokens, part) => tokens + tokensOf(part), 0)
 }
 
 function bestWithin(memories: readonly Recalled[], room: number): Recalled[] {
@@ -138,17 +138,8 @@ function shortened(turn: GivenTurn, longest: number): GivenTurn {
 type Measured = { content: string; rounds?: readonly Round[]; images?: readonly unknown[] }
 
 function sum(texts: readonly Measured[]): number {
-  return texts.reduce(
-    (tokens, { content, rounds, images = [] }) =>
-      tokens + tokensOf(content) + WRAPPING_TOKENS + tokensOfRounds(rounds) + images.length * IMAGE_TOKENS,
-    0,
-  )
-}
-
-function tokensOfRounds(rounds: readonly Round[] | undefined): number {
-  return rounds ? tokensOf(JSON.stringify(rounds)) : 0
-}
-
-function tokensOf(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+  return texts.reduce((tokens, { content, rounds, images = [] }) => {
+    const bytes = Buffer.byteLength(content) + (rounds ? Buffer.byteLength(JSON.stringify(rounds)) : 0)
+    return tokens + likelyTokens({ bytes, images: images.length }) + WRAPPING_TOKENS
+  }, 0)
 }

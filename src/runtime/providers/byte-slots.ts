@@ -13,12 +13,8 @@ export class ByteSlots {
   readonly #mark = `bytes-${randomUUID()}-`
   readonly #file_ids: string[] = []
 
-  get isEmpty(): boolean {
-    return this.#file_ids.length === 0
-  }
-
-  get count(): number {
-    return this.#file_ids.length
+  get file_ids(): readonly string[] {
+    return this.#file_ids
   }
 
   /** What stands in the request for the bytes of a file. */

@@ -68,7 +68,7 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   if (code === 'blocked_address' || code === 'invalid_url') {
     return new ModelFailure(`Model provider ${provider} may not be called (${code}): ${(error as Error).message}`)
   }
-  const refusal = error instanceof BadStatus ? error : undefined
+  const refusal = refusalIn(error)
   const reason = refusal ? refusal.reason : String((error as Error).message)
   const detail = { ...(refusal && { status: refusal.status }), provider_message: reason }
 
@@ -94,6 +94,13 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   const what = spoken || error instanceof TruncatedAnswer ? 'broke off its answer' : 'could not be reached'
   // What was said already cannot be taken back, so the model is not asked again.
   return new ModelFailure(`Model provider ${provider} ${what}`, detail, spoken ? undefined : RETRY_LATER)
+}
+
+/** An error inside a reply is the same failure as the same error instead of one. */
+function refusalIn(error: unknown): BadStatus | undefined {
+  if (error instanceof BadStatus) return error
+  const isNamed = error instanceof ReportedError && error.status !== undefined
+  return isNamed ? new BadStatus(error.status ?? 0, {}, error.body) : undefined
 }
 
 /** What requests have that a model may refuse, as the protocols name it. The longer names come first. */

@@ -1,14 +1,13 @@
+import { pagesOf } from '../attachments/attachment.ts'
 import type { ModelAnswer } from '../models/model.ts'
-import type { Model, ModelRequest } from '../models/model-request.ts'
+import type { Model, ModelPrompt, ModelRequest, ReadyPrompt } from '../models/model-request.ts'
+import { likelyTokens, mostTokens } from '../prompt/prompt-tokens.ts'
 import { ByteSlots } from './byte-slots.ts'
 import { AnswerSoFar } from './protocols/answer-so-far.ts'
 import type { Protocol } from './protocols/protocol.ts'
 import { asModelFailure, BadStatus, TruncatedAnswer } from './provider-failure.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
 import type { TakesImages } from './provider-source.ts'
-
-/** What an image counts like, where the provider does not tell the tokens. */
-const CHARACTERS_OF_IMAGE = 6_400
 
 type Connected = {
   provider: string
@@ -22,62 +21,94 @@ type Connected = {
 /** As fast as a fast model writes. */
 const TOKENS_PER_MS = 0.2
 
-/** A model of a provider. Every call of `answer` is one request. */
+/** A model of a provider. */
 export function providerModel(connected: Connected, model: string): Model {
   const { protocol } = connected
   const vision = typeof connected.vision === 'object' ? connected.vision[model] : connected.vision
   const images = vision === false ? {} : { images: { ...protocol.images, ...(vision && { isKnown: vision }) } }
-  return { ...images, answer: (request) => askProvider(connected, model, request) }
+  return { ...images, prepare: (prompt) => readyPrompt(connected, model, prompt) }
 }
 
-async function askProvider(connected: Connected, model: string, request: ModelRequest): Promise<ModelAnswer> {
+/** The body is written once: what is measured is what is sent, and sent again if that is tried. */
+function readyPrompt(connected: Connected, model: string, prompt: ModelPrompt): ReadyPrompt {
+  const slots = new ByteSlots()
+  const json = JSON.stringify(connected.protocol.body(prompt, { provider: connected.provider, model }, slots))
+  const images = slots.file_ids.reduce((sum, file_id) => sum + pagesOf(prompt.input.files?.get(file_id)), 0)
+  const size = { bytes: Buffer.byteLength(json), images }
+  const tokens = likelyTokens(size)
+  return {
+    tokens,
+    most_tokens: mostTokens(size, prompt),
+    answer: (request) => askProvider(connected, { model, json, slots, tokens }, request),
+  }
+}
+
+type WrittenPrompt = { model: string; json: string; slots: ByteSlots; tokens: number }
+
+/** How long the answer may be is known last, when a budget has room for it. */
+function withLimit(json: string, limit: Record<string, number>): string {
+  const fields = JSON.stringify(limit)
+  return fields === '{}' ? json : `${json.slice(0, -1)},${fields.slice(1)}`
+}
+
+/** Every call is one request. */
+async function askProvider(connected: Connected, prompt: WrittenPrompt, request: ModelRequest): Promise<ModelAnswer> {
   const { protocol, sockets, apiKey } = connected
+  const { slots, tokens } = prompt
   const answer = new AnswerSoFar(request.say)
   const reader = protocol.reader(answer)
-  const slots = new ByteSlots()
-  const json = JSON.stringify(protocol.body(request, model, slots))
+  const json = withLimit(prompt.json, protocol.limit(request.max_output_tokens, prompt.model))
   const headers = {
     'content-type': 'application/json',
     accept: 'text/event-stream',
     ...protocol.headers(apiKey),
     ...request.headers,
   }
-  const characters = json.length + slots.count * CHARACTERS_OF_IMAGE
-  const asked_at = connected.now()
+  let sent_at: number | undefined
   let refusal: BadStatus | undefined
   try {
-    const message = slots.isEmpty ? { headers, body: json } : await filled(slots, json, headers, request)
+    const message = slots.file_ids.length === 0 ? { headers, body: json } : await filled(slots, json, headers, request)
     await sockets.send(
       { method: 'POST', path: protocol.path, ...message, signal: request.deadline.signal },
       {
+        sent() {
+          sent_at = performance.now()
+        },
         start(status, replyHeaders) {
           if (status < 200 || status > 299) refusal = new BadStatus(status, replyHeaders)
         },
         data(chunk) {
-          if (refusal) refusal.addText(chunk.toString())
-          else {
-            reader.reply.read(chunk)
-            answer.sayWhatCame()
-          }
+          if (refusal) return void refusal.addText(chunk.toString())
+          reader.reply.read(chunk)
+          answer.sayWhatCame()
+          return answer.isDone
         },
       },
     )
     if (refusal) throw refusal
-    reader.reply.end()
+    if (!answer.isDone) reader.reply.end()
     answer.sayWhatCame(true)
     // A server that says it is done need not say why.
     const finish = answer.finish ?? (answer.isDone ? 'stop' : undefined)
     if (finish === undefined) throw new TruncatedAnswer('The stream ended before the answer did')
-    request.spend(answer.usage(characters))
-    const { model: answered } = answer
-    return { calls: answer.toolCalls(), native: reader.native(), finish, ...(answered && { model: answered }) }
-  } catch (error) {
-    // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated.
-    if (answer.hasUsage || answer.hasSpoken || request.deadline.stopped) {
-      const written = Math.floor((connected.now() - asked_at) * TOKENS_PER_MS)
-      request.spend(answer.usage(characters, Math.min(written, request.max_output_tokens ?? Infinity)))
+    request.spend(answer.usage(tokens))
+    const { text, model: answered } = answer
+    const parts = reader.native()
+    return {
+      calls: answer.toolCalls(finish),
+      finish,
+      ...(text !== '' && { text }),
+      ...(answered && { model: answered }),
+      ...(parts && { native: { provider: connected.provider, parts } }),
     }
-    throw asModelFailure(error, { ...connected, hasImages: !slots.isEmpty }, answer.hasSpoken)
+  } catch (error) {
+    // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated. A request
+    // that never left costs nothing.
+    if (answer.hasUsage || answer.hasSpoken || (request.deadline.stopped && sent_at !== undefined)) {
+      const written = Math.floor((performance.now() - (sent_at ?? performance.now())) * TOKENS_PER_MS)
+      request.spend(answer.usage(tokens, Math.min(written, request.max_output_tokens ?? Infinity)))
+    }
+    throw asModelFailure(error, { ...connected, hasImages: slots.file_ids.length > 0 }, answer.hasSpoken)
   }
 }
 

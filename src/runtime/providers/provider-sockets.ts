@@ -17,7 +17,14 @@ export type Reach = (url: string, asked: { owner: string; signal: AbortSignal })
 type Headers = Record<string, string | string[] | undefined>
 
 /** Takes a reply as it comes, without a stream in between: one call for each piece that the network brings. */
-type ReplyReceiver = { start(status: number, headers: Headers): void; data(chunk: Buffer): void }
+type ReplyReceiver = {
+  /** The whole request has left on a connection. */
+  sent?(): void
+  /** Is not called for interim responses (1xx). */
+  start(status: number, headers: Headers): void
+  /** True: the receiver has enough, and does not wait for the end of the reply. */
+  data(chunk: Buffer): boolean | void
+}
 
 export type SocketRequest = {
   method: 'GET' | 'POST'
@@ -32,7 +39,7 @@ export type SocketRequest = {
 /** The connections to one provider. */
 export type ProviderSockets = {
   /**
-   * Resolves when the reply is whole. Rejects with what the receiver threw, with the signal's reason, or with the error of
+   * Resolves when the reply is whole, or when the receiver has enough of it. Rejects with what the receiver threw, with the signal's reason, or with the error of
    * the connection. A redirect is a reply like any other: to follow it would send the key to another address.
    */
   send(request: SocketRequest, receiver: ReplyReceiver): Promise<void>
@@ -68,6 +75,9 @@ export function guardedSockets(baseUrl: string, reach: Reach, owner: string): Pr
   }
 }
 
+/** A reply of which the receiver has enough may end by itself within this time, so that its connection can be used again. */
+const END_WITHIN_MS = 1_000
+
 /** Undici takes any iterable; its types name streams only. */
 type Body = NonNullable<Dispatcher.DispatchOptions['body']>
 
@@ -85,6 +95,7 @@ function dispatch(
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let controller: Dispatcher.DispatchController | undefined
   let taken = 0
+  let ending: NodeJS.Timeout | undefined
   const abort = () => {
     // While there is no connection yet, the request is ended as soon as it begins.
     controller?.abort(signal.reason)
@@ -95,11 +106,15 @@ function dispatch(
     return promise
   }
   signal.addEventListener('abort', abort, { once: true })
-  const release = () => signal.removeEventListener('abort', abort)
+  const release = () => {
+    clearTimeout(ending)
+    signal.removeEventListener('abort', abort)
+  }
+  const isWhole = body === undefined || typeof body === 'string'
   dispatcher.dispatch(
     {
       ...message,
-      body: (body ?? null) as Body | null,
+      body: (isWhole ? (body ?? null) : telling(body, () => receiver.sent?.())) as Body | null,
       origin: url.origin,
       path: withoutEndingSlashes(url.pathname) + path + (search && `?${search}`),
     },
@@ -107,12 +122,20 @@ function dispatch(
       onRequestStart(begun) {
         controller = begun
         if (signal.aborted) begun.abort(signal.reason)
+        else if (isWhole) receiver.sent?.()
       },
       onResponseStart(_controller, status, replyHeaders) {
-        receiver.start(status, replyHeaders)
+        if (status >= 200) receiver.start(status, replyHeaders)
       },
       onResponseData(reply, chunk) {
-        receiver.data(chunk)
+        if (ending) return
+        if (receiver.data(chunk) === true) {
+          release()
+          ending = setTimeout(() => reply.abort(new Error('the receiver has enough')), END_WITHIN_MS)
+          ending.unref()
+          resolve()
+          return
+        }
         taken += chunk.length
         if (taken < BYTES_A_TURN) return
         taken = 0
@@ -130,4 +153,9 @@ function dispatch(
     },
   )
   return promise
+}
+
+async function* telling(body: AsyncIterable<Uint8Array>, isSent: () => void): AsyncGenerator<Uint8Array> {
+  yield* body
+  isSent()
 }

@@ -34,7 +34,7 @@ export function retryAfter(
   if (milliseconds >= 0) return bounded(milliseconds)
   const value = headers['retry-after']
   if (typeof value !== 'string') return undefined
-  if (/^\d+$/.test(value)) return bounded(Number(value) * 1000)
+  if (/^\d+(?:\.\d+)?$/.test(value)) return bounded(Number(value) * 1000)
   const date = Date.parse(value)
   return Number.isNaN(date) ? undefined : bounded(date - now())
 }

@@ -1,4 +1,5 @@
 import { isDeeper, isObject, parseIfJson } from '../../lib/json.ts'
+import type { ToolCall } from '../models/model.ts'
 
 /** The arguments of a call, as the model wrote them. */
 export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
@@ -6,6 +7,12 @@ export type ToolArguments = { value: Record<string, unknown> } | { problem: stri
 /** Deeper values overflow the stack when they are serialised. */
 const MAX_DEPTH = 32
 const MAX_CHARACTERS = 64 * 1024
+
+/** The arguments of a call that is to be made. */
+export function argumentsOf({ arguments: raw, cut }: Pick<ToolCall, 'arguments' | 'cut'>): ToolArguments {
+  if (!cut) return parseArguments(raw)
+  return { problem: 'The call was not made, because the answer was cut off within it', raw: raw.slice(0, 200) }
+}
 
 export function parseArguments(raw: string): ToolArguments {
   const excerpt = raw.slice(0, 200)

@@ -5,7 +5,7 @@ import { addSpent, type RunInProgress, Stopped, taken, Waits } from '../run-in-p
 import type { ToolCallStep } from '../steps.ts'
 import { shownCall } from '../told-steps.ts'
 import { beginToolCall, failureType } from '../trace-steps.ts'
-import { parseArguments, type ToolArguments } from './arguments.ts'
+import { argumentsOf, type ToolArguments } from './arguments.ts'
 import type { CallResult } from './tool.ts'
 
 const MAX_CALLS_PER_STEP = 16
@@ -62,7 +62,7 @@ async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | R
   const { call, index, isInDoubt, decided, repeats } = pending
   if (repeats >= MOST_REPEATS) return REPEATED
   if (index >= MAX_CALLS_PER_STEP || (decided && !isInDoubt)) return undefined
-  const asked = await run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), {
+  const asked = await run.toolbox.askFor(shownCall(call).name, decidedArguments(pending), {
     isInDoubt,
     isDecided: decided !== undefined,
   })
@@ -71,8 +71,8 @@ async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | R
 }
 
 /** A person may have changed them. */
-function argumentsOf({ call, decided }: PendingCall): ToolArguments {
-  return decided?.arguments ? { value: decided.arguments } : parseArguments(call.arguments)
+function decidedArguments({ call, decided }: PendingCall): ToolArguments {
+  return decided?.arguments ? { value: decided.arguments } : argumentsOf(call)
 }
 
 /**
@@ -118,7 +118,7 @@ async function resultOf(run: RunInProgress, pending: PendingCall): Promise<CallR
     ...(span && { traceparent: span.traceparent }),
   }
   try {
-    const result = await toolbox.call(name, argumentsOf(pending), headers)
+    const result = await toolbox.call(name, decidedArguments(pending), headers)
     span?.end('error' in result ? 'ToolError' : undefined)
     return result
   } catch (error) {

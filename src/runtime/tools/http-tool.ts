@@ -101,8 +101,11 @@ function headersOf(tool: HttpTool, url: URL, hasBody: boolean, { secrets }: Tool
 /** A reply that is not text becomes a file. An error is told in words in any case. */
 async function answerOf(response: Response, tool: string, world: ToolWorld): Promise<ToolAnswer> {
   const body = new BodyPieces(response.body)
-  const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
-  if (!response.ok || !isFile(await body.head(), media_type)) return { result: world.redact(await readText(body)) }
+  const content_type = response.headers.get('content-type') ?? undefined
+  const media_type = content_type?.split(';')[0]?.trim().toLowerCase()
+  if (!response.ok || !isFile(await body.head(), media_type)) {
+    return { result: world.redact(await readText(body, decoderOf(content_type))) }
+  }
   const { text, file } = await keepToolFile({ pieces: body, media_type, name: fileNameOf(tool, media_type) }, world)
   return file ? { result: text, files: [file] } : { result: text }
 }
@@ -143,7 +146,17 @@ class BodyPieces {
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+/** Reads the charset that the reply names. One that is not known is read as UTF-8. */
+function decoderOf(content_type = ''): TextDecoder {
+  const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(content_type)?.[1]
+  try {
+    return new TextDecoder(charset)
+  } catch {
+    return new TextDecoder()
+  }
+}
+
+async function readText(pieces: AsyncIterable<Uint8Array>, decoder: TextDecoder): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of pieces) {
@@ -152,5 +165,5 @@ async function readText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
     if (size > MAX_RESULT_BYTES) throw new ToolError(`The response is larger than ${MAX_RESULT_BYTES / 1024} KiB`)
     chunks.push(chunk)
   }
-  return storable(new TextDecoder().decode(Buffer.concat(chunks)))
+  return storable(decoder.decode(Buffer.concat(chunks)))
 }

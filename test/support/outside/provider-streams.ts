@@ -7,17 +7,21 @@ export type ProviderStream = {
   /** The reply's body, to the byte. */
   sent: string
   contentType?: string
-  becomes:
-    | {
-        response?: string
-        calls?: { id: string; name: string; arguments: string }[]
-        usage?: { input_tokens: number; output_tokens: number; cached_tokens?: number; reasoning_tokens?: number }
-        finish?: 'stop' | 'length' | 'filtered'
-        /** What is sent back of the answer in the next round, besides text and calls. */
-        again?: Record<string, unknown>
-      }
-    | { failure: string }
+  becomes: StreamOutcome
+  /** If all of it arrives at once, nothing was said before it failed, and the model is asked again. */
+  atOnce?: StreamOutcome
 }
+
+type StreamOutcome =
+  | {
+      response?: string
+      calls?: { id: string; name: string; arguments: string; cut?: true }[]
+      usage?: { input_tokens: number; output_tokens: number; cached_tokens?: number; reasoning_tokens?: number }
+      finish?: 'stop' | 'length' | 'filtered'
+      /** What is sent back of the answer in the next round, besides text and calls. */
+      again?: Record<string, unknown>
+    }
+  | { failure: string }
 
 const lines = (...events: unknown[]) =>
   events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('')
@@ -107,6 +111,23 @@ export const CHAT_STREAMS: ProviderStream[] = [
     becomes: { usage: { input_tokens: 70, output_tokens: 12, cached_tokens: 64, reasoning_tokens: 10 } },
   },
   {
+    name: 'parts that are larger than the whole',
+    seen: 'gateways that count cached tokens of other requests',
+    api: 'chat',
+    sent: lines(
+      said('Hello'),
+      end(
+        'stop',
+        usage(10, 2, {
+          prompt_tokens_details: { cached_tokens: 1e9 },
+          completion_tokens_details: { reasoning_tokens: 9 },
+        }),
+      ),
+      '[DONE]',
+    ),
+    becomes: { usage: { input_tokens: 10, output_tokens: 2, cached_tokens: 10, reasoning_tokens: 2 } },
+  },
+  {
     name: 'cached tokens under another name',
     seen: 'DeepSeek API reference: usage.prompt_cache_hit_tokens',
     api: 'chat',
@@ -181,6 +202,51 @@ export const CHAT_STREAMS: ProviderStream[] = [
     api: 'chat',
     sent: lines(said('Hel'), end('model_length'), '[DONE]'),
     becomes: { response: 'Hel', finish: 'length' },
+  },
+  {
+    name: 'a call that was cut at the limit, before its arguments',
+    seen: 'OpenAI API reference: finish_reason length',
+    api: 'chat',
+    sent: lines(call(0, 'call_a', 'clock', '{"zone":"UTC"}'), call(1, 'call_b', 'tide', ''), end('length'), '[DONE]'),
+    becomes: { calls: [CLOCK, { id: 'call_b', name: 'tide', arguments: '', cut: true }] },
+  },
+  {
+    name: 'a call that is whole at the limit',
+    seen: 'vLLM: max_tokens reached with the closing brace',
+    api: 'chat',
+    sent: lines(call(0, 'call_a', 'clock', '{"zone":"UTC"}'), end('length'), '[DONE]'),
+    becomes: { calls: [CLOCK] },
+  },
+  {
+    name: 'the id of a call after its name',
+    seen: 'gateways that translate other protocols',
+    api: 'chat',
+    sent: lines(
+      call(0, undefined, 'clock', ''),
+      call(0, 'call_a', undefined, '{"zone":'),
+      call(0, 'call_a', undefined, '"UTC"}'),
+      end('tool_calls'),
+      '[DONE]',
+    ),
+    becomes: { calls: [CLOCK] },
+  },
+  {
+    name: 'the name again with every piece of a call, and no id',
+    seen: 'small servers that repeat what they have',
+    api: 'chat',
+    sent: lines(
+      call(0, undefined, 'clock', '{"zone":'),
+      call(0, undefined, 'clock', '"UTC"}'),
+      call(0, undefined, 'tide', '{}'),
+      end('tool_calls'),
+      '[DONE]',
+    ),
+    becomes: {
+      calls: [
+        { ...CLOCK, id: 'call_1' },
+        { id: 'call_2', name: 'tide', arguments: '{}' },
+      ],
+    },
   },
   {
     name: 'two calls whose arguments come in pieces, mixed',
@@ -332,6 +398,13 @@ export const CHAT_STREAMS: ProviderStream[] = [
     becomes: { response: 'Hello', finish: 'stop' },
   },
   {
+    name: 'one JSON that does not say why it ended',
+    seen: 'small servers that do not stream',
+    api: 'chat',
+    sent: JSON.stringify({ choices: [{ message: { content: 'Hello' } }] }),
+    becomes: { response: 'Hello', finish: 'stop' },
+  },
+  {
     name: 'a last event without its empty line',
     seen: 'small servers that close right after their last line',
     api: 'chat',
@@ -364,21 +437,39 @@ export const CHAT_STREAMS: ProviderStream[] = [
     seen: 'OpenAI, OpenRouter, SGLang (block/goose#8031)',
     api: 'chat',
     sent: lines(said('Hel'), { error: { message: 'overloaded', code: 502 } }),
-    becomes: { failure: 'Model provider local reported an error' },
+    becomes: { failure: 'Model provider local answered 502: it has a problem' },
+    atOnce: { response: 'Done.' },
   },
   {
     name: 'an error with a name of its own',
     seen: 'vLLM: {"object":"error"} (block/goose#8031)',
     api: 'chat',
-    sent: lines({ object: 'error', message: 'out of memory', code: 500 }),
+    sent: lines({ object: 'error', message: 'bad request', code: 400 }),
+    becomes: {
+      failure: 'Model provider local answered 400: the request was refused; check model, temperature and tools',
+    },
+  },
+  {
+    name: 'an error that names no status',
+    seen: 'small gateways',
+    api: 'chat',
+    sent: lines({ error: 'something went wrong' }),
     becomes: { failure: 'Model provider local reported an error' },
+  },
+  {
+    name: 'overload inside the stream, before the first word: it is asked again',
+    seen: 'OpenRouter: {"error":{"code":503}}; vLLM',
+    api: 'chat',
+    sent: lines({ error: { message: 'overloaded', code: 503 } }),
+    becomes: { response: 'Done.' },
   },
   {
     name: 'the server gave up in the middle',
     seen: 'OpenRouter: finish_reason error; DeepSeek: insufficient_system_resource',
     api: 'chat',
-    sent: lines(said('Hel'), end('insufficient_system_resource'), '[DONE]').replace('data: [DONE]\n\n', ''),
+    sent: lines(said('Hel'), end('insufficient_system_resource'), '[DONE]'),
     becomes: { failure: 'Model provider local broke off its answer' },
+    atOnce: { response: 'Done.' },
   },
   {
     name: 'a page of a proxy instead of an answer',
@@ -505,11 +596,27 @@ export const ANTHROPIC_STREAMS: ProviderStream[] = [
     becomes: { response: 'Hello', calls: [CLOCK], usage: COUNTED },
   },
   {
-    name: 'an error inside the stream',
+    name: 'overload inside the stream, before the first word: it is asked again',
     seen: 'Anthropic: error events (overloaded_error)',
     api: 'anthropic',
     sent: begin() + event({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
-    becomes: { failure: 'Model provider local reported an error' },
+    becomes: { response: 'Done.' },
+  },
+  {
+    name: 'an error inside the stream, after the first word',
+    seen: 'Anthropic: error events (overloaded_error)',
+    api: 'anthropic',
+    sent:
+      begin() + text(0, 'Hel') + event({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
+    becomes: { failure: 'Model provider local answered 529: it has a problem' },
+    atOnce: { response: 'Done.' },
+  },
+  {
+    name: 'a call that was cut at the limit, before its arguments',
+    seen: 'Anthropic: stop reasons, max_tokens within tool_use',
+    api: 'anthropic',
+    sent: begin() + block(0, { type: 'tool_use', id: 'call_a', name: 'clock', input: {} }) + stop('max_tokens', 1),
+    becomes: { calls: [{ id: 'call_a', name: 'clock', arguments: '', cut: true }] },
   },
   {
     name: 'a stream that ends without its end',

@@ -1,3 +1,4 @@
+import { isObject, parseIfJson } from '../../../lib/json.ts'
 import { storable } from '../../../lib/text/text.ts'
 import { estimateTokens, type ModelAnswer, type ToolCall } from '../../models/model.ts'
 import { AgentFailure } from '../../outcome.ts'
@@ -5,8 +6,11 @@ import { AgentFailure } from '../../outcome.ts'
 /** What a provider reports. `cached` is a part of the input, `reasoning` a part of the output. */
 export type ReportedTokens = { input?: number; output?: number; cached?: number; reasoning?: number }
 
-/** A call as far as it has come. Its arguments come in pieces. `extra` belongs to the provider and goes back to it. */
-export type CallSoFar = { id: string; name: string; arguments: string; extra?: unknown }
+/**
+ * A call as far as it has come. Its arguments come in pieces. `extra` belongs to the provider and goes back to it. A call
+ * without an id has one that we made up.
+ */
+export type CallSoFar = { id: string; isMadeUp?: boolean; name: string; arguments: string; extra?: unknown }
 
 const MAX_CALLS = 128
 /** How much of an answer is taken, in characters: text, reasoning and arguments together. */
@@ -77,17 +81,30 @@ export class AnswerSoFar {
    * The reported tokens, or an estimate. An answer that broke off has at least `written` tokens: the provider charges what
    * the model wrote and thought, and not only what has arrived. Some endpoints report fractions.
    */
-  usage(promptCharacters: number, written = 0) {
+  usage(promptTokens: number, written = 0) {
     const { input, output, cached, reasoning } = this.#tokens
+    const input_tokens = Math.round(input ?? promptTokens)
+    const output_tokens = Math.round(output ?? Math.max(estimateTokens(this.#characters), written))
     return {
-      input_tokens: Math.round(input ?? estimateTokens(promptCharacters)),
-      output_tokens: Math.round(output ?? Math.max(estimateTokens(this.#characters), written)),
-      ...(cached !== undefined && { cached_tokens: Math.round(cached) }),
-      ...(reasoning !== undefined && { reasoning_tokens: Math.round(reasoning) }),
+      input_tokens,
+      output_tokens,
+      // A part is never larger than the whole.
+      ...(cached !== undefined && { cached_tokens: Math.min(Math.round(cached), input_tokens) }),
+      ...(reasoning !== undefined && { reasoning_tokens: Math.min(Math.round(reasoning), output_tokens) }),
     }
   }
 
-  toolCalls(): ToolCall[] {
-    return this.calls.map(({ id, name, arguments: written }) => ({ id, name, arguments: written }))
+  /** An answer that did not end by itself may have been cut within its last call, also before the arguments began. */
+  toolCalls(finish: ModelAnswer['finish']): ToolCall[] {
+    const last = finish === 'stop' ? undefined : this.calls.at(-1)
+    return this.calls.map((call) => {
+      const { id, name, arguments: written } = call
+      return { id, name, arguments: written, ...(call === last && !isWhole(written) && { cut: true }) }
+    })
   }
+}
+
+/** Whether the arguments of a call are complete: no beginning of a JSON object is one. */
+export function isWhole(written: string): boolean {
+  return written.trimEnd().endsWith('}') && isObject(parseIfJson(written))
 }

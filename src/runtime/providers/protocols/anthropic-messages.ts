@@ -1,14 +1,14 @@
 import type { Attachment } from '../../attachments/attachment.ts'
 import { shownResult } from '../../attachments/shown-input.ts'
 import { type Round, type ToolDefinition } from '../../models/model.ts'
-import type { ModelRequest } from '../../models/model-request.ts'
+import type { ModelPrompt } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import type { ModelInput } from '../../run-input.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import { type AnthropicNative, readAnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicFormat } from './output-format.ts'
-import { NO_WORDS, type Protocol } from './protocol.ts'
+import { type AskedModel, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 const API_VERSION = '2023-06-01'
@@ -21,21 +21,22 @@ export const anthropicMessages: Protocol = {
   path: '/messages',
   headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': API_VERSION }),
   images: IMAGES,
-  body(request, model, slots) {
-    const { fields, instruction } = anthropicFormat(request.output)
-    const { system, messages } = conversationOf(request, instruction, slots)
+  body(prompt, asked, slots) {
+    const { model } = asked
+    const { fields, instruction } = anthropicFormat(prompt.output)
+    const { system, messages } = conversationOf(prompt, instruction, { asked, slots })
     return {
       model,
-      // The protocol demands a number.
-      max_tokens: request.max_output_tokens ?? mostTokensOf(model),
       ...(system.length > 0 && { system }),
       messages,
       stream: true,
-      ...samplingOf(request, model),
+      ...samplingOf(prompt, model),
       ...fields,
-      ...toolsOf(request),
+      ...toolsOf(prompt),
     }
   },
+  // The protocol demands a number.
+  limit: (max_output_tokens, model) => ({ max_tokens: max_output_tokens ?? mostTokensOf(model) }),
   reader: readAnthropicAnswer,
 }
 
@@ -54,24 +55,25 @@ function mostTokensOf(model: string): number {
 const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|\d\d))/
 
 type Block = Record<string, unknown>
+type Writing = { asked: AskedModel; slots: ByteSlots }
 type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 
 function conversationOf(
-  { input, rounds }: ModelRequest,
+  { input, rounds }: ModelPrompt,
   instruction: string,
-  slots: ByteSlots,
+  writing: Writing,
 ): { system: Block[]; messages: AnthropicMessage[] } {
   const system: Block[] = []
   const messages: AnthropicMessage[] = []
   for (const { role, content, rounds: before = [], images = [] } of buildPrompt(input, instruction)) {
-    for (const round of before) addRound(messages, round, input, slots)
+    for (const round of before) addRound(messages, round, input, writing)
     const text = content === '' ? [] : [{ type: 'text', text: content }]
     if (role === 'system') system.push(...text)
     else if (text.length + images.length > 0) {
-      add(messages, role, [...images.map((image) => imageBlock(image, slots)), ...text])
+      add(messages, role, [...images.map((image) => imageBlock(image, writing.slots)), ...text])
     }
   }
-  for (const round of rounds) addRound(messages, round, input, slots)
+  for (const round of rounds) addRound(messages, round, input, writing)
   return { system, messages }
 }
 
@@ -88,13 +90,9 @@ function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], block
   else messages.push({ role, content: [...blocks] })
 }
 
-function addRound(
-  messages: AnthropicMessage[],
-  { calls, results, native, text, told }: Round,
-  input: ModelInput,
-  slots: ByteSlots,
-): void {
-  const written = (native as Partial<AnthropicNative> | undefined)?.anthropic?.content
+function addRound(messages: AnthropicMessage[], round: Round, input: ModelInput, { asked, slots }: Writing): void {
+  const { calls, results, text, told } = round
+  const written = (ownParts(round, asked) as Partial<AnthropicNative> | undefined)?.anthropic?.content
   const blocks = written ?? [
     ...(text ? [{ type: 'text', text }] : []),
     ...calls.map(({ id, name, arguments: args }) => ({ type: 'tool_use', id, name, input: acceptedArguments(args) })),
@@ -114,9 +112,9 @@ function addRound(
   add(messages, 'user', answers)
 }
 
-function toolsOf(request: ModelRequest): Record<string, unknown> {
-  if (request.tools.length === 0) return {}
-  return { tools: request.tools.map(toolOf), tool_choice: choiceOf(request) }
+function toolsOf(prompt: ModelPrompt): Record<string, unknown> {
+  if (prompt.tools.length === 0) return {}
+  return { tools: prompt.tools.map(toolOf), tool_choice: choiceOf(prompt) }
 }
 
 function toolOf({ name, description, input_schema }: ToolDefinition) {
@@ -124,10 +122,10 @@ function toolOf({ name, description, input_schema }: ToolDefinition) {
 }
 
 /** Tools that were called before must be named, also where none may be called any more. */
-function choiceOf(request: ModelRequest): Record<string, unknown> {
-  const choice = request.output ? 'none' : toolChoiceOf(request)
+function choiceOf(prompt: ModelPrompt): Record<string, unknown> {
+  const choice = prompt.output ? 'none' : toolChoiceOf(prompt)
   if (choice === 'none') return { type: 'none' }
-  const isSingle = request.input.given?.sampling?.parallel_tool_calls === false
+  const isSingle = prompt.input.given?.sampling?.parallel_tool_calls === false
   return {
     ...(typeof choice === 'object'
       ? { type: 'tool', name: choice.name }
@@ -136,7 +134,7 @@ function choiceOf(request: ModelRequest): Record<string, unknown> {
   }
 }
 
-function samplingOf({ input: { agent, given } }: ModelRequest, model: string): Record<string, unknown> {
+function samplingOf({ input: { agent, given } }: ModelPrompt, model: string): Record<string, unknown> {
   const { temperature = agent.temperature, top_p, stop } = given?.sampling ?? {}
   const isSteerable = !UNSTEERABLE.test(model)
   return {

@@ -1,6 +1,7 @@
 import { isObject } from '../../../lib/json.ts'
 import type { ModelAnswer } from '../../models/model.ts'
-import type { AnswerSoFar, CallSoFar, ReportedTokens } from './answer-so-far.ts'
+import { TruncatedAnswer } from '../provider-failure.ts'
+import { type AnswerSoFar, type CallSoFar, isWhole, type ReportedTokens } from './answer-so-far.ts'
 import { type AnswerReader, ReportedError } from './protocol.ts'
 import { fieldsOf, NotAnAnswer, numberOf, parseObject, type ReplyFields, ReplyReader, textOf } from './read-events.ts'
 
@@ -8,14 +9,14 @@ import { fieldsOf, NotAnAnswer, numberOf, parseObject, type ReplyFields, ReplyRe
 const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
 
 /** The assistant's part as a compatible server sent it: reasoning and marks of calls are shown to it again. */
-export type ChatNative = { chat: { content: string; reasoning?: Record<string, unknown>; extras?: unknown[] } }
+export type ChatNative = { chat: { reasoning?: Record<string, unknown>; extras?: unknown[] } }
 
 export function readChatAnswer(answer: AnswerSoFar): AnswerReader {
   const chat = new ChatAnswer(answer)
   return {
     reply: new ReplyReader(
       ({ data }) => chat.takeEvent(data),
-      (body) => chat.takeChunk(parseObject(body)),
+      (body) => chat.takeWhole(parseObject(body)),
     ),
     native: () => chat.native(),
   }
@@ -37,6 +38,13 @@ class ChatAnswer {
     else if (data.trim() !== '') this.takeChunk(parseObject(data))
   }
 
+  /** The answer in one piece. Nothing follows it, whether it says why it ended or not. */
+  takeWhole(body: ReplyFields): void {
+    this.takeChunk(body)
+    const { choices } = body
+    this.#answer.isDone = Array.isArray(choices) && choices.some((choice) => isObject(fieldsOf(choice)['message']))
+  }
+
   /** A piece of the answer; or the whole answer, which has a `message` where pieces have a `delta`. */
   takeChunk(chunk: ReplyFields): void {
     const { choices = [], error } = chunk
@@ -51,15 +59,12 @@ class ChatAnswer {
     }
   }
 
-  native(): ChatNative {
+  native(): ChatNative | undefined {
     const extras = this.#answer.calls.map(({ extra }) => extra ?? null)
-    return {
-      chat: {
-        content: this.#answer.text,
-        ...(Object.keys(this.#reasoning).length > 0 && { reasoning: this.#reasoning }),
-        ...(extras.some((extra) => extra !== null) && { extras }),
-      },
-    }
+    const hasReasoning = Object.keys(this.#reasoning).length > 0
+    const hasExtras = extras.some((extra) => extra !== null)
+    if (!hasReasoning && !hasExtras) return undefined
+    return { chat: { ...(hasReasoning && { reasoning: this.#reasoning }), ...(hasExtras && { extras }) } }
   }
 
   #takeChoice(choice: ReplyFields): void {
@@ -103,7 +108,8 @@ class ChatAnswer {
 
   /**
    * The first piece of a call has its id and name, later ones only more of its arguments. Some servers number no calls, or
-   * number all of them 0 and send each whole: another id, or a name again, begins another call.
+   * number all of them 0 and send each whole: another id, or a name after whole arguments, begins another call. Others repeat
+   * the name with every piece, or send the id late.
    */
   #takeCall(piece: ReplyFields): void {
     const called = fieldsOf(piece['function'])
@@ -111,12 +117,13 @@ class ChatAnswer {
     const id = textOf(piece['id'])
     const name = textOf(called['name'])
     let call = this.#current.get(index)
-    const isAnother = call && ((id !== '' && id !== call.id) || (id === '' && name !== '' && call.arguments !== ''))
-    if (!call || isAnother) {
-      call = { id: id === '' ? `call_${this.#answer.calls.length + 1}` : id, name: '', arguments: '' }
+    if (!call || isAnother(call, id, name)) {
+      const isMadeUp = id === ''
+      call = { id: isMadeUp ? `call_${this.#answer.calls.length + 1}` : id, isMadeUp, name: '', arguments: '' }
       this.#current.set(index, call)
       this.#answer.addCall(call)
     }
+    if (call.isMadeUp && id !== '') Object.assign(call, { id, isMadeUp: false })
     if (call.name === '') call.name = name
     const written = called['arguments']
     const more = isObject(written) ? JSON.stringify(written) : textOf(written)
@@ -134,6 +141,13 @@ class ChatAnswer {
     const usage = chunk['usage'] ?? fieldsOf(chunk['x_groq'])['usage']
     if (isObject(usage)) this.#answer.report(tokensOf(usage))
   }
+}
+
+/** Whether a piece with this id and name, either of which may be missing, begins another call than the one before it. */
+function isAnother(call: CallSoFar, id: string, name: string): boolean {
+  if (id === call.id) return false
+  if (id !== '' && !call.isMadeUp) return true
+  return name !== '' && isWhole(call.arguments)
 }
 
 /** Some count the reasoning in `completion_tokens`, others only in the total. */
@@ -163,8 +177,9 @@ const FINISHES: Record<string, ModelAnswer['finish']> = {
   safety: 'filtered',
 }
 
-/** `error` and `insufficient_system_resource` mean that the server gave up in the middle. */
-function finishOf(reason: string, before: ModelAnswer['finish'] | undefined): ModelAnswer['finish'] | undefined {
-  if (reason === 'error' || reason === 'insufficient_system_resource') return undefined
+/** `error` and `insufficient_system_resource` mean that the server gave up in the middle, whatever it sends after them. */
+function finishOf(reason: string, before: ModelAnswer['finish'] | undefined): ModelAnswer['finish'] {
+  if (reason === 'error' || reason === 'insufficient_system_resource')
+    throw new TruncatedAnswer(`it ended by ${reason}`)
   return before === 'filtered' ? before : (FINISHES[reason.toLowerCase()] ?? 'stop')
 }

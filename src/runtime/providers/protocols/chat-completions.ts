@@ -2,14 +2,14 @@ import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Attachment } from '../../attachments/attachment.ts'
 import { shownResult } from '../../attachments/shown-input.ts'
 import type { Round, ToolDefinition } from '../../models/model.ts'
-import type { ModelRequest } from '../../models/model-request.ts'
+import type { ModelPrompt } from '../../models/model-request.ts'
 import { buildPrompt } from '../../prompt/build-prompt.ts'
 import type { ModelInput } from '../../run-input.ts'
 import { acceptedArguments } from '../../tools/arguments.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import { type ChatNative, readChatAnswer } from './chat-answer.ts'
 import { chatFormat } from './output-format.ts'
-import { NO_WORDS, type Protocol } from './protocol.ts'
+import { type AskedModel, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 /** `OpenAI` itself has rules of its own for models that reason. */
@@ -21,19 +21,25 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
     path: '/chat/completions',
     headers: (apiKey) => (apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
     images: IMAGES,
-    body(request, model, slots) {
+    body(prompt, asked, slots) {
+      const { model } = asked
       const reasons = vendor === 'openai' && isReasoningModel(model)
-      const { fields, instruction } = chatFormat(request.output, vendor)
+      const { fields, instruction } = chatFormat(prompt.output, vendor)
       return {
         model,
-        messages: messagesOf(request, reasons ? 'developer' : 'system', instruction, slots),
+        messages: messagesOf(prompt, { asked, slots, instructor: reasons ? 'developer' : 'system', instruction }),
         stream: true,
         stream_options: { include_usage: true },
-        ...(reasons ? reasoningSampling(request) : samplingOf(request)),
-        ...(vendor === 'openai' && !reasons ? {} : thinkingOf(request)),
+        ...(reasons ? reasoningSampling(prompt) : samplingOf(prompt)),
+        ...(vendor === 'openai' && !reasons ? {} : thinkingOf(prompt)),
         ...fields,
-        ...toolsOf(request),
+        ...toolsOf(prompt),
       }
+    },
+    limit(max_output_tokens, model) {
+      if (max_output_tokens === null) return {}
+      const reasons = vendor === 'openai' && isReasoningModel(model)
+      return reasons ? { max_completion_tokens: max_output_tokens } : { max_tokens: max_output_tokens }
     },
     reader: readChatAnswer,
   }
@@ -47,16 +53,16 @@ function isReasoningModel(model: string): boolean {
 const MIB = 1024 * 1024
 const IMAGES = { each: 20 * MIB, together: 50 * MIB }
 
+type Writing = { asked: AskedModel; slots: ByteSlots }
+
 type ChatMessage = Record<string, unknown> & { role: string }
 
 function messagesOf(
-  { input, rounds }: ModelRequest,
-  instructor: 'system' | 'developer',
-  instruction: string,
-  slots: ByteSlots,
+  { input, rounds }: ModelPrompt,
+  { asked, slots, instructor, instruction }: Writing & { instructor: 'system' | 'developer'; instruction: string },
 ): ChatMessage[] {
   const messages: ChatMessage[] = []
-  const add = (round: Round) => addRound(messages, round, input, slots)
+  const add = (round: Round) => addRound(messages, round, input, { asked, slots })
   for (const { role, content, rounds: before = [], images = [] } of buildPrompt(input, instruction)) {
     for (const round of before) add(round)
     if (images.length > 0) messages.push({ role, content: withImages(content, images, slots) })
@@ -75,16 +81,12 @@ function withImages(content: string, images: readonly Attachment[], slots: ByteS
   return content === '' ? shown : [{ type: 'text', text: content }, ...shown]
 }
 
-function addRound(
-  messages: ChatMessage[],
-  { calls, results, native, text = '', told }: Round,
-  input: ModelInput,
-  slots: ByteSlots,
-): void {
-  const { content = text, reasoning = {}, extras = [] } = (native as Partial<ChatNative> | undefined)?.chat ?? {}
+function addRound(messages: ChatMessage[], round: Round, input: ModelInput, { asked, slots }: Writing): void {
+  const { calls, results, text = '', told } = round
+  const { reasoning = {}, extras = [] } = (ownParts(round, asked) as Partial<ChatNative> | undefined)?.chat ?? {}
   messages.push({
     role: 'assistant',
-    content: content || (calls.length > 0 ? null : NO_WORDS),
+    content: text || (calls.length > 0 ? null : NO_WORDS),
     ...reasoning,
     ...(calls.length > 0 && {
       tool_calls: calls.map(({ id, name, arguments: written }, index) => ({
@@ -104,13 +106,13 @@ function addRound(
   if (told !== undefined) messages.push({ role: 'user', content: told })
 }
 
-function toolsOf(request: ModelRequest): Record<string, unknown> {
-  if (request.tools.length === 0 || request.output) return {}
-  const choice = toolChoiceOf(request)
+function toolsOf(prompt: ModelPrompt): Record<string, unknown> {
+  if (prompt.tools.length === 0 || prompt.output) return {}
+  const choice = toolChoiceOf(prompt)
   return {
-    tools: request.tools.map(functionTool),
+    tools: prompt.tools.map(functionTool),
     tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } },
-    ...withoutUndefined({ parallel_tool_calls: request.input.given?.sampling?.parallel_tool_calls }),
+    ...withoutUndefined({ parallel_tool_calls: prompt.input.given?.sampling?.parallel_tool_calls }),
   }
 }
 
@@ -120,19 +122,17 @@ function functionTool({ name, description, input_schema, strict }: ToolDefinitio
 }
 
 /** Models that do not reason refuse this. */
-function thinkingOf({ input: { given } }: ModelRequest): Record<string, unknown> {
+function thinkingOf({ input: { given } }: ModelPrompt): Record<string, unknown> {
   const { reasoning_effort, verbosity } = given?.sampling ?? {}
   return withoutUndefined({ reasoning_effort, verbosity })
 }
 
 /** The agent's settings, and what the caller asks for. */
-function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, unknown> {
-  const { agent, given } = input
+function samplingOf({ input: { agent, given } }: ModelPrompt): Record<string, unknown> {
   const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
   return {
     ...(temperature !== null && { temperature }),
     ...withoutUndefined({
-      max_tokens: max_output_tokens ?? undefined,
       top_p,
       stop,
       seed,
@@ -142,7 +142,7 @@ function samplingOf({ input, max_output_tokens }: ModelRequest): Record<string, 
   }
 }
 
-function reasoningSampling(request: ModelRequest): Record<string, unknown> {
-  const { max_tokens, stop, seed } = samplingOf(request)
-  return withoutUndefined({ max_completion_tokens: max_tokens, stop, seed })
+function reasoningSampling(prompt: ModelPrompt): Record<string, unknown> {
+  const { stop, seed } = samplingOf(prompt)
+  return withoutUndefined({ stop, seed })
 }

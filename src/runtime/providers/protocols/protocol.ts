@@ -1,8 +1,8 @@
-import type { ModelAnswer } from '../../models/model.ts'
-import type { ImageLimits, ModelRequest } from '../../models/model-request.ts'
+import type { Round } from '../../models/model.ts'
+import type { ImageLimits, ModelPrompt } from '../../models/model-request.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
-import type { ReplyReader } from './read-events.ts'
+import { fieldsOf, type ReplyReader } from './read-events.ts'
 
 /** How one kind of provider is asked, and how it answers. */
 export type Protocol = {
@@ -11,9 +11,22 @@ export type Protocol = {
   headers(apiKey: string): Record<string, string>
   /** What it takes of images. */
   images: ImageLimits
-  /** `model` is the provider's own name of it. Bytes of files go where `slots` says. */
-  body(request: ModelRequest, model: string, slots: ByteSlots): Record<string, unknown>
+  /**
+   * What is sent, but for `limit`. Bytes of files go where `slots` says. It depends on nothing else, so that it can be
+   * measured before it is sent.
+   */
+  body(prompt: ModelPrompt, asked: AskedModel, slots: ByteSlots): Record<string, unknown>
+  /** The fields of the longest answer, in tokens. Null: what the model itself does. */
+  limit(max_output_tokens: number | null, model: string): Record<string, number>
   reader(answer: AnswerSoFar): AnswerReader
+}
+
+/** The provider that is asked, and its own name of the model. */
+export type AskedModel = { provider: string; model: string }
+
+/** What an earlier answer has in the format of the provider that is asked. Another one is shown its text and its calls. */
+export function ownParts({ native }: Round, { provider }: AskedModel): unknown {
+  return native?.provider === provider ? native.parts : undefined
 }
 
 /** Stands for an answer that was empty: providers refuse a message without content. */
@@ -21,13 +34,48 @@ export const NO_WORDS = '(no answer)'
 
 export type AnswerReader = {
   reply: ReplyReader
-  /** What the provider wants to be shown again in the next round. */
-  native(): NonNullable<ModelAnswer['native']>
+  /** What the provider wants to be shown again in the next round, besides text and calls. */
+  native(): object | undefined
 }
 
-/** The provider reported an error inside its stream. */
+/** The provider reported an error inside a reply that began well. */
 export class ReportedError extends Error {
+  /** As if it had refused the request: an error's body. */
+  readonly body: string
+  /** The status that the same error has without a stream, if its code or type names one. */
+  readonly status: number | undefined
+
   constructor(error: unknown) {
     super(typeof error === 'string' ? error : JSON.stringify(error))
+    this.body = JSON.stringify({ error })
+    const { code, status, type } = fieldsOf(error)
+    this.status = [code, status, type].map(statusOf).find((named) => named !== undefined)
   }
+}
+
+/** What vendors call their errors. */
+const STATUSES: Record<string, number> = {
+  invalid_request_error: 400,
+  context_length_exceeded: 400,
+  authentication_error: 401,
+  invalid_api_key: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  insufficient_quota: 429,
+  api_error: 500,
+  server_error: 500,
+  internal_server_error: 500,
+  service_unavailable: 503,
+  timeout_error: 504,
+  overloaded_error: 529,
+}
+
+/** A number, also as text, or a name. */
+function statusOf(named: unknown): number | undefined {
+  const status = typeof named === 'string' ? (STATUSES[named] ?? Number(named)) : named
+  const isStatus = typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599
+  return isStatus ? status : undefined
 }
