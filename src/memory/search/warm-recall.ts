@@ -8,6 +8,7 @@ import { findSimilar } from '../embedding/vectors.ts'
 import { questionOf } from '../language/question.ts'
 import { WordVectors } from '../language/word-vectors.ts'
 import { type Memory, turnOf } from '../memory.ts'
+import { scopeOfRun } from '../memory-filter.ts'
 import { type BestOptions, bestOf } from '../ranking/best.ts'
 import type { Ranked } from '../ranking/heap.ts'
 import { planSearch } from '../ranking/plan.ts'
@@ -86,9 +87,8 @@ export class WarmRecall implements Recall {
     limits: { history: number; recall: number; summarize?: boolean | number },
     meter: Meter,
   ): Promise<Remembered> {
-    const { agent_seq, user_id, session_id } = conversation
-    if (user_id === null && session_id === null) return { history: [], recalled: [] }
-    const scope = user_id === null ? conversation : { agent_seq, user_id }
+    const scope = scopeOfRun(conversation)
+    if (!scope) return { history: [], recalled: [] }
     const postings = await this.#warm.find(scope)
     if (postings?.size === 0) return { history: [], recalled: [] }
     const shown = await this.#latestTurns(conversation, postings, limits.history)
@@ -104,7 +104,7 @@ export class WarmRecall implements Recall {
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
     const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
     const turns = shown.toReversed().filter((seq) => memories.has(seq))
-    const isSummarized = limits.summarize && session_id !== null
+    const isSummarized = limits.summarize && conversation.session_id !== null
     const summary = isSummarized ? await findSummary(this.#storage.db, conversation) : undefined
     return {
       history: turns.map((seq) => turnOf(memories.get(seq) as Memory)),
