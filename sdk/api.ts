@@ -387,7 +387,7 @@ export type AskedStep = {
 } | {
   /** Names the step within its run: asked for again, it is answered with what was stored */
   id: string
-  /** Searches the memories of the agent, of the user of this run */
+  /** Searches the memories that this run may see */
   type: 'memory_search'
   query: string
   limit?: number | undefined
@@ -411,6 +411,7 @@ export type AskedStep = {
   })[] | undefined
   message: string
   temperature?: number | undefined
+  /** At most the agent's own limit */
   max_output_tokens?: number | undefined
   /** The answer is to be JSON that fits */
   output?: {
