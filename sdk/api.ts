@@ -842,6 +842,8 @@ export type Agent = {
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard: boolean
+    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    callers?: string[] | undefined
   } | null
   /** Secrets come back as a hint */
   auth: Record<string, unknown> | null
@@ -1071,6 +1073,8 @@ export type CreateAgent = {
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard?: boolean | undefined
+    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    callers?: string[] | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
   auth?: {
@@ -1356,6 +1360,8 @@ export type UpdateAgent = {
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard?: boolean | undefined
+    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    callers?: string[] | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
   auth?: {

@@ -20,7 +20,6 @@ import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { reportIdleRoles } from './people/recognise-person.ts'
-import { openLimiter } from './security/limits/open-limiter.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
@@ -60,9 +59,6 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { storage, log, now } = parts
   await freeLeases(parts)
   await adoptRestored(storage.db)
-  const limiter = opened.adopt(await openLimiter(config.redis.url, parts), (open) => open.close())
-  const { isShared } = limiter
-  if (isShared) parts.telemetry.gauge('moorage_redis_up', 'Whether Redis answers', () => Number(isShared()))
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
@@ -77,7 +73,6 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     operations,
     verifyKey: keys.verify,
     spendCode: (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() }),
-    limiter,
     idempotency,
     console: console
       ? {

@@ -6,7 +6,7 @@ import { type Agent, AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgen
 import { checkAccess } from './check-access.ts'
 import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
-import { checkAgentTools } from './tools/check-agent-tools.ts'
+import { agentsCalled, checkAgentTools } from './tools/check-agent-tools.ts'
 
 export const updateAgent = operation({
   id: 'updateAgent',
@@ -24,11 +24,19 @@ export const updateAgent = operation({
   params: AgentParams,
   body: UpdateAgentBody,
   data: AgentReply,
+  calls: async ({ body }) => agentsCalled(body.tools),
   check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
 
   async run(
     { params, body },
-    { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
+    {
+      db,
+      actor,
+      config,
+      keyring,
+      now,
+      shownAgents,
+    }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now' | 'shownAgents'>,
   ) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
@@ -43,7 +51,7 @@ export const updateAgent = operation({
       updated_at: Math.max(now(), agent.updated_at),
     }
     checkKind(updated)
-    if (changes.tools) await checkAgentTools(changes.tools, updated, db, actor.scope)
+    if (changes.tools) await checkAgentTools(changes.tools, updated, db, await shownAgents())
     await agents.update(db, updated)
     return presentAgent(updated, keyring)
   },

@@ -47,6 +47,7 @@ export type RunParts = Pick<
   | 'earlier'
   | 'events'
   | 'journal'
+  | 'limiter'
   | 'memo'
   | 'newId'
   | 'now'

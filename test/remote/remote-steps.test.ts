@@ -105,7 +105,11 @@ for (const engine of ENGINES) {
       await ranAgain(service, 'project sizes', 61_000)
       remote.answer(async (run) => {
         await limit(1)
-        return run.writeMemory('note', 'The sea is calm.').catch((error: Error) => error.message)
+        const written = run.writeMemory('note', 'The sea is calm.')
+        return written.then(
+          () => 'written',
+          (error: Error) => error.message,
+        )
       })
       const { body } = await invoke(agent, { context: { user_id: 'eve' } })
       await limit(null)

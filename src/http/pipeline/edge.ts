@@ -1,7 +1,6 @@
 import type { Parts } from '../../operation/parts.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
-import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { VerifyKey } from './guards/authenticate.ts'
 import type { FindProject } from './guards/choose-project.ts'
@@ -35,7 +34,6 @@ export type Edge = {
   /** Those of one project. */
   guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
   spendCode: SpendCode
-  limiter: RateLimiter
   idempotency: Idempotency
   /** Undefined when it is switched off. */
   console: SignedIn | undefined

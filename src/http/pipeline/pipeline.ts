@@ -41,8 +41,8 @@ export type Pipeline = {
 
 /** Every request takes these steps; an operation cannot forget one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { limiter, parts, verifyKey, verifyToken, findAgent, findProject, mayBeOfAgent } = edge
-  const { config, log, now } = parts
+  const { parts, verifyKey, verifyToken, findAgent, findProject, mayBeOfAgent } = edge
+  const { config, limiter, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const takeAddress = findAddress(ipList(config.server.trustedProxies))
   const grantOrigin = allowOrigin({
