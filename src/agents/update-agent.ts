@@ -8,6 +8,12 @@ import { checkDefinition, checkKind, checkOutputSchema } from './check-definitio
 import * as agents from './store.ts'
 import { agentsCalled, checkAgentTools } from './tools/check-agent-tools.ts'
 
+/**
+ * What a token that speaks for one user may change. Everything else decides who hears other users, what acts for them or
+ * whether they are answered; a new field does so until it is listed here.
+ */
+const OF_ONE_USER: ReadonlySet<string> = new Set(['description', 'temperature', 'metadata'])
+
 export const updateAgent = operation({
   id: 'updateAgent',
   method: 'PATCH',
@@ -40,7 +46,8 @@ export const updateAgent = operation({
   ) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
-    if (body.tools) requireEveryUser(actor, 'tools hear of all')
+    const shared = Object.keys(body).find((field) => !OF_ONE_USER.has(field))
+    if (shared !== undefined) requireEveryUser(actor, `${shared} concerns all users`)
     checkAccess(body, actor, config)
     await checkDefinition(changes, { db, config, project_id: agent.project_id })
 
