@@ -163,6 +163,7 @@ export async function buildParts(
   const stepsElsewhere = new StepsElsewhere({
     node,
     wire,
+    has: (run) => runtime.isTakingSteps(run),
     take: ({ request_id, attempt, steps }) => runtime.takeSteps(request_id, attempt, steps),
   })
   stop.signal.addEventListener('abort', () => {

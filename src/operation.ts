@@ -39,7 +39,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   userTokens?: true
   /** For remote agents, on behalf of their runs. Keys, tokens and people get 403; such agents get 403 from all others. */
   ofRuns?: true
-  /** The run itself limits how often its agent asks: such requests count for no rate. */
+  /** The run itself limits how often its agent asks: while it goes on, such requests count for no rate. */
   isLimitedByRun?: true
   /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
   reach?: 'service' | 'operator'

@@ -197,6 +197,11 @@ export class Runtime {
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     return this.#runners.remote.takeSteps(request_id, attempt, steps)
   }
+
+  /** Whether it is. */
+  isTakingSteps(run: { request_id: string; attempt: number }): boolean {
+    return this.#runners.remote.isTaking(run)
+  }
 }
 
 /** A check takes at most as long as a run may. */

@@ -320,6 +320,7 @@ onAnyEngine(
         replies.push((await get(`/v1/files/${large}/content`, token))[0])
         service().advance(24 * 3_600_000)
         replies.push((await get(late, token))[0])
+        replies.push((await ask({ request_id, steps_url, steps_token, attachments }, [keep('late')])).status)
         response.end('{"response": "done"}')
       }
       const attachments = [large, gone, small].map((file_id) => ({ file_id }))
@@ -336,6 +337,7 @@ onAnyEngine(
         403,
         403,
         403,
+        409,
         409,
       ])
     })

@@ -45,6 +45,7 @@ function openPipeline({ app: { parts } }: Service) {
     operations,
     verifyKey: keyVerifier(parts).verify,
     spendCode: async () => undefined,
+    isUnderWay: async () => false,
     idempotency: once,
     console: undefined,
   })

@@ -52,7 +52,8 @@ export function pipeline(edge: Edge): Pipeline {
     now,
   })
   const count = async (known: Known) => {
-    if (known.actor.run && known.arrived.route?.operation.isLimitedByRun) return
+    const { run } = known.actor
+    if (run && known.arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return
     await countRequest(known, limiter, config.limits)
     await takeFromProject(known, findProject, limiter)
     await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
