@@ -15,11 +15,11 @@ export function openRunMemory(
   recall: () => Parts['recall'],
 ): RunMemory {
   return {
-    async search({ agent_id, user_id = null, session_id = null }, { query, limit }, meter) {
+    async search({ agent_id, user_id = null, session_id = null }, { query, limit }, { meter, deadline }) {
       const agent = await agents.get(storage.db, agent_id)
       const scope = scopeOfRun({ agent_seq: agent.seq, user_id, session_id })
       if (!scope) return []
-      const { items } = await recall().search(scope, query, { limit }, meter)
+      const { items } = await recall().search(scope, query, { limit }, meter, deadline.signal)
       return items.map(({ id, content, kind, role, score, created_at }) => {
         return { id, content, kind, role, score, created_at: formatTime(created_at) }
       })

@@ -70,9 +70,10 @@ export class WarmRecall implements Recall {
     query: string,
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
     meter: Meter,
+    signal?: AbortSignal,
   ): Promise<Page<Found>> {
     const postings = await this.#warm.find(scope)
-    const options = { top: offset + limit, min_score, visits: SEARCH_VISITS, meter }
+    const options = { top: offset + limit, min_score, visits: SEARCH_VISITS, meter, signal }
     const { hits, total } = await this.#findBest(scope, query, postings, options)
     return { items: await this.#read(scope, hits.slice(offset)), total }
   }
@@ -86,6 +87,7 @@ export class WarmRecall implements Recall {
     message: string,
     limits: { history: number; recall: number; summarize?: boolean | number },
     meter: Meter,
+    signal?: AbortSignal,
   ): Promise<Remembered> {
     const scope = scopeOfRun(conversation)
     if (!scope) return { history: [], recalled: [] }
@@ -100,6 +102,7 @@ export class WarmRecall implements Recall {
             top: limits.recall + shown.length,
             visits: RECALL_VISITS,
             meter,
+            signal,
           })
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
     const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
@@ -130,12 +133,12 @@ export class WarmRecall implements Recall {
     scope: MemoryScope,
     query: string,
     warm: Postings | undefined,
-    { visits, meter, ...options }: SearchOptions & { meter: Meter },
+    { visits, meter, signal, ...options }: SearchOptions & { meter: Meter; signal: AbortSignal | undefined },
   ): Promise<Ranking> {
     if (warm && !this.#embedder) return this.#rank(query, warm, { visits, ...options })
     const question = questionOf(query, this.#now())
     const isPaused = this.#embedder !== undefined && (await this.#isPaused(scope.agent_seq))
-    const vector = isPaused ? undefined : await this.#embedder?.query(query, meter)
+    const vector = isPaused ? undefined : await this.#embedder?.query(query, meter, signal)
     const { plan, postings } = warm
       ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
       : await findCandidates(this.#storage.db, scope, question, CANDIDATES)

@@ -13,7 +13,11 @@ import { ASK_PERSON, HOST_INPUT, HOST_STEP, type HostStep } from './asked-step.t
 
 /** The memories that a run may use: those of its agent and its user. The implementation is in `memory/`. */
 export type RunMemory = {
-  search(run: MemoryOwner, asked: { query: string; limit: number }, meter: RunInProgress['meter']): Promise<object[]>
+  search(
+    owner: MemoryOwner,
+    asked: { query: string; limit: number },
+    run: Pick<RunInProgress, 'meter' | 'deadline'>,
+  ): Promise<object[]>
   /** `key` names the note: written again under it, it is written once. */
   write(run: MemoryOwner, note: { content: string; key: string }): Promise<object>
 }
@@ -79,7 +83,7 @@ async function sleepUntil(until: number, { now, deadline }: RunInProgress): Prom
 }
 
 async function search(asked: Input<'memory_search'>, host: Host): Promise<ToolAnswer> {
-  return { result: JSON.stringify(await host.memory.search(memoryOf(host), asked, host.run().meter)) }
+  return { result: JSON.stringify(await host.memory.search(memoryOf(host), asked, host.run())) }
 }
 
 function memoryOf({ owner: { agent_id, ...owner } }: Host): MemoryOwner {
