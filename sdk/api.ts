@@ -387,7 +387,7 @@ export type AskedStep = {
 } | {
   /** Names the step within its run: asked for again, it is answered with what was stored */
   id: string
-  /** Searches the memories of the agent, of the user of this run */
+  /** Searches the memories that this run may see */
   type: 'memory_search'
   query: string
   limit?: number | undefined
@@ -411,6 +411,7 @@ export type AskedStep = {
   })[] | undefined
   message: string
   temperature?: number | undefined
+  /** At most the agent's own limit */
   max_output_tokens?: number | undefined
   /** The answer is to be JSON that fits */
   output?: {
@@ -841,6 +842,8 @@ export type Agent = {
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard: boolean
+    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    callers?: string[] | undefined
   } | null
   /** Secrets come back as a hint */
   auth: Record<string, unknown> | null
@@ -1070,6 +1073,8 @@ export type CreateAgent = {
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard?: boolean | undefined
+    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    callers?: string[] | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
   auth?: {
@@ -1355,6 +1360,8 @@ export type UpdateAgent = {
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard?: boolean | undefined
+    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    callers?: string[] | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
   auth?: {

@@ -13,6 +13,7 @@ import { CONSOLE_FOLDER } from './http/server/console/console-files.ts'
 import { openEarly } from './http/server/early-server.ts'
 import { openMetricsPort } from './http/server/metrics-port.ts'
 import { createServer, type Server } from './http/server/server.ts'
+import { isUnderWay } from './invocations/steps/run-under-way.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
 import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
 import { createLog } from './lib/log.ts'
@@ -20,11 +21,10 @@ import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { reportIdleRoles } from './people/recognise-person.ts'
-import { openLimiter } from './security/limits/open-limiter.ts'
+import type { TokenRun } from './security/run-token.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
-import { nameInRedis } from './storage/stored-settings.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 
 export type App = FirstStart & {
@@ -61,12 +61,6 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { storage, log, now } = parts
   await freeLeases(parts)
   await adoptRestored(storage.db)
-  const limiter = opened.adopt(
-    await openLimiter(config.redis.url, { ...parts, name: () => nameInRedis(storage.db) }),
-    (open) => open.close(),
-  )
-  const { isShared } = limiter
-  if (isShared) parts.telemetry.gauge('moorage_redis_up', 'Whether Redis answers', () => Number(isShared()))
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
@@ -81,7 +75,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     operations,
     verifyKey: keys.verify,
     spendCode: (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() }),
-    limiter,
+    isUnderWay: (run: TokenRun) => isUnderWay(run, parts),
     idempotency,
     console: console
       ? {

@@ -24,6 +24,7 @@ import { StepsElsewhere } from './runtime/remote-agent/steps-elsewhere.ts'
 import { Runtime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { type Keyring, keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
+import { openLimiter } from './security/limits/open-limiter.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { policiesOf } from './security/outgoing/policies.ts'
 import { runToken } from './security/run-token.ts'
@@ -150,6 +151,12 @@ export async function buildParts(
   const live = new LiveRuns()
   const runsLive = () => live.all().length
   const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
+  const limiter = opened.adopt(
+    await openLimiter(config.redis.url, { now, log, nodes, name: () => nameInRedis(storage.db) }),
+    (open) => open.close(),
+  )
+  const { isShared } = limiter
+  if (isShared) telemetry.gauge('moorage_redis_up', 'Whether Redis answers', () => Number(isShared()))
   const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
   const redisWire = await openWire(config, storage, ring, log)
   opened.defer(() => redisWire?.close())
@@ -158,6 +165,7 @@ export async function buildParts(
   const stepsElsewhere = new StepsElsewhere({
     node,
     wire,
+    has: (run) => runtime.isTakingSteps(run),
     take: ({ request_id, attempt, steps }) => runtime.takeSteps(request_id, attempt, steps),
   })
   stop.signal.addEventListener('abort', () => {
@@ -189,6 +197,7 @@ export async function buildParts(
     events,
     memo,
     audit,
+    limiter,
     log,
     telemetry,
     tracer,

@@ -39,7 +39,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   userTokens?: true
   /** For remote agents, on behalf of their runs. Keys, tokens and people get 403; such agents get 403 from all others. */
   ofRuns?: true
-  /** The run itself limits how often its agent asks: such requests count for no rate. */
+  /** The run itself limits how often its agent asks: while it goes on, such requests count for no rate. */
   isLimitedByRun?: true
   /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
   reach?: 'service' | 'operator'
@@ -82,6 +82,10 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    * applies too.
    */
   concerns?(input: Input<P, Q, B>, db: Database): Promise<string | null>
+  /**
+   * The agents (ids or names) that what is saved or deployed calls. It needs a one-time code if invoking one of them does.
+   */
+  calls?(input: Input<P, Q, B>, db: Database): Promise<readonly string[]>
   /** Checks what a shape cannot, before the transaction begins, because it may take a while. */
   check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime'>, actor: Actor): Promise<void>
   /** Takes in bytes that the input asks for, before the transaction begins. */

@@ -5,7 +5,7 @@ import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
 import { checkAccess } from './check-access.ts'
 import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
-import { checkAgentTools } from './tools/check-agent-tools.ts'
+import { agentsCalled, checkAgentTools } from './tools/check-agent-tools.ts'
 
 export const createAgent = operation({
   id: 'createAgent',
@@ -21,18 +21,27 @@ export const createAgent = operation({
   errors: ['conflict'],
   body: CreateAgentBody,
   data: AgentReply,
+  calls: async ({ body }) => agentsCalled(body.tools),
   check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
 
   async run(
     { body },
-    { db, actor, config, keyring, newId, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now'>,
+    {
+      db,
+      actor,
+      config,
+      keyring,
+      newId,
+      now,
+      shownAgents,
+    }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now' | 'shownAgents'>,
   ) {
     requireScope(actor, null)
     checkAccess({ security: body.security ?? undefined, auth: body.auth ?? undefined }, actor, config)
     const { project_id } = actor.scope
     checkKind(body)
     await checkDefinition(body, { db, config, project_id })
-    await checkAgentTools(body.tools, { name: body.name, project_id }, db)
+    await checkAgentTools(body.tools, { name: body.name, project_id }, db, await shownAgents())
 
     const time = now()
     const agent = await agents.insert(db, {

@@ -6,7 +6,13 @@ import { type Agent, AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgen
 import { checkAccess } from './check-access.ts'
 import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
-import { checkAgentTools } from './tools/check-agent-tools.ts'
+import { agentsCalled, checkAgentTools } from './tools/check-agent-tools.ts'
+
+/**
+ * What a token that speaks for one user may change. Everything else decides who hears other users, what acts for them or
+ * whether they are answered; a new field does so until it is listed here.
+ */
+const OF_ONE_USER: ReadonlySet<string> = new Set(['description', 'temperature', 'metadata'])
 
 export const updateAgent = operation({
   id: 'updateAgent',
@@ -24,15 +30,24 @@ export const updateAgent = operation({
   params: AgentParams,
   body: UpdateAgentBody,
   data: AgentReply,
+  calls: async ({ body }) => agentsCalled(body.tools),
   check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
 
   async run(
     { params, body },
-    { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
+    {
+      db,
+      actor,
+      config,
+      keyring,
+      now,
+      shownAgents,
+    }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now' | 'shownAgents'>,
   ) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
-    if (body.tools) requireEveryUser(actor, 'tools hear of all')
+    const shared = Object.keys(body).find((field) => !OF_ONE_USER.has(field))
+    if (shared !== undefined) requireEveryUser(actor, `${shared} concerns all users`)
     checkAccess(body, actor, config)
     await checkDefinition(changes, { db, config, project_id: agent.project_id })
 
@@ -43,7 +58,7 @@ export const updateAgent = operation({
       updated_at: Math.max(now(), agent.updated_at),
     }
     checkKind(updated)
-    if (changes.tools) await checkAgentTools(changes.tools, updated, db, actor.scope)
+    if (changes.tools) await checkAgentTools(changes.tools, updated, db, await shownAgents())
     await agents.update(db, updated)
     return presentAgent(updated, keyring)
   },

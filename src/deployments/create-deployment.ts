@@ -1,7 +1,7 @@
 import { AgentParams } from '../agents/agent.ts'
 import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
-import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
+import { agentsCalled, checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
@@ -31,10 +31,22 @@ export const createDeployment = operation({
   params: AgentParams,
   body: CreateDeploymentBody,
   data: NewDeployment,
+  async calls({ params, body }, db) {
+    const existing = await deployments.findVersion(db, params.agent_id, body.version)
+    return agentsCalled((existing?.definition ?? (await agents.get(db, params.agent_id))).tools)
+  },
 
   async run(
     { params, body },
-    { db, actor, config, events, newId, now }: Needs<'db' | 'actor' | 'config' | 'events' | 'newId' | 'now'>,
+    {
+      db,
+      actor,
+      config,
+      events,
+      newId,
+      now,
+      shownAgents,
+    }: Needs<'db' | 'actor' | 'config' | 'events' | 'newId' | 'now' | 'shownAgents'>,
   ) {
     const agent = await agents.lock(db, params.agent_id)
     const time = now()
@@ -49,7 +61,7 @@ export const createDeployment = operation({
       }
     }
     const label = existing ?? snapshot(agent, version)
-    await checkAgentTools(label.definition.tools, agent, db)
+    await checkAgentTools(label.definition.tools, agent, db, { ...(await shownAgents()), only: null })
     if (!existing) await deployments.insertVersion(db, agent.id, label, time)
 
     const active = await deployments.findActive(db, agent.id, environment)

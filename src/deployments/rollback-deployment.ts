@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { changesBetween } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
-import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
+import { agentsCalled, checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
@@ -27,20 +27,19 @@ export const rollbackDeployment = operation({
   body: z.strictObject({ message: Label(1000, 0).nullable().default(null), dry_run: z.boolean().default(false) }),
   bodyOptional: true,
   data: z.union([DeploymentReply, RollbackPreview]),
+  async calls({ params }, db) {
+    const { to } = await findTarget(db, params.agent_id, params.deployment_id)
+    return agentsCalled(to.definition.tools)
+  },
 
-  async run({ params, body }, { db, actor, events, newId, now }: Needs<'db' | 'actor' | 'events' | 'newId' | 'now'>) {
+  async run(
+    { params, body },
+    { db, actor, events, newId, now, shownAgents }: Needs<'db' | 'actor' | 'events' | 'newId' | 'now' | 'shownAgents'>,
+  ) {
     const agent = await agents.lock(db, params.agent_id)
-    const named = await deployments.get(db, agent.id, params.deployment_id)
-    const active = (await deployments.findActive(db, agent.id, named.environment)) as Deployment
-    // If two people roll back the same bad version, the second rollback must not restore it.
-    if (active.rollback_of === named.id) throw conflict(`Deployment ${named.id} has been rolled back already`)
-    const target = named.id === active.id ? await servedBefore(db, active) : named
-    if (target.version === active.version) {
-      throw conflict(`${named.environment} serves version "${active.version}" already`)
-    }
-    const to = await deployments.getVersion(db, agent.id, target.version)
+    const { active, target, to } = await findTarget(db, agent.id, params.deployment_id)
     // The agents that it calls may lead back to it since.
-    await checkAgentTools(to.definition.tools, agent, db)
+    await checkAgentTools(to.definition.tools, agent, db, { ...(await shownAgents()), only: null })
     if (body.dry_run) {
       const from = await deployments.getVersion(db, agent.id, active.version)
       return {
@@ -69,6 +68,19 @@ export const rollbackDeployment = operation({
     return withKeyName(db, actor, deployment, ['created_by'])
   },
 })
+
+/** What is served now, and what the environment returns to. */
+async function findTarget(db: Database, agent_id: string, deployment_id: string) {
+  const named = await deployments.get(db, agent_id, deployment_id)
+  const active = (await deployments.findActive(db, agent_id, named.environment)) as Deployment
+  // If two people roll back the same bad version, the second rollback must not restore it.
+  if (active.rollback_of === named.id) throw conflict(`Deployment ${named.id} has been rolled back already`)
+  const target = named.id === active.id ? await servedBefore(db, active) : named
+  if (target.version === active.version) {
+    throw conflict(`${named.environment} serves version "${active.version}" already`)
+  }
+  return { active, target, to: await deployments.getVersion(db, agent_id, target.version) }
+}
 
 /**
  * The latest that was served before and was not rolled back. A rollback that is rolled back in turn has shown that its

@@ -14,7 +14,7 @@ export function openFiles({ storage, bytes, ...using }: ShelfParts): FileShelf {
   const { config, now } = using
   return {
     async find({ project_id, user_id }, id) {
-      const file = await files.find(storage.db, { project_id, id }, now())
+      const file = await files.find(storage.db, { project_id, id, except: [] }, now())
       if (!file || (file.user_id !== null && file.user_id !== user_id)) return undefined
       const { name, media_type, size, sha256 } = file
       return { file_id: id, name, media_type, size, sha256, read: (range) => bytes.read(file, range) }

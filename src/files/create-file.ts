@@ -46,6 +46,7 @@ export const createFile = operation({
         name: name ?? body.name,
         user_id: requireUser(actor, user_id) ?? null,
         created_by: actor.id,
+        agent_id: null,
         request_id: null,
         schedule_id: null,
         unclaimed: 0,

@@ -3,7 +3,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import { FileParams } from './file.ts'
-import { getInReach } from './file-in-reach.ts'
+import { getInReach, type ReachNeeds } from './file-in-reach.ts'
 import * as files from './store.ts'
 
 export const deleteFile = operation({
@@ -18,8 +18,9 @@ export const deleteFile = operation({
   params: FileParams,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
-    const { id } = await getInReach(db, actor, 'delete', params.file_id, now())
+  async run({ params }, { newId, ...context }: ReachNeeds & Needs<'newId'>) {
+    const { db, now } = context
+    const { id } = await getInReach(context, 'delete', params.file_id)
     await files.remove(db, [id])
     await enqueue(db, { id: newId('job', now()), kind: 'file bytes', run_at: now() })
     return { id, deleted: true as const }

@@ -1,10 +1,13 @@
-import { conflict, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
+import type { Needs } from '../operation/context.ts'
 import { covers } from '../security/permissions.ts'
 import type { TokenRun } from '../security/run-token.ts'
 import type { Database } from '../storage/database.ts'
 import type { StoredFile } from './file.ts'
 import * as files from './store.ts'
+
+export type ReachNeeds = Needs<'db' | 'actor' | 'now' | 'shownAgents'>
 
 type Needed = 'read' | 'delete'
 
@@ -18,14 +21,13 @@ export function makerFor({ id, permissions, scope }: Actor, needed: Needed): str
 
 /** The answer for a file that the actor may not see is the same as for one that does not exist. */
 export async function getInReach(
-  db: Database,
-  actor: Actor,
+  { db, actor, now, shownAgents }: ReachNeeds,
   needed: Needed,
   file_id: string,
-  now: number,
 ): Promise<StoredFile> {
-  const { project_id, user_id } = actor.scope
-  const file = await files.get(db, { project_id, id: file_id }, now)
+  const { user_id } = actor.scope
+  const { project_id, except } = await shownAgents()
+  const file = await files.get(db, { project_id, id: file_id, except }, now())
   const isOfUser = user_id === null || user_id === file.user_id
   const isOfMaker = (makerFor(actor, needed) ?? file.created_by) === file.created_by
   if (!isOfUser || !isOfMaker) throw notFound('File', file_id)
@@ -35,11 +37,10 @@ export async function getInReach(
 /** The same for the token of a run: it names the files that its agent may read. */
 export async function getInReachOfRun(
   db: Database,
-  { project_id, files: inReach }: TokenRun,
+  { project_id, file_ids }: TokenRun,
   file_id: string,
   now: number,
 ): Promise<StoredFile> {
-  if (!inReach?.ids.includes(file_id)) throw notFound('File', file_id)
-  if (now >= inReach.until) throw conflict('The time of this run is over')
-  return files.get(db, { project_id, id: file_id }, now)
+  if (!file_ids.includes(file_id)) throw notFound('File', file_id)
+  return files.get(db, { project_id, id: file_id, except: [] }, now)
 }

@@ -1,7 +1,7 @@
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { FileParams } from './file.ts'
-import { getInReach } from './file-in-reach.ts'
+import { getInReach, type ReachNeeds } from './file-in-reach.ts'
 
 export const getFileContent = operation({
   id: 'getFileContent',
@@ -16,8 +16,8 @@ export const getFileContent = operation({
   params: FileParams,
   content: true,
 
-  async run({ params }, { db, actor, bytes, now }: Needs<'db' | 'actor' | 'bytes' | 'now'>) {
-    const file = await getInReach(db, actor, 'read', params.file_id, now())
+  async run({ params }, { bytes, ...context }: ReachNeeds & Needs<'bytes'>) {
+    const file = await getInReach(context, 'read', params.file_id)
     return { ...file, read: (range) => bytes.read(file, range) }
   },
 })

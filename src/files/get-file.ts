@@ -1,8 +1,7 @@
 import { withKeyName } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { FileParams, FileReply } from './file.ts'
-import { getInReach } from './file-in-reach.ts'
+import { getInReach, type ReachNeeds } from './file-in-reach.ts'
 
 export const getFile = operation({
   id: 'getFile',
@@ -16,7 +15,8 @@ export const getFile = operation({
   params: FileParams,
   data: FileReply,
 
-  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    return withKeyName(db, actor, await getInReach(db, actor, 'read', params.file_id, now()), ['created_by'])
+  async run({ params }, context: ReachNeeds) {
+    const { db, actor } = context
+    return withKeyName(db, actor, await getInReach(context, 'read', params.file_id), ['created_by'])
   },
 })

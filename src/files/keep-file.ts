@@ -10,8 +10,8 @@ import type { Database } from '../storage/database.ts'
 import { FileName, type StoredFile } from './file.ts'
 import * as files from './store.ts'
 
-/** What brought a file. Both are null for one that a client uploaded. */
-export type FileOrigin = Pick<StoredFile, 'request_id' | 'schedule_id'>
+/** What brought a file. All are null for one that a client uploaded. */
+export type FileOrigin = Pick<StoredFile, 'agent_id' | 'request_id' | 'schedule_id'>
 
 export type NewFile = FileOrigin &
   Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'unclaimed'> & {

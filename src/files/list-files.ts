@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { withKeyNames } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { FileReply } from './file.ts'
-import { makerFor } from './file-in-reach.ts'
+import { makerFor, type ReachNeeds } from './file-in-reach.ts'
 import * as files from './store.ts'
 
 export const listFiles = operation({
@@ -25,9 +24,9 @@ export const listFiles = operation({
   }),
   list: FileReply,
 
-  async run({ query: { user_id, media_type, after, ...page } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ query: { user_id, media_type, after, ...page } }, { db, actor, now, shownAgents }: ReachNeeds) {
     const filter = { user_id: requireUser(actor, user_id), media_type, after, created_by: makerFor(actor, 'read') }
-    const { items, total } = await files.list(db, actor.scope.project_id, page, filter, now())
+    const { items, total } = await files.list(db, await shownAgents(), page, filter, now())
     return { items: await withKeyNames(db, actor, items, ['created_by']), total }
   },
 })

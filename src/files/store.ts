@@ -5,6 +5,7 @@ import * as blobs from '../storage/bytes/blobs.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { projectLimit } from '../storage/queries/project-limit.ts'
+import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { StoredFile } from './file.ts'
 
 const DAY_MS = 86_400_000
@@ -19,10 +20,13 @@ export type FileFilter = {
   after?: string | undefined
 }
 
+/** The project of a file, and the agents whose files are not shown. */
+type Shown = Pick<ShownAgents, 'project_id' | 'except'>
+
 /** A file that has not expired. */
 export async function find(
   db: Database,
-  { project_id, id }: { project_id: string; id: string },
+  { project_id, id, except }: Shown & { id: string },
   now: number,
 ): Promise<StoredFile | undefined> {
   return db
@@ -31,10 +35,11 @@ export async function find(
     .where('id', '=', id)
     .where('project_id', '=', project_id)
     .where(isCurrent(now))
+    .where(isOfShown(db, except))
     .executeTakeFirst()
 }
 
-export async function get(db: Database, named: { project_id: string; id: string }, now: number): Promise<StoredFile> {
+export async function get(db: Database, named: Shown & { id: string }, now: number): Promise<StoredFile> {
   const file = await find(db, named, now)
   if (!file) throw notFound('File', named.id)
   return file
@@ -42,12 +47,13 @@ export async function get(db: Database, named: { project_id: string; id: string 
 
 export async function list(
   db: Database,
-  project_id: string,
+  { project_id, except }: Shown,
   query: PageQuery,
   filter: FileFilter,
   now: number,
 ): Promise<Page<StoredFile>> {
   let select = db.selectFrom('files').selectAll().where('project_id', '=', project_id).where(isCurrent(now))
+  if (except.length > 0) select = select.where(isOfShown(db, except))
   for (const column of ['user_id', 'created_by', 'media_type'] as const) {
     const value = filter[column]
     if (value !== undefined) select = select.where(column, '=', value)
@@ -59,7 +65,7 @@ export async function list(
 /** The files of a user after the one with the id `after`, in the order in which they came. */
 export async function listOfUser(
   db: Database,
-  { project_id, user_id }: { project_id: string; user_id: string },
+  { project_id, user_id, except }: Shown & { user_id: string },
   after = '',
   limit = 500,
 ): Promise<StoredFile[]> {
@@ -68,6 +74,7 @@ export async function listOfUser(
     .selectAll()
     .where('project_id', '=', project_id)
     .where('user_id', '=', user_id)
+    .where(isOfShown(db, except))
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
@@ -221,4 +228,9 @@ async function removeSome(db: Database, which: Expression<SqlBool>, limit: numbe
 
 function isCurrent(now: number): Expression<SqlBool> {
   return sql<SqlBool>`(expires_at is null or expires_at > ${now})`
+}
+
+/** What the run or the schedule of an agent brought is shown to those to whom the agent is. */
+function isOfShown(db: Database, except: readonly string[]): Expression<SqlBool> {
+  return isShown(db, sql.ref('files.agent_id'), { only: null, except })
 }

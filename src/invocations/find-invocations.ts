@@ -125,3 +125,8 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
   }
   return removed
 }
+
+/** How far a run is, whatever its agent. */
+export async function findAttempt(db: Database, id: string): Promise<{ status: string; attempt: number } | undefined> {
+  return db.selectFrom('invocations').select(['status', 'attempt']).where('id', '=', id).executeTakeFirst()
+}

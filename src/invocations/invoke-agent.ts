@@ -247,7 +247,7 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   if (context.given) requireTools(context.given, served.definition)
   const { attachments, given } = await keepAttachments(
     { attachments: asked.attachments, given: context.given },
-    user_id ?? null,
+    { agent_id: agent.id, user_id: user_id ?? null },
     context,
   )
   const invocation = attachments ? { ...begun, attachments: attachments.map(notShown) } : begun

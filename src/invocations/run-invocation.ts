@@ -47,6 +47,7 @@ export type RunParts = Pick<
   | 'earlier'
   | 'events'
   | 'journal'
+  | 'limiter'
   | 'memo'
   | 'newId'
   | 'now'
@@ -107,35 +108,40 @@ async function runStored(
   let taken: ResolvedGiven | undefined
   try {
     const tree = await children.tree()
-    const { history, recalled, summary, names } = await remember(started, tree, meter, parts)
-    const recall = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
     const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background }
     taken = given ? await resolveGiven(given, agent, source) : NOTHING_GIVEN
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
+    const told = taken?.value?.history
+    const recall = async (signal: AbortSignal) => {
+      const { history, recalled, summary, names } = await remember(started, tree, meter, parts, signal)
+      const step = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
+      return { history: told ?? history, recalled, summary, recall: step }
+    }
     outcome = !taken
       ? noRoom(kept)
-      : await parts.runtime.run({
-          request_id,
-          project_id: agent.project_id,
-          agent_id: agent.id,
-          created_by,
-          attempt,
-          meter,
-          agent: definition,
-          message,
-          attachments: attachments ?? undefined,
-          context,
-          history: taken.value?.history ?? history,
-          summary,
-          recalled,
-          given: taken.value,
+      : await parts.runtime.run(
+          {
+            request_id,
+            project_id: agent.project_id,
+            agent_id: agent.id,
+            created_by,
+            attempt,
+            meter,
+            agent: definition,
+            message,
+            attachments: attachments ?? undefined,
+            context,
+            history: [],
+            recalled: [],
+            given: taken.value,
+            tree,
+            cancellation: run.cancellation,
+            emit: streaming ? (event) => run.record(event) : undefined,
+            span,
+            keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
+          },
           recall,
-          tree,
-          cancellation: run.cancellation,
-          emit: streaming ? (event) => run.record(event) : undefined,
-          span,
-          keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
-        })
+        )
   } finally {
     taken?.release?.()
   }
@@ -222,12 +228,14 @@ async function remember(
   { memory_of }: RunTree,
   meter: Meter,
   parts: Pick<Parts, 'memo' | 'recall' | 'storage'>,
+  signal: AbortSignal,
 ): Promise<Remembered> {
   if (isStateless(context) || memory_of === null) return NOTHING
   const owner = memory_of === agent.id ? agent : await agents.findKnown(memory_of, parts)
   if (!owner) return NOTHING
   const { user_id = null, session_id = null } = context
-  return parts.recall.remember({ agent_seq: owner.seq, user_id, session_id }, message, definition.memory, meter)
+  const conversation = { agent_seq: owner.seq, user_id, session_id }
+  return parts.recall.remember(conversation, message, definition.memory, meter, signal)
 }
 
 function recallStep(

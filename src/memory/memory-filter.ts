@@ -1,6 +1,15 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { MemoryScope } from '../operation/recall.ts'
+import type { Conversation, MemoryScope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
+
+/**
+ * What a run may see: all memories of its user, or without a user those of its session. Undefined if it has neither:
+ * it sees nothing. Everything that shows memories to a run gets its scope here.
+ */
+export function scopeOfRun({ agent_seq, user_id, session_id }: Conversation): MemoryScope | undefined {
+  if (user_id !== null) return { agent_seq, user_id }
+  return session_id === null ? undefined : { agent_seq, user_id, session_id }
+}
 
 /** The condition for the memories of a scope. Every query that reads memories has it, even if an index found them. */
 export function inMemoryScope({ agent_seq, user_id, session_id }: MemoryScope): RawBuilder<SqlBool> {

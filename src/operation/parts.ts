@@ -8,6 +8,7 @@ import type { RemoteRuns } from '../runtime/following/remote-runs.ts'
 import type { StepsElsewhere } from '../runtime/remote-agent/steps-elsewhere.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Keyring } from '../security/keyring.ts'
+import type { RateLimiter } from '../security/limits/rate-limiter.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
 import type { Bytes } from '../storage/bytes/bytes.ts'
 import type { Journal } from '../storage/journal/journal.ts'
@@ -55,6 +56,8 @@ export type Parts = {
   prices: Prices
   memo: Memo
   audit: AuditTrail
+  /** Counts what has a rate, on all nodes together where there is a Redis. */
+  limiter: RateLimiter
   log: Logger
   telemetry: Telemetry
   /** Undefined unless the operator has named a collector. */

@@ -43,18 +43,23 @@ export type Remembered = {
   names?: RecalledNames | undefined
 }
 
-/** Finds memories, and counts what an embedder takes for it. The implementation is in `memory/`. */
+/**
+ * Finds memories, and counts what an embedder takes for it. When the signal aborts, no embedder is waited for any more. The
+ * implementation is in `memory/`.
+ */
 export type Recall = {
   search(
     scope: MemoryScope,
     query: string,
     options: { limit: number; offset?: number; min_score?: number },
     meter: Meter,
+    signal?: AbortSignal,
   ): Promise<Page<Found>>
   remember(
     conversation: Conversation,
     message: string,
     limits: { history: number; recall: number; summarize?: boolean | number },
     meter: Meter,
+    signal?: AbortSignal,
   ): Promise<Remembered>
 }

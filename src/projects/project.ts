@@ -87,7 +87,7 @@ export function isFull({ limits, stored_bytes }: Pick<Project, 'limits' | 'store
   return limits.stored_bytes !== null && (stored_bytes ?? 0) >= limits.stored_bytes
 }
 
-const FULL_MESSAGE =
+export const FULL_MESSAGE =
   'The project stores as much as it may (limits.stored_bytes): delete something of it, or raise the limit'
 
 /** For what would store more. */

@@ -35,6 +35,11 @@ export type RunRequest = RunInput & {
   emit?: ((event: RunEvent) => void) | undefined
 }
 
+/** Finds what memory has for an attempt. When the signal aborts, it waits for nothing any more. */
+export type RecallForRun = (
+  signal: AbortSignal,
+) => Promise<Pick<RunRequest, 'history' | 'summary' | 'recalled' | 'recall'>>
+
 /** What a run shares with the one that called it, and with those that it calls. */
 export type RunTree = {
   isChild: boolean

@@ -12,7 +12,7 @@ import type { CheckedPoint } from './remote-agent/check/check-points.ts'
 import type { StepsReply } from './remote-agent/remote-conversation.ts'
 import { leftBy, pausedStep, Stopped, Waits } from './run-in-progress.ts'
 import type { RunOutcome } from './run-outcome.ts'
-import type { RunRequest } from './runner.ts'
+import type { RecallForRun, RunRequest } from './runner.ts'
 import { openRunners, type RunnerOptions } from './runners.ts'
 import { SchemaCheck } from './schemas/schema-check.ts'
 import type { SchemaProblem } from './schemas/schema-errors.ts'
@@ -139,15 +139,16 @@ export class Runtime {
   }
 
   /**
-   * Rejects with StepNotKept, or if it cannot be known whether the project is paused, and not for anything that an agent,
-   * a model or a tool does. Settles when all of them have stopped.
+   * `recall` is asked within the time of the run and hears its end. Rejects with its error, with StepNotKept, or if it
+   * cannot be known whether the project is paused, and not for anything that an agent, a model or a tool does. Settles when
+   * all of them have stopped.
    */
-  async run(request: RunRequest): Promise<RunOutcome> {
-    const { agent, attempt, cancellation, keeper, project_id } = request
+  async run(asked: RunRequest, recall?: RecallForRun): Promise<RunOutcome> {
+    const { agent, attempt, cancellation, keeper, project_id } = asked
     const { now, defaultTimeoutMs, pauses } = this.#options
     const { paused, release } = await pauses.watch(project_id)
     const timeout_ms = agent.limits.timeout_ms ?? defaultTimeoutMs
-    const left_ms = Math.max(0, (request.tree?.deadline_at ?? Infinity) - now())
+    const left_ms = Math.max(0, (asked.tree?.deadline_at ?? Infinity) - now())
     const deadline = new Deadline([cancellation, this.#closing], Math.min(timeout_ms, left_ms), paused)
     const kept = keeper?.kept ?? []
     const logs: LogEntry[] = []
@@ -155,12 +156,23 @@ export class Runtime {
     let redact: Redact = (text) => text
     const log = redactedLog(logs, (text) => redact(text), now)
     const left = leftBy(kept)
-    if (request.recall) left.steps.push(request.recall)
     const hide = (hiding: Redact) => {
       redact = hiding
     }
     const ended = <How>(how: How) => ({ ...how, ...left, logs })
     this.#active += 1
+    const over = () => {
+      release()
+      deadline.release()
+      this.#active -= 1
+      if (this.#active === 0 && this.#closing.cancelled) this.#idle.resolve()
+    }
+    const recalled = await recall?.(deadline.signal).catch((error: unknown) => {
+      over()
+      throw error
+    })
+    const request = { ...asked, ...recalled }
+    if (request.recall) left.steps.push(request.recall)
     try {
       if (deadline.stopped === 'cancelled') return ended({ status: 'cancelled' })
       if (deadline.stopped) throw new Stopped()
@@ -180,10 +192,7 @@ export class Runtime {
       const late = request.tree?.isChild && left_ms < timeout_ms ? CALLED_TOO_LATE : lateFor(timeout_ms)
       return ended(ending(error, deadline, { log, redact, late }))
     } finally {
-      release()
-      deadline.release()
-      this.#active -= 1
-      if (this.#active === 0 && this.#closing.cancelled) this.#idle.resolve()
+      over()
     }
   }
 
@@ -197,6 +206,11 @@ export class Runtime {
   /** A remote agent asks for steps. Undefined if this attempt of its run is not under way here. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     return this.#runners.remote.takeSteps(request_id, attempt, steps)
+  }
+
+  /** Whether it is. */
+  isTakingSteps(run: { request_id: string; attempt: number }): boolean {
+    return this.#runners.remote.isTaking(run)
   }
 }
 

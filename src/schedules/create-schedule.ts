@@ -10,7 +10,7 @@ import { CreateScheduleBody, presentWithRuns, requireKey, type Schedule, Schedul
 import * as schedules from './store.ts'
 import { requireNext } from './times.ts'
 
-type CreateScheduleNeeds = Needs<'actor' | 'config' | 'db' | 'newId' | 'now' | 'uploads'>
+type CreateScheduleNeeds = Needs<'actor' | 'config' | 'db' | 'newId' | 'now' | 'shownAgents' | 'uploads'>
 
 export const createSchedule = operation({
   id: 'createSchedule',
@@ -46,11 +46,12 @@ export const createSchedule = operation({
     const timing = { cron, timezone, every, at, anchor_at: time }
     const next_at = await requireNext(timing, time)
     const id = newId('sch', time)
+    const origin = { agent_id: agent.id, request_id: null, schedule_id: id }
     const schedule: Schedule = {
       ...asked,
       ...timing,
       id,
-      attachments: await keepEach(db, asked.attachments, { user_id, request_id: null, schedule_id: id }, context),
+      attachments: await keepEach(db, asked.attachments, { ...origin, user_id }, context),
       agent_id: agent.id,
       disabled_reason: asked.enabled ? null : 'requested',
       next_at: asked.enabled ? next_at : null,

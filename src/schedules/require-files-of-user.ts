@@ -12,7 +12,7 @@ export async function requireFilesOfUser(
   now: number,
 ): Promise<void> {
   for (const { file_id } of attachments) {
-    const owner = (await files.find(db, { project_id, id: file_id }, now))?.user_id ?? null
+    const owner = (await files.find(db, { project_id, id: file_id, except: [] }, now))?.user_id ?? null
     if (owner === null || owner === context.user_id) continue
     throw invalid({ field: 'attachments', error: `the file ${file_id} is of another user: name attachments anew` })
   }

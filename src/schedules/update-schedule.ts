@@ -18,7 +18,7 @@ import {
 import * as schedules from './store.ts'
 import { requireNext, type Timing } from './times.ts'
 
-type UpdateScheduleNeeds = Needs<'actor' | 'config' | 'db' | 'newId' | 'now' | 'uploads'>
+type UpdateScheduleNeeds = Needs<'actor' | 'config' | 'db' | 'newId' | 'now' | 'shownAgents' | 'uploads'>
 
 const MOST_AUTHORS = 100
 
@@ -48,11 +48,12 @@ export const updateSchedule = operation({
     const user_id = (asked.context ?? schedule.context).user_id ?? null
     const changed = timingOf({ cron, every, at, timezone }, schedule, now())
     const enabled = body.enabled ?? schedule.enabled
+    const origin = { agent_id: agent.id, request_id: null, schedule_id: schedule.id }
     const updated: Schedule = {
       ...schedule,
       ...withoutUndefined(asked),
       attachments: attachments
-        ? await keepEach(db, attachments, { user_id, request_id: null, schedule_id: schedule.id }, context)
+        ? await keepEach(db, attachments, { ...origin, user_id }, context)
         : schedule.attachments,
       ...changed,
       disabled_reason: enabled ? null : (schedule.disabled_reason ?? 'requested'),

@@ -39,6 +39,6 @@ export function gateOf(settings: SecuritySettings, readAuthority: (caCert: strin
   }
 }
 
-function rateOf({ requests, window }: SecuritySettings['rateLimit']): Gate['rate'] {
+export function rateOf({ requests, window }: SecuritySettings['rateLimit']): NonNullable<Gate['rate']> {
   return { perMinute: (requests * 60_000) / parseDuration(window), burst: requests, limit: requests }
 }

@@ -8,11 +8,11 @@ export type TokenRun = {
   agent_id: string
   request_id: string
   attempt: number
-  files?: FilesInReach | undefined
+  /** When the time of the attempt is over, and with it that of the token. */
+  until: number
+  /** The files that do not come along with the call, and that the agent may read. */
+  file_ids: readonly string[]
 }
-
-/** Files that do not come along with the call of a remote agent. It may read them until a time. */
-export type FilesInReach = { ids: readonly string[]; until: number }
 
 export const RUN_TOKEN_PREFIX = 'mrun_'
 const PURPOSE = 'run token'
@@ -23,9 +23,8 @@ const KNOWN_TOKENS = 1_000
  * else. It is signed and not sealed, because the agent knows what it says, and each step is checked by it.
  */
 export function runToken(run: TokenRun, keyring: Keyring): string {
-  const { project_id, agent_id, request_id, attempt, files } = run
-  const parts: Said = [project_id, agent_id, request_id, attempt]
-  if (files) parts.push(files)
+  const { project_id, agent_id, request_id, attempt, until, file_ids } = run
+  const parts: Said = [project_id, agent_id, request_id, attempt, until, file_ids]
   const said = Buffer.from(JSON.stringify(parts)).toString('base64url')
   return `${RUN_TOKEN_PREFIX}${said}.${keyring.digest(said, PURPOSE)}`
 }
@@ -45,8 +44,15 @@ function readRunToken(token: string, keyring: Keyring): TokenRun | undefined {
   const [said = '', signature = '', ...more] = token.slice(RUN_TOKEN_PREFIX.length).split('.')
   if (more.length > 0 || !constantTimeEqual(signature, keyring.digest(said, PURPOSE))) return undefined
   const json = Buffer.from(said, 'base64url').toString()
-  const [project_id, agent_id, request_id, attempt, files] = JSON.parse(json) as Said
-  return { project_id, agent_id, request_id, attempt, files }
+  const [project_id, agent_id, request_id, attempt, until, file_ids] = JSON.parse(json) as Said
+  return { project_id, agent_id, request_id, attempt, until, file_ids }
 }
 
-type Said = [project_id: string, agent_id: string, request_id: string, attempt: number, files?: FilesInReach]
+type Said = [
+  project_id: string,
+  agent_id: string,
+  request_id: string,
+  attempt: number,
+  until: number,
+  file_ids: readonly string[],
+]

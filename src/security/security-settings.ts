@@ -23,6 +23,7 @@ const FileName = z.string().min(1).max(4096).regex(ONE_LINE, 'must be a file nam
 const Pem = z.string().min(1).max(65_536)
 const MAX_ADDRESSES = 1_000
 const MAX_ORIGINS = 100
+const MAX_CALLERS = 100
 
 /** An origin as browsers write it: without a path, a default port or capital letters. */
 const Origin = z.string().refine(isOrigin, 'must be an exact origin such as https://app.example.com')
@@ -105,8 +106,23 @@ export type SecuritySettings = z.output<typeof SecuritySettings>
 /** The settings of an agent: those of the service, and what only an agent has. */
 export const AgentSecurity = SecuritySettings.extend({
   publicCard: z.boolean().default(false).describe("Show the agent's A2A card to everybody, without a key"),
+  callers: z
+    .array(Name.max(100))
+    .max(MAX_CALLERS)
+    .optional()
+    .describe(
+      'The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can',
+    ),
 })
 export type AgentSecurity = z.output<typeof AgentSecurity>
+
+/** Whether another agent may call this one as a tool. A call by an agent has no connection that could pass the gate. */
+export function admitsCaller(own: AgentSecurity, caller: { id: string; name: string }): boolean {
+  const { callers, ipWhitelist, mtls, enforceHttps, mfa } = own
+  if (callers) return callers.includes(caller.id) || callers.includes(caller.name)
+  const asksForCode = mfa.enabled && mfa.requiredFor.includes('invoke')
+  return !ipWhitelist.enabled && !mtls.enabled && !enforceHttps && !asksForCode
+}
 
 const OAuth2 = z
   .strictObject({

@@ -50,7 +50,8 @@ export const moveAgent = operation({
     const holder = await agents.findIn(db, project_id, agent.name)
     if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
     await checkDefinition(agent, { db, config, project_id })
-    await checkAgentTools(agent.tools, { ...agent, project_id }, db)
+    // The gates of the agents there are asked when it calls them.
+    await checkAgentTools(agent.tools, { ...agent, project_id }, db, { only: null, except: [] })
     const revoked_keys = agent.project_id === project_id ? [] : await revokePersonal(agent, needs)
     await keys.moveOfAgent(db, id, project_id)
     await webhooks.moveOfAgent(db, id, project_id)

@@ -13,6 +13,7 @@ import { operation } from '../operation.ts'
 import * as projects from '../projects/store.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import * as usage from '../usage/store.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseReplies, eraseRepliesOfRuns, type Whose } from './erase-replies.ts'
@@ -90,7 +91,7 @@ export const eraseUser = operation({
     // Events say themselves whose they are. Those of the runs that were erased above are all stored by now.
     erased.events = await eraseFromEvents(db, whose)
     // The place of the bytes may be away, so they go last.
-    if (project_id !== null) erased.files = await removeFiles({ storage, bytes }, { project_id, user_id })
+    if (project_id !== null) erased.files = await removeFiles({ storage, bytes }, { ...reach, user_id })
     if (!(await storage.emptyLog())) throw unavailable(STILL_IN_LOG)
     return { ...erased, unfinished_runs }
   },
@@ -107,7 +108,7 @@ type Transactions = Pick<Storage, 'db' | 'transaction'>
  */
 async function removeFiles(
   { storage, bytes }: Pick<Parts, 'storage' | 'bytes'>,
-  whose: { project_id: string; user_id: string },
+  whose: ShownAgents & { user_id: string },
 ): Promise<number> {
   let removed = 0
   let failure: unknown

@@ -13,6 +13,7 @@ import type { Parts } from '../operation/parts.ts'
 import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Database } from '../storage/database.ts'
+import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import { UserLine, UserParams } from './user-lines.ts'
 
 export const exportUser = operation({
@@ -30,9 +31,9 @@ export const exportUser = operation({
   async run({ params: { user_id } }, { db, keyring, shownAgents }: Needs<'db' | 'keyring' | 'shownAgents'>) {
     const reach = await shownAgents()
     const shown = await agents.listShown(db, reach)
-    // Files belong to the project, and to none of its agents.
-    const project_id = reach.only === null ? reach.project_id : null
-    return linesOf({ db, keyring }, shown, { user_id, project_id })
+    // Files belong to the project, so a key of one agent does not see them.
+    const ofProject = reach.only === null ? reach : null
+    return linesOf({ db, keyring }, shown, { user_id, ofProject })
   },
 })
 
@@ -44,9 +45,9 @@ const PAGE_SIZE = 500
 async function* linesOf(
   { db, keyring }: Pick<Parts, 'keyring'> & { db: Database },
   shown: agents.ShownAgent[],
-  { user_id, project_id }: { user_id: string; project_id: string | null },
+  { user_id, ofProject }: { user_id: string; ofProject: ShownAgents | null },
 ): AsyncGenerator<Line> {
-  if (project_id !== null) yield* fileLines(db, { project_id, user_id })
+  if (ofProject) yield* fileLines(db, { ...ofProject, user_id })
   for (const agent of shown) {
     const { id: agent_id, seq: agent_seq } = agent
     yield* memoryLines(db, agent, user_id)
@@ -60,7 +61,7 @@ async function* linesOf(
   }
 }
 
-async function* fileLines(db: Database, whose: { project_id: string; user_id: string }): AsyncGenerator<Line> {
+async function* fileLines(db: Database, whose: ShownAgents & { user_id: string }): AsyncGenerator<Line> {
   for (let after = ''; ; ) {
     const page = await files.listOfUser(db, whose, after, PAGE_SIZE)
     for (const file of page) yield { type: 'file', ...file }

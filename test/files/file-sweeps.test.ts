@@ -58,7 +58,8 @@ onBothEngines(
       const { parts } = service().app
       const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })
       const { request_id } = body.data
-      const maker = { project_id: 'prj_default', user_id: null, request_id, created_by: 'key_1' }
+      const of = { project_id: 'prj_default', user_id: null, agent_id: 'agt_1' }
+      const maker = { ...of, request_id, created_by: 'key_1' }
       const make = (text: string) =>
         openFiles(parts).keep(maker, { pieces: pieces(text), media_type: 'text/plain', name: 'made.txt' })
       const [named, lost] = [await make('named'), await make('lost')]

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NodeWire } from '../../src/runtime/following/node-message.ts'
 import { StepsElsewhere } from '../../src/runtime/remote-agent/steps-elsewhere.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { startService } from '../support/service/service.ts'
+import { startRawRemote } from '../support/slices/remote-agents.ts'
 
 /** Longer than a node takes to say that it has a run. */
 const A_WHILE_MS = 60_000
@@ -9,18 +12,19 @@ const A_WHILE_MS = 60_000
 /** Nodes that hear each other at once. One of them has the run, and does its steps when the test lets it. */
 function startNodes(has: string) {
   const listeners: ((message: string) => void)[] = []
+  const sent: { kind: string; steps?: unknown }[] = []
   const wire: NodeWire = {
     onMessage: (listener) => listeners.push(listener),
     async publish(message) {
+      sent.push(JSON.parse(message))
       for (const listener of listeners) listener(message)
     },
   }
   const done = Promise.withResolvers<{ status: 'done'; steps: { id: string; result: string }[] }>()
-  const nodeOf = (node: string) =>
-    new StepsElsewhere({ node, wire, take: ({ request_id }) => (request_id === has ? done.promise : undefined) })
-  const asking = new StepsElsewhere({ node: 'asks', wire, take: () => undefined })
-  nodeOf('has')
-  return { asking, finish: (result: string) => done.resolve({ status: 'done', steps: [{ id: 'look', result }] }) }
+  const asking = new StepsElsewhere({ node: 'asks', wire, has: () => false, take: () => undefined })
+  new StepsElsewhere({ node: 'has', wire, has: ({ request_id }) => request_id === has, take: () => done.promise })
+  const finish = (result: string) => done.resolve({ status: 'done', steps: [{ id: 'look', result }] })
+  return { asking, finish, sent }
 }
 
 const askFor = (nodes: ReturnType<typeof startNodes>, request_id: string) =>
@@ -39,9 +43,56 @@ test('steps that are asked of another node may take long where the run is', asyn
   assert.deepEqual(await told, { status: 'done', steps: [{ id: 'look', result: 'calm' }] })
 })
 
-test('a run that no node has is over', async (t) => {
+test('a run that no node has is not found, and its steps are sent to none', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const told = askFor(startNodes('req_1'), 'req_2')
+  const nodes = startNodes('req_1')
+  const told = askFor(nodes, 'req_2')
   t.mock.timers.tick(A_WHILE_MS)
-  assert.deepEqual(await told, { status: 'over' })
+  assert.deepEqual(await told, { status: 'not found' })
+  assert.deepEqual(
+    nodes.sent.map(({ kind, steps }) => [kind, steps]),
+    [['steps.find', undefined]],
+  )
+})
+
+test('a remote agent asks any node, and the token of a run that is over counts for rates and asks none', async (t) => {
+  const tiers = JSON.stringify({ few: { requestsPerMinute: 60, burst: 5 } })
+  const limits = { MOORAGE_LIMITS__TIERS: tiers, MOORAGE_LIMITS__DEFAULT_TIER: 'few' }
+  const first = await startService('postgres', { ...LOCAL_TOOLS, ...limits })
+  const second = await first.beside(limits)
+  t.after(async () => {
+    await second.stop()
+    await first.stop()
+  })
+  type Call = { steps_url: string; steps_token: string }
+  const ask = ({ steps_url, steps_token }: Call, id: string) =>
+    second.call('POST', new URL(steps_url).pathname, {
+      key: steps_token,
+      body: { steps: [{ id, type: 'keep', value: id }] },
+    })
+  let last: Call | undefined
+  const told: number[] = []
+  const { server, agent } = await startRawRemote<Call>(first, async (response, call) => {
+    last = call
+    for (let i = 0; i < 12; i += 1) told.push((await ask(call, `step ${i}`)).status)
+    response.end('{"response": "done"}')
+  })
+  t.after(() => server.close())
+  const { status, text } = await first.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' } })
+  assert.equal(status, 200, text)
+  assert.deepEqual(
+    told,
+    Array.from({ length: 12 }, () => 200),
+  )
+
+  const sent: string[] = []
+  first.app.parts.storage.wire?.onMessage((message) => sent.push(message))
+  const replies: number[] = []
+  for (let i = 0; i < 10; i += 1) replies.push((await ask(last as Call, 'late')).status)
+  assert.deepEqual(replies.slice(0, 5), [409, 409, 409, 409, 409])
+  assert.equal(replies.at(-1), 429)
+  assert.deepEqual(
+    sent.filter((message) => message.includes('steps.')),
+    [],
+  )
 })

@@ -181,6 +181,34 @@ onAnyEngine(
       await until('the call is closed', () => isClosed)
     })
 
+    test('an agent that does not end its stream is left after its answer', async () => {
+      const open = new Set<ServerResponse>()
+      answer = (response) => {
+        open.add(response)
+        response.on('close', () => open.delete(response))
+        response.writeHead(200, STREAM).write(event('delta', { text: 'done' }) + event('done', {}))
+      }
+      for (let i = 0; i < 5; i += 1) assert.equal((await invoke()).status, 200)
+      await until('every call is closed', () => open.size === 0)
+    })
+
+    test('what it says of a value before a step and after it is one answer', async () => {
+      const output = { schema: { type: 'object', required: ['a'] }, retries: 0 }
+      const of = await newRemoteAgent(service(), server.url, { output })
+      answer = async (response, call) => {
+        response.writeHead(200, STREAM).write(event('delta', { text: '{"a":' }))
+        await ask(call, [keep('between')])
+        response.end(event('delta', { text: '1}' }) + event('done', {}))
+      }
+      const { status, body, text } = await invoke(of)
+      assert.equal(status, 200, text)
+      assert.deepEqual(body.data.output, { a: 1 })
+      const headers = { Accept: 'text/event-stream' }
+      const streamed = await service().call('POST', `/v1/agents/${of}/invoke`, { body: { message: 'Go' }, headers })
+      const drafts = [...streamed.text.matchAll(/event: output\.delta\ndata: (.*)/g)]
+      assert.deepEqual(JSON.parse(drafts.at(-1)?.[1] ?? ''), { text: '{"a":1}', answer: 2, at: 0 }, streamed.text)
+    })
+
     test('an answer and steps after the cancellation count for nothing', async () => {
       let late = 0
       const answered = Promise.withResolvers<void>()
@@ -292,6 +320,7 @@ onAnyEngine(
         replies.push((await get(`/v1/files/${large}/content`, token))[0])
         service().advance(24 * 3_600_000)
         replies.push((await get(late, token))[0])
+        replies.push((await ask({ request_id, steps_url, steps_token, attachments }, [keep('late')])).status)
         response.end('{"response": "done"}')
       }
       const attachments = [large, gone, small].map((file_id) => ({ file_id }))
@@ -308,6 +337,7 @@ onAnyEngine(
         403,
         403,
         403,
+        409,
         409,
       ])
     })

@@ -11,7 +11,6 @@ import type { Arrived } from '../../src/http/pipeline/request.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
-import { localLimiter } from '../../src/security/limits/rate-limiter.ts'
 import { onOneEngine, type Service } from '../support/service/service.ts'
 
 /** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
@@ -46,7 +45,7 @@ function openPipeline({ app: { parts } }: Service) {
     operations,
     verifyKey: keyVerifier(parts).verify,
     spendCode: async () => undefined,
-    limiter: localLimiter(parts.now),
+    isUnderWay: async () => false,
     idempotency: once,
     console: undefined,
   })

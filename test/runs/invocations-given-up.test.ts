@@ -33,6 +33,30 @@ onAnyEngine('a background invocation that is given up', (service) => {
     return { agent_id, request_id, receipt, events }
   }
 
+  test('because what it runs cannot be read', async () => {
+    const agent_id = await newAgent(service())
+    const path = `/v1/agents/${agent_id}`
+    const deployment = { environment: 'production', version: 'v1' }
+    assert.equal((await service().call('POST', `${path}/deployments`, { body: deployment })).status, 201)
+    const { body } = await service().call('POST', `${path}/invoke`, {
+      body: { message: 'hi' },
+      headers: { Prefer: 'respond-async' },
+    })
+    const receipt = async () => (await service().call('GET', `${path}/invocations/${body.data.request_id}`)).body.data
+    await until('the run has ended', async () => (await receipt()).status === 'completed')
+    const { db } = service().app.parts.storage
+    await db.updateTable('versions').set({ definition: '{' }).where('agent_id', '=', agent_id).execute()
+    await db
+      .updateTable('invocations')
+      .set({ status: 'running', owner: 'a dead node', lease_until: 1, lapses: 9, response: null, finished_at: null })
+      .where('id', '=', body.data.request_id)
+      .execute()
+    // What it remembers of the version is forgotten.
+    await service().restart()
+    await until('it has failed', async () => (await receipt()).status === 'failed')
+    assert.equal((await receipt()).error.message, 'The service could not finish the run, however often it tried')
+  })
+
   describe('because its node died during the last attempt', () => {
     test('fails like any other: receipt, event, log and metric', async () => {
       const { agent_id, request_id, receipt, events } = await plant({ lease_until: Date.now() - 1 })

@@ -4,9 +4,11 @@ import { describe, type TestContext, test } from 'node:test'
 import { createMcpHandler, McpServer as OfficialServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { McpTool, Script } from '../../src/runtime/spec.ts'
-import { startLocalServer } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
+import { newAgent } from '../support/service/agents.ts'
 import { localRuntime, runOf, toolCalls } from '../support/service/run-agent.ts'
+import { startWithModel } from '../support/service/with-model.ts'
 
 const TOOLS = [
   { name: 'add', call: ({ a, b }: Record<string, unknown>) => String(Number(a) + Number(b)) },
@@ -121,6 +123,29 @@ describe('what is not kept', () => {
     asked(server)
     assert.equal(resultOf(await run('add', 'ann')), '3')
     assert.deepEqual(asked(server), ['tools/call', 'DELETE', 'initialize', 'tools/call'])
+  })
+
+  test('the same for each of several calls at once', async (t) => {
+    const server = await startMcpServer(TOOLS)
+    const { service, model, stop } = await startWithModel('sqlite', LOCAL_TOOLS)
+    t.after(async () => {
+      await stop()
+      await server.close()
+    })
+    const agent = await newAgent(service, { model: 'local/test-model', tools: [{ type: 'mcp', url: server.url }] })
+    const addAll = async (numbers: number[]) => {
+      model.reply({ calls: numbers.map((a) => ({ name: 'add', arguments: { a, b: 1 } })) }, { text: ['done'] })
+      const body = { message: 'Add', context: { user_id: 'ann' } }
+      const { body: reply } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body })
+      const path = `/v1/agents/${agent}/invocations/${reply.data.request_id}`
+      const { steps } = (await service.call('GET', path)).body.data
+      return steps.flatMap((step: { kind: string; result?: string; error?: string }) =>
+        step.kind === 'tool' ? (step.result ?? step.error) : [],
+      )
+    }
+    assert.deepEqual(await addAll([1]), ['2'])
+    server.forget()
+    assert.deepEqual((await addAll([1, 2, 3])).toSorted(), ['2', '3', '4'])
   })
 
   test('the same when its tools are asked for', async (t) => {

@@ -1,7 +1,7 @@
 import type { Parts } from '../../operation/parts.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
-import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
+import type { TokenRun } from '../../security/run-token.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { VerifyKey } from './guards/authenticate.ts'
 import type { FindProject } from './guards/choose-project.ts'
@@ -35,7 +35,8 @@ export type Edge = {
   /** Those of one project. */
   guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
   spendCode: SpendCode
-  limiter: RateLimiter
+  /** Whether the run of a remote agent's token goes on. */
+  isUnderWay(run: TokenRun): Promise<boolean>
   idempotency: Idempotency
   /** Undefined when it is switched off. */
   console: SignedIn | undefined

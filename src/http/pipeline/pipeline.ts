@@ -41,8 +41,8 @@ export type Pipeline = {
 
 /** Every request takes these steps; an operation cannot forget one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { limiter, parts, verifyKey, verifyToken, findAgent, findProject, mayBeOfAgent } = edge
-  const { config, log, now } = parts
+  const { parts, verifyKey, verifyToken, findAgent, findProject, mayBeOfAgent } = edge
+  const { config, limiter, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const takeAddress = findAddress(ipList(config.server.trustedProxies))
   const grantOrigin = allowOrigin({
@@ -52,7 +52,8 @@ export function pipeline(edge: Edge): Pipeline {
     now,
   })
   const count = async (known: Known) => {
-    if (known.actor.run && known.arrived.route?.operation.isLimitedByRun) return
+    const { run } = known.actor
+    if (run && known.arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return
     await countRequest(known, limiter, config.limits)
     await takeFromProject(known, findProject, limiter)
     await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)

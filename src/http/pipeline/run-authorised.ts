@@ -45,10 +45,11 @@ async function runChecked(
   if (operation.body) await requireStillAllowed(edge, authorised)
   const { body } = wanted
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
-  const early = operation.concerns && readInput(authorised, wanted)
+  const early = (operation.concerns || operation.calls) && readInput(authorised, wanted)
   const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
   const gates = operation.acrossAgents ? await gatesInReach(edge, authorised) : gatesOf(edge, agent)
-  await requireCode(authorised, body, { gates, spend: edge.spendCode })
+  const called = early ? await gatesOfCalled(edge, authorised, early) : []
+  await requireCode(authorised, body, { gates, called, spend: edge.spendCode })
   const input = early ?? readInput(authorised, wanted)
   await operation.check?.(input, edge.parts, actor)
 
@@ -141,6 +142,20 @@ async function gatesInReach({ gate, guardedIn, parts }: Edge, { arrived, actor }
   const time = parts.now()
   const guarded = (await guardedIn(project_id)).filter(({ id }) => (only ?? id) === id)
   return [gate(), ...guarded.map((agent) => agent.gate).filter((own) => passesGate(arrived, own, time))]
+}
+
+/** The gates of the agents that the input calls. One that is closed to the request is not found later: it asks for nothing. */
+async function gatesOfCalled(
+  { guardedIn, parts }: Edge,
+  { arrived, actor, operation }: Authorised,
+  input: Input,
+): Promise<Gate[]> {
+  const refs = (await operation.calls?.(input, parts.storage.db)) ?? []
+  if (refs.length === 0) return []
+  const called = (await guardedIn(actor.scope.project_id)).filter(({ id, name }) =>
+    refs.some((ref) => ref === id || ref === name),
+  )
+  return called.map(({ gate }) => gate).filter((gate) => passesGate(arrived, gate, parts.now()))
 }
 
 /** The agents that a list must leave out, because this request does not pass their own gates. */

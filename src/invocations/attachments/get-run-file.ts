@@ -1,4 +1,3 @@
-import * as agents from '../../agents/store.ts'
 import { conflict } from '../../errors.ts'
 import { FileParams } from '../../files/file.ts'
 import { getInReachOfRun } from '../../files/file-in-reach.ts'
@@ -6,7 +5,7 @@ import { requireRun } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { InvocationParams } from '../invocation.ts'
-import * as invocations from '../store.ts'
+import { isUnderWay } from '../steps/run-under-way.ts'
 
 export const getRunFile = operation({
   id: 'getRunFile',
@@ -22,13 +21,10 @@ export const getRunFile = operation({
   params: InvocationParams.extend(FileParams.shape),
   content: true,
 
-  async run({ params }, { db, actor, bytes, now }: Needs<'db' | 'actor' | 'bytes' | 'now'>) {
+  async run({ params }, { actor, bytes, ...parts }: Needs<'db' | 'actor' | 'bytes' | 'now' | 'runtime' | 'storage'>) {
+    const { db, now } = parts
     const run = requireRun(actor, params.request_id)
-    const { seq } = await agents.get(db, params.agent_id)
-    const stored = await invocations.find(db, seq, run.request_id)
-    // A run that a client waits for may have no row before it has ended.
-    const isOver = stored && (stored.status !== 'running' || stored.attempt !== run.attempt)
-    if (isOver) throw conflict('This call of the agent is over')
+    if (!(await isUnderWay(run, parts))) throw conflict('This call of the agent is over')
     const file = await getInReachOfRun(db, run, params.file_id, now())
     return { ...file, read: (range) => bytes.read(file, range) }
   },

@@ -9,7 +9,7 @@ import type { AskedGiven, Given } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { enqueue } from '../../storage/jobs/jobs.ts'
 
-type KeepEachNeeds = Needs<'actor' | 'config' | 'newId' | 'now' | 'uploads'>
+type KeepEachNeeds = Needs<'actor' | 'config' | 'newId' | 'now' | 'shownAgents' | 'uploads'>
 
 export type KeepNeeds = KeepEachNeeds & Needs<'db' | 'mode' | 'request_id' | 'storage'>
 
@@ -23,13 +23,13 @@ type Kept = { attachments: Attachment[] | null; given: Given | undefined }
  */
 export async function keepAttachments(
   { attachments = [], given }: Attached,
-  user_id: string | null,
+  { agent_id, user_id }: Pick<Whose, 'agent_id' | 'user_id'>,
   context: KeepNeeds,
 ): Promise<Kept> {
   const isTold = given?.history?.some((turn) => turn.attachments?.length)
   if (attachments.length === 0 && !isTold) return { attachments: null, given: given as Given | undefined }
   const keepAll = async (db: Database): Promise<Kept> => {
-    const origin = { request_id: context.request_id, schedule_id: null }
+    const origin = { agent_id, request_id: context.request_id, schedule_id: null }
     const keepList = (list: readonly AskedAttachment[]) => keepEach(db, list, { ...origin, user_id }, context)
     const kept = attachments.length > 0 ? await keepList(attachments) : null
     if (!given?.history) return { attachments: kept, given: given as Given | undefined }
@@ -83,8 +83,8 @@ export async function keepEach(
 }
 
 /** A key that speaks for many users must not show one of them the file of another. */
-async function findFor(db: Database, file_id: string, { user_id }: Whose, { actor, now }: KeepEachNeeds) {
-  const file = await getInReach(db, actor, 'read', file_id, now())
+async function findFor(db: Database, file_id: string, { user_id }: Whose, context: KeepEachNeeds) {
+  const file = await getInReach({ ...context, db }, 'read', file_id)
   if (file.user_id !== null && file.user_id !== user_id) throw notFound('File', file_id)
   return file
 }

@@ -11,6 +11,8 @@ import { Waits } from '../../runtime/run-in-progress.ts'
 import type { RunTree } from '../../runtime/runner.ts'
 import type { AgentTool } from '../../runtime/tools/called-agent.ts'
 import { type CallResult, MAX_RESULT_BYTES, ToolError } from '../../runtime/tools/tool.ts'
+import { rateOf } from '../../security/gate.ts'
+import { type AgentSecurity, admitsCaller } from '../../security/security-settings.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { type Invocation, isFinal, newInvocation } from '../invocation.ts'
 import { CHILDREN } from '../queue/queue-store.ts'
@@ -23,7 +25,7 @@ const MAX_DEPTH = 4
 /** A run below waits for a person, which may take as long. It wakes this one when it has ended. */
 const PATIENT_MS = 32 * 24 * 3_600_000
 
-type ChildParts = Pick<Parts, 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
+type ChildParts = Pick<Parts, 'limiter' | 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
 
 type Asked = Parameters<RunTree['askAgent']>[1]
 
@@ -125,6 +127,7 @@ export class ChildRuns {
 
   async #findAgent({ agent: ref }: AgentTool): Promise<Agent> {
     const { project_id } = this.#started.agent
+    const { limiter } = this.#parts
     const agent = await agents.findKnownIn(project_id, ref, this.#parts)
     if (!agent) throw new ToolError(`There is no agent ${ref} in this project`)
     try {
@@ -133,6 +136,27 @@ export class ChildRuns {
     } catch (error) {
       throw error instanceof ApiError ? new ToolError(error.message) : error
     }
+    if (agent.security) await enterAgent(agent, agent.security, this.#started.agent, limiter)
     return agent
   }
+}
+
+/** What the agent asks of everybody who reaches it holds for other agents too. */
+async function enterAgent(
+  { id, name }: Agent,
+  own: AgentSecurity,
+  caller: Agent,
+  limiter: ChildParts['limiter'],
+): Promise<void> {
+  if (!admitsCaller(own, caller)) {
+    throw new ToolError(`Agent ${name} can't be called by agent ${caller.name}: add it to security.callers of ${name}`)
+  }
+  if (!own.rateLimit.enabled) return
+  const rate = rateOf(own.rateLimit)
+  const { allowed, retry_after_ms } = await limiter.take(`agent:${id}`, rate)
+  if (allowed) return
+  const seconds = Math.max(1, Math.ceil(retry_after_ms / 1000))
+  throw new ToolError(
+    `Agent ${name} has ${rate.limit} requests for all callers together (security.rateLimit), try again in ${seconds} s`,
+  )
 }

@@ -4,6 +4,7 @@ import { getDefinition } from '../../deployments/serving.ts'
 import { notFound, unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { turnOf } from '../../memory/memory.ts'
+import { scopeOfRun } from '../../memory/memory-filter.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
 import type { Needs } from '../../operation/context.ts'
@@ -121,7 +122,8 @@ async function remembered(wanted: PromptRequest, db: Database, notes: string[]):
   }
   const { user_id = null, session_id = null } = invocation.context
   const conversation = { agent_seq: agent.seq, user_id, session_id }
-  const scope = user_id === null ? conversation : { agent_seq: agent.seq, user_id }
+  const scope = scopeOfRun(conversation)
+  if (!scope) return NOTHING
   const memories = await memory.findMany(db, scope, [...recall.turns, ...recall.memories.map(({ seq }) => seq)])
   const history = recall.turns.flatMap((seq) => memories.get(seq) ?? [])
   const recalled = recall.memories.flatMap(({ seq, score }) => {

@@ -8,7 +8,7 @@ import { endDamaged } from '../rows/read-runs.ts'
 import type { RunParts } from '../run-invocation.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
 import { giveBack, type TakenRun } from './queue-store.ts'
-import { endUnrun, type Queued, runQueued } from './run-queued.ts'
+import { endUnrun, MAX_LAPSES, type Queued, runQueued } from './run-queued.ts'
 
 export type BackgroundParts = RunParts & Pick<Parts, 'live' | 'log' | 'memo'>
 
@@ -60,7 +60,7 @@ export class BackgroundRuns {
     run.lease = lease
     run.parent_request_id = invocation.parent_request_id ?? undefined
     try {
-      await this.#runPrepared(await this.#prepare(taken, agent, run))
+      await this.#runPrepared(await this.#prepare(taken, agent, run).catch((err) => unprepared(err, taken, agent, run)))
     } finally {
       run.end()
     }
@@ -97,4 +97,11 @@ export class BackgroundRuns {
       this.#running.delete(run)
     }
   }
+}
+
+/** A run that cannot be prepared is taken again, as one that cannot be finished is, and given up after as many times. */
+function unprepared(err: unknown, taken: TakenRun, agent: Agent, run: LiveRun): Queued {
+  if (taken.lapses < MAX_LAPSES) throw err
+  const { steps: kept, nextPosition } = NOTHING_KEPT
+  return { ...taken, agent, definition: agent, run, kept, nextPosition }
 }

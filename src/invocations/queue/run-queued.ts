@@ -13,7 +13,7 @@ import { logsOf } from '../steps/step-store.ts'
 import type { Started } from '../steps/stored-run.ts'
 import { giveBack, type TakenRun } from './queue-store.ts'
 
-const MAX_LAPSES = 10
+export const MAX_LAPSES = 10
 
 const GIVEN_UP = {
   code: 'server_error',

@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { conflict, unavailable } from '../../errors.ts'
+import { type ApiError, conflict, unavailable } from '../../errors.ts'
 import { requireRun } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { AskedSteps, DoneStep } from '../../runtime/remote-agent/asked-step.ts'
 import { OtherStep, type StepsReply } from '../../runtime/remote-agent/remote-conversation.ts'
 import { InvocationParams } from '../invocation.ts'
+import { isUnderWay } from './run-under-way.ts'
 
 export const AskSteps = z.strictObject({ steps: AskedSteps }).meta({ id: 'AskSteps' })
 
@@ -35,12 +36,30 @@ export const takeSteps = operation({
   body: AskSteps,
   data: StepsResult,
 
-  async run({ params, body }, { actor, runtime, stepsElsewhere }: Needs<'actor' | 'runtime' | 'stepsElsewhere'>) {
-    const { request_id, attempt } = requireRun(actor, params.request_id)
-    const reply = await here(() => runtime.takeSteps(request_id, attempt, body.steps), request_id)
-    return presented(reply ?? (await stepsElsewhere.ask({ request_id, attempt, steps: body.steps })))
+  async run({ params, body: { steps } }, { actor, ...parts }: TakeNeeds) {
+    const run = requireRun(actor, params.request_id)
+    const { request_id, attempt } = run
+    const { runtime, stepsElsewhere, now, stopping } = parts
+    const latest = now() + FOUND_WITHIN_MS
+    while (await isUnderWay(run, parts)) {
+      const reply = await here(() => runtime.takeSteps(request_id, attempt, steps), request_id)
+      const told = reply ?? (await stepsElsewhere.ask({ request_id, attempt, steps }))
+      if (told && told.status !== 'not found') return presented(told)
+      if (!told || now() >= latest || stopping.aborted)
+        throw unavailable('The run could not be reached, try again shortly')
+    }
+    throw over()
   },
 })
+
+type TakeNeeds = Needs<'actor' | 'now' | 'runtime' | 'stepsElsewhere' | 'stopping' | 'storage'>
+
+/** A node that stands still keeps its runs for some seconds. Then another one has taken them up, as another attempt. */
+const FOUND_WITHIN_MS = 30_000
+
+function over(): ApiError {
+  return conflict('This call of the agent is over')
+}
 
 async function here(take: () => Promise<StepsReply> | undefined, request_id: string): Promise<StepsReply | undefined> {
   try {
@@ -51,9 +70,8 @@ async function here(take: () => Promise<StepsReply> | undefined, request_id: str
   }
 }
 
-function presented(reply: StepsReply | { status: 'other'; message: string } | undefined): z.input<typeof StepsResult> {
-  if (!reply) throw unavailable('The run could not be reached, try again shortly')
+function presented(reply: StepsReply | { status: 'other'; message: string }): z.input<typeof StepsResult> {
   if (reply.status === 'other') throw conflict(reply.message)
-  if (reply.status === 'over') throw conflict('This call of the agent is over')
+  if (reply.status === 'over') throw over()
   return reply.status === 'done' ? reply : { status: 'waiting', steps: [] }
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 import type { Memory } from '../memory.ts'
+import { scopeOfRun } from '../memory-filter.ts'
 import { findMemories } from '../search/find-memories.ts'
 import * as memories from '../store.ts'
 import type { FoundFact } from './fact-prompt.ts'
@@ -54,8 +55,8 @@ export async function listNewTurns(db: Database, session: Session, limit: number
 
 /** The newest facts that are not superseded, of the user. Without a user, only those of the session. */
 export async function listKnown(db: Database, session: Session, limit: number): Promise<Memory[]> {
-  const { agent_seq, user_id, session_id } = scopeOf(session)
-  const scope = user_id === null ? { agent_seq, user_id, session_id } : { agent_seq, user_id }
+  const scope = scopeOfRun(scopeOf(session))
+  if (!scope) return []
   const query = { limit, offset: 0, sort: '-created_at' }
   const { items } = await findMemories(db, scope, query, { kind: 'fact' })
   return items.filter(({ superseded_by }) => superseded_by === null)

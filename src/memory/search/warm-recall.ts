@@ -8,6 +8,7 @@ import { findSimilar } from '../embedding/vectors.ts'
 import { type Question, questionOf } from '../language/question.ts'
 import { WordVectors } from '../language/word-vectors.ts'
 import { type Memory, turnOf } from '../memory.ts'
+import { scopeOfRun } from '../memory-filter.ts'
 import { type BestOptions, bestOf } from '../ranking/best.ts'
 import type { Ranked } from '../ranking/heap.ts'
 import { type Plan, planSearch } from '../ranking/plan.ts'
@@ -75,9 +76,10 @@ export class WarmRecall implements Recall {
     query: string,
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
     meter: Meter,
+    signal?: AbortSignal,
   ): Promise<Page<Found>> {
     const postings = await this.#warm.find(scope)
-    const options = { top: offset + limit, min_score, visits: SEARCH_VISITS, meter }
+    const options = { top: offset + limit, min_score, visits: SEARCH_VISITS, meter, signal }
     const { hits, total } = await this.#findBest(scope, query, postings, options)
     return { items: await this.#read(scope, hits.slice(offset)), total }
   }
@@ -91,10 +93,10 @@ export class WarmRecall implements Recall {
     message: string,
     limits: { history: number; recall: number; summarize?: boolean | number },
     meter: Meter,
+    signal?: AbortSignal,
   ): Promise<Remembered> {
-    const { agent_seq, user_id, session_id } = conversation
-    if (user_id === null && session_id === null) return { history: [], recalled: [] }
-    const scope = user_id === null ? conversation : { agent_seq, user_id }
+    const scope = scopeOfRun(conversation)
+    if (!scope) return { history: [], recalled: [] }
     const postings = await this.#warm.find(scope)
     if (postings?.size === 0) return { history: [], recalled: [] }
     const shown = await this.#latestTurns(conversation, postings, limits.history)
@@ -106,11 +108,12 @@ export class WarmRecall implements Recall {
             top: limits.recall + shown.length,
             visits: RECALL_VISITS,
             meter,
+            signal,
           })
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
     const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
     const turns = shown.toReversed().filter((seq) => memories.has(seq))
-    const isSummarized = limits.summarize && session_id !== null
+    const isSummarized = limits.summarize && conversation.session_id !== null
     const summary = isSummarized ? await findSummary(this.#storage.db, conversation) : undefined
     return {
       history: turns.map((seq) => turnOf(memories.get(seq) as Memory)),
@@ -136,12 +139,12 @@ export class WarmRecall implements Recall {
     scope: MemoryScope,
     query: string,
     warm: Postings | undefined,
-    { visits, meter, ...options }: SearchOptions & { meter: Meter },
+    { visits, meter, signal, ...options }: SearchOptions & { meter: Meter; signal: AbortSignal | undefined },
   ): Promise<Ranking> {
     if (warm && !this.#embedder) return this.#rank(query, warm, { visits, ...options })
     const question = questionOf(query, this.#now())
     const isPaused = this.#embedder !== undefined && (await this.#isPaused(scope.agent_seq))
-    const vector = isPaused ? undefined : await this.#embedder?.query(query, meter)
+    const vector = isPaused ? undefined : await this.#embedder?.query(query, meter, signal)
     const { plan, postings } = warm
       ? { plan: planOf(question, warm), postings: warm }
       : await findCandidates(this.#storage.db, scope, question, CANDIDATES)

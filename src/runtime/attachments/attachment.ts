@@ -46,7 +46,7 @@ export type OpenFile = Attachment & {
 export type FileOwner = { project_id: string; user_id: string | null }
 
 /** The run whose tool answered with a file. */
-export type FileMaker = FileOwner & { request_id: string; created_by: string }
+export type FileMaker = FileOwner & { agent_id: string; request_id: string; created_by: string }
 
 /** What a tool has answered besides text. Its type and its name are what the tool says. */
 export type ToolFile = {

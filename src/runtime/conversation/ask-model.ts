@@ -86,7 +86,7 @@ async function ask(
   { rounds, wanted }: AskedAnswer,
 ): Promise<ModelAnswer> {
   const { deadline, log } = run
-  const say = run.output ? draftingIn(run, run.output, wanted !== undefined) : sayingIn(run)
+  const say = run.output ? draftingIn(run, run.output, { isTold: wanted !== undefined }) : sayingIn(run)
   const prompt = { input, rounds, tools: run.toolbox.definitions }
   const send = (output?: OutputRequest) => askWithin(run, model, { ...prompt, output }, say)
   if (!wanted || !run.output) return send()
@@ -164,15 +164,23 @@ export function sayIn({ left, emit }: Pick<RunInProgress, 'left' | 'emit'>, delt
   emit?.({ type: 'delta', text: delta })
 }
 
-/** The answer is not the response before it was checked. Followers see it as it comes if it is asked for as JSON. */
-export function draftingIn({ left, emit }: RunInProgress, output: RunOutput, isTold: boolean): (text: string) => void {
+/**
+ * The answer is not the response before it was checked. Followers see it as it comes if it is asked for as JSON. It goes on
+ * after `draft`: what was said of the same answer before.
+ */
+export function draftingIn(
+  { left, emit }: RunInProgress,
+  output: RunOutput,
+  { isTold, draft = '' }: { isTold: boolean; draft?: string },
+): (text: string) => void {
   const answer = 1 + left.steps.filter(({ kind }) => kind === 'model').length
-  output.draft = ''
+  output.draft = draft
+  let at = 0
   return (text) => {
-    const at = output.draft.length
-    if (at + text.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+    if (output.draft.length + text.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
     output.draft += text
-    if (isTold) emit?.({ type: 'output.delta', text, answer, at })
+    if (isTold) emit?.({ type: 'output.delta', text: output.draft.slice(at), answer, at })
+    at = output.draft.length
   }
 }
 

@@ -162,6 +162,6 @@ export class Equipment {
   }
 }
 
-function makerOf({ request_id, project_id, context, created_by }: RunRequest): FileMaker {
-  return { request_id, project_id, user_id: context.user_id ?? null, created_by }
+function makerOf({ request_id, project_id, agent_id, context, created_by }: RunRequest): FileMaker {
+  return { agent_id, request_id, project_id, user_id: context.user_id ?? null, created_by }
 }

@@ -2,6 +2,7 @@ import type { Logger } from '../../lib/log.ts'
 import { type Meter, SpendingRefused } from '../models/meter.ts'
 import { estimateTokens } from '../models/model.ts'
 import type { ProxySettings } from '../providers/provider-sockets.ts'
+import { Stopped } from '../run-in-progress.ts'
 import { type EmbeddingEndpoint, type Embeddings, embeddingEndpoint, TextRefused } from './embeddings.ts'
 import { localEmbeddings } from './local-embeddings.ts'
 
@@ -12,8 +13,11 @@ export type Embedder = {
   model: string
   /** A text that was refused gives undefined. Rejects when all texts were refused. */
   embed(texts: string[], signal: AbortSignal, meter: Meter): Promise<(Float32Array | undefined)[]>
-  /** Undefined when it takes too long, fails or may not be paid for. Memory is then searched by words alone. */
-  query(text: string, meter: Meter): Promise<Float32Array | undefined>
+  /**
+   * Undefined when it takes too long, fails, is given up or may not be paid for now. Memory is then searched by words
+   * alone.
+   */
+  query(text: string, meter: Meter, signal?: AbortSignal): Promise<Float32Array | undefined>
   close(): Promise<void>
 }
 
@@ -73,17 +77,14 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
   return {
     model,
     embed: (texts, signal, meter) => embedAll(texts, { signal, meter }),
-    async query(text, meter) {
-      if (now() < pausedUntil) return undefined
+    async query(text, meter, given = NEVER) {
+      if (now() < pausedUntil || given.aborted) return undefined
+      const signal = AbortSignal.any([given, AbortSignal.timeout(QUERY_TIMEOUT_MS)])
       try {
-        const [vector] = await embedAll([text], {
-          signal: AbortSignal.timeout(QUERY_TIMEOUT_MS),
-          meter,
-          purpose: 'search',
-        })
+        const [vector] = await embedAll([text], { signal, meter, purpose: 'search' })
         return vector
       } catch (err) {
-        if (err instanceof SpendingRefused) return undefined
+        if (err instanceof SpendingRefused || err instanceof Stopped || given.aborted) return undefined
         if (!(err instanceof TextRefused)) pausedUntil = now() + PAUSE_MS
         log.warn({ err, model }, 'the embedder does not answer: memory is searched by words alone')
         return undefined
@@ -92,6 +93,10 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
     close,
   }
 }
+
+const NEVER = new AbortController().signal
+/** A search does not wait for what other calls hold of a budget: the answer waits for it, and words find memories too. */
+const WITHOUT_PATIENCE = AbortSignal.abort()
 
 type Asked = { signal: AbortSignal; meter: Meter; purpose?: 'search' }
 
@@ -105,6 +110,7 @@ async function embedMetered({ name, embed }: Embeddings, texts: string[], { sign
     step: null,
     mostInputTokens: () => texts.reduce((sum, text) => sum + Buffer.byteLength(text) + AROUND_TEXT, 0),
     max_output_tokens: 0,
+    signal: purpose === 'search' ? WITHOUT_PATIENCE : signal,
   })
   const used = (input_tokens: number) => ({ input_tokens, output_tokens: 0 })
   try {

@@ -20,17 +20,46 @@ const Named = z.strictObject({
 
 const Turns = z.array(z.strictObject({ role: z.enum(['user', 'assistant']), content: z.string() })).max(200)
 
+/** What the host is given for each of its own steps. Whatever names such a step, its input is checked against this. */
+export const HOST_INPUT = {
+  keep: z.strictObject({ value: z.unknown() }),
+  /** The time is fixed when the step is first asked for. */
+  sleep: z.strictObject({ until: z.int().min(0) }),
+  memory_search: z.strictObject({
+    query: z.string().min(1).max(4_096),
+    limit: z.int().min(1).max(50).default(5),
+  }),
+  memory_write: z.strictObject({ content: z.string().min(1).max(20_000) }),
+  model: z.strictObject({
+    model: z.string().min(1).max(200).optional().describe("Absent: the agent's own"),
+    instructions: z.string().max(100_000).optional(),
+    history: Turns.default([]),
+    message: z.string().min(1),
+    temperature: z.number().min(0).max(2).optional(),
+    max_output_tokens: z.int().min(1).max(1_000_000).optional().describe("At most the agent's own limit"),
+    output: z
+      .strictObject({ schema: z.record(z.string(), z.unknown()) })
+      .optional()
+      .describe('The answer is to be JSON that fits'),
+  }),
+}
+export type HostStep = keyof typeof HOST_INPUT
+
 /** A step that a remote agent asks of its host. */
 export const AskedStep = z
   .discriminatedUnion('type', [
     Named.extend({
       type: z.literal('tool').describe('Calls a tool of the agent'),
-      tool: z.string().min(1).max(128),
+      tool: z
+        .string()
+        .min(1)
+        .max(128)
+        .regex(/^(?!step\.)/, 'must be the name of a tool; a step of the host is asked for by its type'),
       arguments: z.record(z.string(), z.unknown()).default({}),
     }),
     Named.extend({
       type: z.literal('keep').describe('Keeps a value: a later call gets it back'),
-      value: z.unknown(),
+      ...HOST_INPUT.keep.shape,
     }),
     Named.extend({
       type: z.literal('sleep').describe('Goes on at that time, or after that many seconds'),
@@ -43,26 +72,16 @@ export const AskedStep = z
       options: z.array(z.string()).max(20).optional(),
     }),
     Named.extend({
-      type: z.literal('memory_search').describe('Searches the memories of the agent, of the user of this run'),
-      query: z.string().min(1).max(4_096),
-      limit: z.int().min(1).max(50).default(5),
+      type: z.literal('memory_search').describe('Searches the memories that this run may see'),
+      ...HOST_INPUT.memory_search.shape,
     }),
     Named.extend({
       type: z.literal('memory_write').describe('Notes something for the user of this run'),
-      content: z.string().min(1).max(20_000),
+      ...HOST_INPUT.memory_write.shape,
     }),
     Named.extend({
       type: z.literal('model').describe('Asks a model, by the names of this service; it is metered and budgeted'),
-      model: z.string().min(1).max(200).optional().describe("Absent: the agent's own"),
-      instructions: z.string().max(100_000).optional(),
-      history: Turns.default([]),
-      message: z.string().min(1),
-      temperature: z.number().min(0).max(2).optional(),
-      max_output_tokens: z.int().min(1).max(1_000_000).optional(),
-      output: z
-        .strictObject({ schema: z.record(z.string(), z.unknown()) })
-        .optional()
-        .describe('The answer is to be JSON that fits'),
+      ...HOST_INPUT.model.shape,
     }),
   ])
   .meta({ id: 'AskedStep' })
@@ -92,9 +111,8 @@ export function callOf(step: AskedStep, now: number): ToolCall {
   return { id, name: HOST_STEP + type, arguments: JSON.stringify(input) }
 }
 
-/** The time is fixed when the step is first asked for. */
 function endOf({ until, seconds = 0 }: Extract<AskedStep, { type: 'sleep' }>, now: number): number {
-  return (until === undefined ? undefined : parseTime(until)) ?? now + seconds * 1000
+  return Math.ceil((until === undefined ? undefined : parseTime(until)) ?? now + seconds * 1000)
 }
 
 export function doneStep({ id, name, arguments: given }: ToolCall, result: ToolResult): DoneStep {

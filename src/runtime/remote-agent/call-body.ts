@@ -12,21 +12,21 @@ const MOST_FILE_BYTES = 4 * 1024 * 1024
 /** The address of the run, below which the agent asks for steps and reads files, and the token for that. */
 export type RunAddress = { url: string; token: string }
 
-/** Files that do not come along, and until when the agent may read them. */
-export type FilesToRead = { ids: readonly string[]; until: number }
+/** When the time of the call is over, and the files that do not come along. */
+export type CallTime = { until: number; file_ids: readonly string[] }
 
 export async function callBody(
   run: RunInProgress,
   rounds: readonly Round[],
-  addressOf: (files: FilesToRead | undefined) => RunAddress,
+  addressOf: (time: CallTime) => RunAddress,
 ): Promise<string> {
   const { request_id, attempt, input, left, toolbox, deadline, now } = run
   const { agent, message, context, history, summary, recalled, attachments = [], given } = input
   const output = wantedOutput(input)
   const files = await filled(attachments, run)
-  const until = now() + deadline.remaining()
-  const ids = files.filter(({ missing }) => missing === 'too large').map(({ file_id }) => file_id)
-  const { url, token } = addressOf(ids.length > 0 ? { ids, until } : undefined)
+  const until = Math.ceil(now() + deadline.remaining())
+  const file_ids = files.filter(({ missing }) => missing === 'too large').map(({ file_id }) => file_id)
+  const { url, token } = addressOf({ until, file_ids })
   const body: RemoteCallBody = {
     request_id,
     attempt,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { z } from 'zod'
 import { askModel } from '../conversation/ask-model.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { NO_USAGE } from '../models/usage.ts'
@@ -6,13 +7,17 @@ import { AgentFailure, type ToolAnswer, type ToolResult } from '../outcome.ts'
 import { addSpent, type RunInProgress, Waits } from '../run-in-progress.ts'
 import { sentenceOf } from '../schemas/schema-errors.ts'
 import { askPerson } from '../tools/ask-person.ts'
-import { type CallResult, type RunTool, ToolError } from '../tools/tool.ts'
+import { type CallHeaders, type CallResult, type RunTool, ToolError } from '../tools/tool.ts'
 import { NO_TOOLS } from '../tools/toolbox.ts'
-import { ASK_PERSON, type AskedStep, HOST_STEP } from './asked-step.ts'
+import { ASK_PERSON, HOST_INPUT, HOST_STEP, type HostStep } from './asked-step.ts'
 
 /** The memories that a run may use: those of its agent and its user. The implementation is in `memory/`. */
 export type RunMemory = {
-  search(run: MemoryOwner, asked: { query: string; limit: number }, meter: RunInProgress['meter']): Promise<object[]>
+  search(
+    owner: MemoryOwner,
+    asked: { query: string; limit: number },
+    run: Pick<RunInProgress, 'meter' | 'deadline'>,
+  ): Promise<object[]>
   /** `key` names the note: written again under it, it is written once. */
   write(run: MemoryOwner, note: { content: string; key: string }): Promise<object>
 }
@@ -27,7 +32,7 @@ const SHORT_SLEEP_MS = 2_000
 /** A budget that never begins anew is looked at again then. */
 const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 
-type Input<Type extends AskedStep['type']> = Omit<Extract<AskedStep, { type: Type }>, 'id' | 'type'>
+type Input<Type extends HostStep> = z.output<(typeof HOST_INPUT)[Type]>
 
 type Host = { memory: RunMemory; owner: RunOwner; run(): RunInProgress }
 
@@ -35,22 +40,34 @@ type Host = { memory: RunMemory; owner: RunOwner; run(): RunInProgress }
 export function hostSteps(host: Host): RunTool[] {
   return [
     step('keep', async () => ({ result: 'kept' })),
-    step('sleep', ({ until }) => sleepUntil(Number(until), host.run())),
-    step('memory_search', (asked) => search(asked as Input<'memory_search'>, host)),
+    step('sleep', ({ until }) => sleepUntil(until, host.run())),
+    step('memory_search', (asked) => search(asked, host)),
     step('memory_write', async ({ content }, headers) => {
       const key = headers['Idempotency-Key'] ?? ''
       const owner = memoryOf(host)
-      return { result: JSON.stringify(await host.memory.write(owner, { content: String(content), key })) }
+      return { result: JSON.stringify(await host.memory.write(owner, { content, key })) }
     }),
-    step('model', (asked) => ask(asked as Input<'model'>, host.run())),
+    step('model', (asked) => ask(asked, host.run())),
     askPerson({ type: 'ask_person', name: ASK_PERSON, description: '', expires_after_seconds: null }),
   ]
 }
 
-/** Its input was checked when it was asked for, and it may be done again: each knows what it has done. */
-function step(name: string, call: RunTool['call']): RunTool {
-  const definition = { name: HOST_STEP + name, description: '', input_schema: { type: 'object' } }
+/** It may be done again: each knows what it has done. */
+function step<Type extends HostStep>(
+  type: Type,
+  take: (input: Input<Type>, headers: CallHeaders) => Promise<CallResult>,
+): RunTool {
+  const definition = { name: HOST_STEP + type, description: '', input_schema: { type: 'object' } }
+  const call: RunTool['call'] = async (args, headers) => {
+    const input = HOST_INPUT[type].safeParse(args)
+    if (!input.success) throw new ToolError(`Invalid arguments: ${problemIn(input.error)}`)
+    return take(input.data as Input<Type>, headers)
+  }
   return { definition, retry: 'safe', approval: 'never', call }
+}
+
+function problemIn({ issues: [first] }: z.ZodError): string {
+  return first ? `${first.path.join('.') || 'they'}: ${first.message}` : ''
 }
 
 export function isHostStep(name: string): boolean {
@@ -66,7 +83,7 @@ async function sleepUntil(until: number, { now, deadline }: RunInProgress): Prom
 }
 
 async function search(asked: Input<'memory_search'>, host: Host): Promise<ToolAnswer> {
-  return { result: JSON.stringify(await host.memory.search(memoryOf(host), asked, host.run().meter)) }
+  return { result: JSON.stringify(await host.memory.search(memoryOf(host), asked, host.run())) }
 }
 
 function memoryOf({ owner: { agent_id, ...owner } }: Host): MemoryOwner {
@@ -78,7 +95,7 @@ function memoryOf({ owner: { agent_id, ...owner } }: Host): MemoryOwner {
 async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResult> {
   const { agent } = run.input
   const { model = agent.model, instructions = null, history, message, temperature = null, output } = asked
-  const limits = { ...agent.limits, max_output_tokens: asked.max_output_tokens ?? agent.limits.max_output_tokens }
+  const limits = { ...agent.limits, max_output_tokens: least(asked.max_output_tokens, agent.limits.max_output_tokens) }
   const left = { response: '', usage: NO_USAGE, cost_nano: 0, steps: run.left.steps }
   const wanted = output && { schema: output.schema, retries: 0 }
   const inner: RunInProgress = {
@@ -112,6 +129,11 @@ async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResul
     addSpent(run.left, spent().spent)
     throw isRefused ? withoutRoom(error, run) : error
   }
+}
+
+/** A step may ask for less than the agent's own limit, and not for more. */
+function least(asked: number | undefined, limit: number | null): number | null {
+  return limit === null ? (asked ?? null) : Math.min(asked ?? limit, limit)
 }
 
 async function fitting({ draft, check }: NonNullable<RunInProgress['output']>): Promise<ToolResult> {

@@ -37,6 +37,9 @@ const MOST_SPENT_TOKENS = 1_000_000_000
 /** The arguments and results of all steps together: each call tells the agent all of them. */
 const MOST_IN_STEPS = 16 * 1024 * 1024
 
+/** How long a reply whose answer is whole may take to end. */
+const REPLY_ENDS_MS = 500
+
 type Waiting = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: PromiseWithResolvers<StepsReply> }
 
 /**
@@ -109,7 +112,15 @@ export class RemoteConversation {
     this.#isOver = true
     this.#waiting?.reply.resolve({ status })
     this.#waiting = undefined
-    this.#open?.stop.abort()
+    if (this.#open) this.#close(this.#open)
+  }
+
+  /** The call under way is over. A reply that may still end by itself gets a moment: its connection serves the next call. */
+  #close(open: Open, moment_ms = 0): void {
+    if (this.#open === open) this.#open = undefined
+    if (open.ended) return
+    if (moment_ms === 0) open.stop.abort()
+    else setTimeout(() => open.stop.abort(), moment_ms).unref()
   }
 
   /** What was asked for is done, and the agent hears of it. */
@@ -145,7 +156,7 @@ export class RemoteConversation {
           if (heard.kind === 'usage') await this.#spend(heard)
           else take(heard)
           if (heard.kind === 'done') {
-            this.#open = undefined
+            this.#close(open, REPLY_ENDS_MS)
             return []
           }
         }
@@ -154,8 +165,7 @@ export class RemoteConversation {
         await new Promise<void>((wake) => (this.#wake = wake))
       }
     } catch (error) {
-      this.#open = undefined
-      open.stop.abort()
+      this.#close(open)
       if (!(error instanceof ModelFailure)) throw error
       // No client has read what it said, so it may say it again. Its steps are stored.
       const isAgain = !emit || left.response.length === said
@@ -179,7 +189,10 @@ export class RemoteConversation {
   }
 
   #start(rounds: readonly Round[]): Open {
-    const { signal } = this.#run.deadline
+    const { deadline, output } = this.#run
+    const { signal } = deadline
+    // What the agent says before a step and after it is one answer. Another call begins another.
+    if (output) output.draft = ''
     const open: Open = { queue: [], ended: false, stop: new AbortController() }
     const hear = (heard: Heard) => {
       open.queue.push(heard)
@@ -204,7 +217,9 @@ export class RemoteConversation {
   #taker(): (heard: Heard) => void {
     const run = this.#run
     const { output } = run
-    const say = output ? draftingIn(run, output, true) : (text: string) => sayIn(run, text)
+    const say = output
+      ? draftingIn(run, output, { isTold: true, draft: output.draft })
+      : (text: string) => sayIn(run, text)
     return (heard) => {
       if (heard.kind === 'text') say(heard.text)
       if (heard.kind === 'log') this.#note(heard)

@@ -9,7 +9,7 @@ import type { A2aRemote, SignedRemote } from '../spec.ts'
 import { fillHeaders, SecretRefused, type SecretSource } from '../tools/fill-secrets.ts'
 import type { Fetch } from '../tools/tool.ts'
 import type { AskedStep } from './asked-step.ts'
-import { callBody, type FilesToRead, type RunAddress } from './call-body.ts'
+import { type CallTime, callBody, type RunAddress } from './call-body.ts'
 import { callHeaders, type SignCall } from './call-headers.ts'
 import type { RemoteTrial, StepsOutcome } from './check/call-remote.ts'
 import { type CheckedPoint, checkPoints } from './check/check-points.ts'
@@ -28,7 +28,7 @@ export type RemoteRunnerOptions = {
   /** A secret with which calls could be signed, and that no agent has. */
   newSecret(): string
   /** Where the agent asks for steps of this attempt and reads its files. */
-  addressOf(run: RunAttempt & { files?: FilesToRead | undefined }): RunAddress
+  addressOf(run: RunAttempt & CallTime): RunAddress
 }
 
 type RunAttempt = Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>
@@ -89,12 +89,17 @@ export class RemoteRunner implements Runner {
     return taker?.attempt === attempt ? taker.take(steps) : undefined
   }
 
+  /** Whether this attempt of a run is under way here. */
+  isTaking({ request_id, attempt }: Pick<RunAttempt, 'request_id' | 'attempt'>): boolean {
+    return this.#takers.get(request_id)?.attempt === attempt
+  }
+
   /** Tries the agent point by point, outside of any run. `trial.signal` gives that up. */
   async *check(
     { project_id, agent_id, agent }: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
     { message, timeout_ms: most_ms, signal }: { message: string; timeout_ms: number; signal: AbortSignal },
   ): AsyncGenerator<CheckedPoint> {
-    const { fetch, reach, secrets, sign, newSecret, addressOf } = this.#options
+    const { fetch, reach, secrets, sign, newSecret, addressOf, now } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no address')
     const timeout_ms = Math.min(settings.timeout_ms ?? most_ms, most_ms)
@@ -115,7 +120,9 @@ export class RemoteRunner implements Runner {
       timeout_ms,
       host: {
         open: ({ request_id, attempt }, hearer) => {
-          const { url, token: steps_token } = addressOf({ project_id, agent_id, request_id, attempt })
+          const until = Math.ceil(now() + timeout_ms)
+          const called = { project_id, agent_id, request_id, attempt, until, file_ids: [] }
+          const { url, token: steps_token } = addressOf(called)
           const take = async (steps: readonly AskedStep[]) => replyOf(await hearer.take([...steps]))
           return { steps_url: `${url}/steps`, steps_token, close: this.#listen(request_id, { attempt, take }) }
         },
@@ -143,7 +150,7 @@ export class RemoteRunner implements Runner {
     return {
       call: async (rounds, signal, hear) => {
         const attempted = { project_id, agent_id, request_id, attempt }
-        const body = await callBody(run, rounds, (files) => addressOf({ ...attempted, files }))
+        const body = await callBody(run, rounds, (time) => addressOf({ ...attempted, ...time }))
         const { own, secret } = await this.#secretsOf(settings, request)
         const signing = { run: request, body, secret, own, now: now(), traceparent: span?.traceparent }
         const sockets = guardedSockets(new URL(url).origin, reach, agent_id)

@@ -4,29 +4,41 @@ import type { NodeWire } from '../following/node-message.ts'
 import type { AskedStep } from './asked-step.ts'
 import { OtherStep, type StepsReply } from './remote-conversation.ts'
 
-type Asked = { request_id: string; attempt: number; steps: readonly AskedStep[] }
+type AskedRun = { request_id: string; attempt: number }
+type Asked = AskedRun & { steps: readonly AskedStep[] }
 type Told = StepsReply | { status: 'other'; message: string }
 
-/** What nodes say to each other about steps. */
+/** What nodes say to each other about steps. The steps themselves are sent when a node has said that it has the run. */
 type StepsMessage =
-  | ({ kind: 'steps'; by: string; id: string } & Asked)
-  /** The node has the run, and works on the steps. */
+  | ({ kind: 'steps.find'; by: string; id: string } & AskedRun)
+  | { kind: 'steps.found'; by: string; id: string }
+  /** The node has the steps, and works on them. */
   | { kind: 'steps.taken'; by: string; id: string }
+  | ({ kind: 'steps'; by: string; to: string; id: string } & Asked)
   | { kind: 'steps.done'; by: string; id: string; told: Told }
 
 type Options = {
   node: string
   /** Undefined when there is only one node. */
   wire: NodeWire | undefined
+  has(run: AskedRun): boolean
   take(asked: Asked): Promise<StepsReply> | undefined
 }
 
-/** A node that has the run says so at once. */
+/** A node that has the run says so at once, unless it stands still. */
 const FOUND_WITHIN_MS = 2_000
+/** A node that was handed the steps has them by then, also if they are long. */
+const TAKEN_WITHIN_MS = 10_000
 /** As long as a run may take. A message that was lost is asked for again by the agent. */
 const DONE_WITHIN_MS = 600_000
 
-type Waiting = { timer: NodeJS.Timeout; resolve(told: Told | undefined): void }
+type NotFound = { status: 'not found' }
+type Waiting = {
+  asked: Asked
+  isFound: boolean
+  timer: NodeJS.Timeout
+  resolve(told: Told | NotFound | undefined): void
+}
 
 /** A load balancer may bring a remote agent to another node than the one that has called it. That node is asked. */
 export class StepsElsewhere {
@@ -38,14 +50,18 @@ export class StepsElsewhere {
     options.wire?.onMessage((text) => this.#hear(text))
   }
 
-  /** Undefined if no node answers. A run that no node has is over. */
-  async ask(asked: Asked): Promise<Told | undefined> {
-    const { wire, node } = this.#options
+  /** Undefined if the node that has the run could not be reached. If none says that it has it, the caller looks again. */
+  async ask(asked: Asked): Promise<Told | NotFound | undefined> {
+    const { wire } = this.#options
     if (!wire) return { status: 'over' }
+    const { request_id, attempt } = asked
     const id = randomUUID()
-    const { promise, resolve } = Promise.withResolvers<Told | undefined>()
-    this.#waiting.set(id, { timer: setTimeout(() => this.#end(id, { status: 'over' }), FOUND_WITHIN_MS), resolve })
-    await wire.publish(JSON.stringify({ kind: 'steps', by: node, id, ...asked })).catch(() => this.#end(id, undefined))
+    const { promise, resolve } = Promise.withResolvers<Told | NotFound | undefined>()
+    const timer = setTimeout(() => this.#end(id, { status: 'not found' }), FOUND_WITHIN_MS)
+    this.#waiting.set(id, { asked, isFound: false, timer, resolve })
+    await this.#send({ kind: 'steps.find', by: this.#options.node, id, request_id, attempt }).catch(() => {
+      this.#end(id, undefined)
+    })
     return promise
   }
 
@@ -56,33 +72,53 @@ export class StepsElsewhere {
 
   #hear(text: string): void {
     const message = parseIfJson(text) as StepsMessage | undefined
-    if (message === undefined || message.by === this.#options.node) return
-    if (message.kind === 'steps') void this.#take(message)
+    const { node, has } = this.#options
+    if (message === undefined || message.by === node) return
+    if (message.kind === 'steps.find' && has(message)) this.#say({ kind: 'steps.found', by: node, id: message.id })
+    if (message.kind === 'steps.found') this.#hand(message)
+    if (message.kind === 'steps' && message.to === node) void this.#take(message)
+    if (message.kind === 'steps.taken') this.#expect(message.id, DONE_WITHIN_MS, undefined)
     if (message.kind === 'steps.done') this.#end(message.id, message.told)
-    if (message.kind === 'steps.taken') {
-      const waiting = this.#waiting.get(message.id)
-      if (!waiting) return
-      clearTimeout(waiting.timer)
-      waiting.timer = setTimeout(() => this.#end(message.id, undefined), DONE_WITHIN_MS)
-    }
+  }
+
+  /** The run was found: now its node gets the steps. */
+  #hand({ id, by: to }: { id: string; by: string }): void {
+    const waiting = this.#waiting.get(id)
+    if (!waiting || waiting.isFound) return
+    waiting.isFound = true
+    this.#expect(id, TAKEN_WITHIN_MS, { status: 'not found' })
+    this.#send({ kind: 'steps', by: this.#options.node, to, id, ...waiting.asked }).catch(() =>
+      this.#end(id, undefined),
+    )
   }
 
   async #take({ id, request_id, attempt, steps }: { id: string } & Asked): Promise<void> {
     const taken = this.#options.take({ request_id, attempt, steps })
-    if (!taken) return
-    this.#say({ kind: 'steps.taken', by: this.#options.node, id })
-    const told = await taken.catch((error: unknown): Told => {
+    if (taken) this.#say({ kind: 'steps.taken', by: this.#options.node, id })
+    const told = await (taken ?? Promise.resolve({ status: 'over' as const })).catch((error: unknown): Told => {
       const message = error instanceof OtherStep ? error.message : 'the steps could not be done'
       return { status: 'other', message }
     })
     this.#say({ kind: 'steps.done', by: this.#options.node, id, told })
   }
 
-  #say(message: StepsMessage): void {
-    this.#options.wire?.publish(JSON.stringify(message)).catch(() => {})
+  /** Waits for the next word about the steps for that long. */
+  #expect(id: string, within_ms: number, otherwise: NotFound | undefined): void {
+    const waiting = this.#waiting.get(id)
+    if (!waiting) return
+    clearTimeout(waiting.timer)
+    waiting.timer = setTimeout(() => this.#end(id, otherwise), within_ms)
   }
 
-  #end(id: string, told: Told | undefined): void {
+  async #send(message: StepsMessage): Promise<void> {
+    await this.#options.wire?.publish(JSON.stringify(message))
+  }
+
+  #say(message: StepsMessage): void {
+    this.#send(message).catch(() => {})
+  }
+
+  #end(id: string, told: Told | NotFound | undefined): void {
     const waiting = this.#waiting.get(id)
     if (!waiting) return
     this.#waiting.delete(id)

@@ -85,8 +85,10 @@ export async function openToolbox(
     if (answered > MAX_RUN_BYTES) return TOO_MUCH
     const outcome = await callTool(byName.get(name), { name, args, headers }, world)
     if ('error' in outcome) return outcome
-    answered += Buffer.byteLength(outcome.result)
-    return answered > MAX_RUN_BYTES ? TOO_MUCH : outcome
+    const { result, files: _files, ...left } = outcome
+    answered += Buffer.byteLength(result)
+    // What the call has spent is counted, also if its result is left out.
+    return answered > MAX_RUN_BYTES ? { ...left, ...TOO_MUCH } : outcome
   }
   return {
     definitions: [...byName.values()].map((tool) => tool.definition),

@@ -67,6 +67,7 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
       sha256 ${text} not null,
       user_id ${text},
       created_by ${text} not null,
+      agent_id ${text},
       request_id ${text},
       schedule_id ${text},
       unclaimed ${integer} not null,

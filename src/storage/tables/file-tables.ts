@@ -9,6 +9,8 @@ export type FilesTable = {
   sha256: string
   user_id: string | null
   created_by: string
+  /** The agent whose run or schedule brought it: its gate holds for the file too. Null: it belongs to the whole project. */
+  agent_id: string | null
   /** The invocation whose message or tool brought it; it goes with the receipt. */
   request_id: string | null
   /** The schedule that brought it; it goes when no schedule names it any more. */

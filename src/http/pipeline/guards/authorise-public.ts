@@ -28,7 +28,7 @@ export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Aut
   if (agent.gate) promiseHttps(arrived, agent.gate)
   const actor = publicCaller(known, arrived)
   // Counted by address. The agent's own limit is for those who may ask it, and strangers must not use it up.
-  await countRequest({ arrived, actor }, edge.limiter, edge.parts.config.limits)
+  await countRequest({ arrived, actor }, edge.parts.limiter, edge.parts.config.limits)
   return { arrived, actor, operation: route.operation, params: { ...params, agent_id: agent.id }, agent }
 }
 

@@ -84,14 +84,10 @@ export function mayCall(actor: Actor, operation: Operation): boolean {
 }
 
 /** Checks the agent's own security. */
-export async function enterAgent(
-  arrived: Arrived,
-  agent: FoundAgent,
-  { limiter, parts }: Pick<Edge, 'limiter' | 'parts'>,
-): Promise<void> {
+export async function enterAgent(arrived: Arrived, agent: FoundAgent, { parts }: Pick<Edge, 'parts'>): Promise<void> {
   arrived.trace.agent_id = agent.id
   if (!agent.gate) return
   promiseHttps(arrived, agent.gate)
   passGate(arrived, agent.gate, parts.now())
-  return takeFromGate(arrived, agent.gate, { bucket: `agent:${agent.id}`, whose: 'this agent' }, limiter)
+  return takeFromGate(arrived, agent.gate, { bucket: `agent:${agent.id}`, whose: 'this agent' }, parts.limiter)
 }

@@ -12,14 +12,15 @@ const CODE = /^\d{6}$/
 
 /**
  * Asks for a one-time code where the service or the agent wants one for this operation. People whose identity provider
- * has asked for a second factor need none.
+ * has asked for a second factor need none. `called` are the agents that the input lets another agent call.
  */
 export async function requireCode(
   authorised: Authorised,
   body: unknown,
-  { gates, spend }: { gates: Gate[]; spend: SpendCode },
+  { gates, called, spend }: { gates: Gate[]; called: Gate[]; spend: SpendCode },
 ): Promise<void> {
-  if (needsCode(authorised.operation, body, gates)) await readAndSpend(authorised, spend)
+  const isInvoking = called.some(({ mfa }) => mfa?.has('invoke'))
+  if (isInvoking || needsCode(authorised.operation, body, gates)) await readAndSpend(authorised, spend)
 }
 
 async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): Promise<void> {

@@ -92,12 +92,13 @@ type VisitOptions = {
   forget: () => void
 }
 
+/** A connection as a visit uses it. One that has waited since an earlier run may be broken. */
+type Link = { connection: McpConnection; isReused: boolean; isBroken: boolean; calls: number }
+
 /** One run's use of one server. It connects when it first needs the server. */
 export class McpVisit {
   readonly #options: VisitOptions
-  #connecting: Promise<McpConnection> | undefined
-  #isReused = false
-  #isBroken = false
+  #linking: Promise<Link> | undefined
 
   constructor(options: VisitOptions) {
     this.#options = options
@@ -110,8 +111,8 @@ export class McpVisit {
       (connection) => connection.listTools(),
       () => true,
     )
-    const { prior } = await this.#connection()
-    learn(tools, prior)
+    const { connection } = await this.#link()
+    learn(tools, connection.prior)
     return tools
   }
 
@@ -124,51 +125,57 @@ export class McpVisit {
    * user never gets it.
    */
   async leave(): Promise<void> {
-    const connection = await this.#connecting?.catch(() => undefined)
-    if (!connection) return
+    const link = await this.#linking?.catch(() => undefined)
+    if (!link) return
+    const { connection, isBroken } = link
     const { isForUser, signal, keep } = this.#options
-    const mayKeep = !this.#isBroken && !signal.aborted && (isForUser || !connection.hasSession)
+    const mayKeep = !isBroken && !signal.aborted && (isForUser || !connection.hasSession)
     await (mayKeep ? keep(connection) : connection.end())
   }
 
-  /** A connection that has waited may be broken. What was certainly not done is then asked again over a new one. */
+  /** What was certainly not done, because a connection that has waited was broken, is asked again over another one. */
   async #ask<T>(question: (connection: McpConnection) => Promise<T>, isSafeToRepeat: (error: unknown) => boolean) {
-    const connecting = this.#connection()
-    try {
-      return await question(await connecting)
-    } catch (error) {
-      if (isAnswer(error)) throw error
-      const mayRepeat = this.#isReused && !this.#options.signal.aborted && isSafeToRepeat(error)
-      if (!mayRepeat) {
-        this.#isBroken = true
-        this.#options.forget()
+    for (;;) {
+      const linking = this.#link()
+      const link = await linking.catch((error: unknown) => {
+        if (!isAnswer(error)) this.#options.forget()
         throw error
+      })
+      link.calls += 1
+      try {
+        return await question(link.connection)
+      } catch (error) {
+        if (isAnswer(error)) throw error
+        link.isBroken = true
+        if (!link.isReused || this.#options.signal.aborted || !isSafeToRepeat(error)) {
+          this.#options.forget()
+          throw error
+        }
+        if (this.#linking === linking) this.#linking = undefined
+      } finally {
+        link.calls -= 1
+        // Other calls may still get an answer over it, and must not be cut off.
+        if (link.calls === 0 && this.#linking !== linking) await link.connection.end()
       }
     }
-    if (this.#connecting === connecting) {
-      this.#isReused = false
-      this.#connecting = undefined
-      await (await connecting).end()
-    }
-    return question(await this.#connection())
   }
 
-  #connection(): Promise<McpConnection> {
-    if (this.#connecting) return this.#connecting
-    const connecting = this.#connect()
-    this.#connecting = connecting
-    connecting.catch(() => {
-      if (this.#connecting === connecting) this.#connecting = undefined
+  #link(): Promise<Link> {
+    if (this.#linking) return this.#linking
+    const linking = this.#connect()
+    this.#linking = linking
+    linking.catch(() => {
+      if (this.#linking === linking) this.#linking = undefined
     })
-    return connecting
+    return linking
   }
 
-  async #connect(): Promise<McpConnection> {
+  async #connect(): Promise<Link> {
     const { take, address, signal } = this.#options
     const waiting = take()
-    this.#isReused = waiting !== undefined
     waiting?.enter(signal)
-    return waiting ?? McpConnection.open(address, signal)
+    const connection = waiting ?? (await McpConnection.open(address, signal))
+    return { connection, isReused: waiting !== undefined, isBroken: false, calls: 0 }
   }
 }
 

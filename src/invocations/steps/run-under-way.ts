@@ -1,0 +1,17 @@
+import type { Parts } from '../../operation/parts.ts'
+import type { TokenRun } from '../../security/run-token.ts'
+import { findAttempt } from '../find-invocations.ts'
+
+/**
+ * Whether the attempt of a token goes on, here or on another node. The token itself says when its time is over, and the
+ * stored run whether it has ended. A check of a remote agent is no run and has no row: it is over with its time.
+ */
+export async function isUnderWay(
+  { request_id, attempt, until }: TokenRun,
+  { storage, runtime, now }: Pick<Parts, 'storage' | 'runtime' | 'now'>,
+): Promise<boolean> {
+  if (now() >= until) return false
+  if (runtime.isTakingSteps({ request_id, attempt })) return true
+  const stored = await findAttempt(storage.db, request_id)
+  return !stored || (stored.status === 'running' && stored.attempt === attempt)
+}
