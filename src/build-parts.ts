@@ -183,7 +183,7 @@ export async function buildParts(
     nodes,
     earlier: new EarlierTexts(),
     prices,
-    spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry, prices, desk }), (spending) =>
+    spending: opened.adopt(openSpending({ storage, journal, newId, now, log, telemetry, prices, desk }), (spending) =>
       spending.close(),
     ),
     pauses,

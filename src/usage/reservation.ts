@@ -15,10 +15,6 @@ export type Wanted = {
   mostCost(input_tokens: number, output_tokens: number): Cost
   /** The run has made no call before on this node. */
   isFirst: boolean
-  /** Calls of the same run that have ended and are not in the ledger. What they held comes back before this one asks. */
-  ended: readonly EndedLine[]
-  /** They are in the ledger now. */
-  settled(): void
 }
 
 /** What an ended call has used. */
@@ -40,8 +36,8 @@ export type Reservation = {
 export type Desk = {
   /** Resolves with undefined if no budget is over the call. Rejects with SpendingRefused if one has no room. */
   reserve(wanted: Wanted): Promise<Reservation | undefined>
-  /** The lines of this node have ended, and what they used is on its way to the store. */
-  release(ids: readonly string[]): void
+  /** The call of this line has ended, and what it used is on its way to the store. */
+  release(id: string): void
   /** The lines of this node whose calls are under way. */
   held(): ReadonlySet<string>
 }

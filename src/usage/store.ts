@@ -75,9 +75,8 @@ export function lineWrites({ line, held }: EndedLine): Write[] {
 }
 
 /** The end of a reserved line. */
-export function lineEnding({ line, held }: EndedLine): Ending[] {
-  if (held?.owner === undefined) return []
-  return [{ of: ENDED_LINES, lease: { key: [line.id], owner: held.owner }, row: line }]
+export function lineEnding(line: LedgerLine, owner: string): Ending {
+  return { of: ENDED_LINES, lease: { key: [line.id], owner }, row: line }
 }
 
 /** What a line that has ended adds to the sums of its hour and its day. */

@@ -8,12 +8,12 @@ import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Desk, Reservation, Wanted } from '../../usage/reservation.ts'
-import { hasCalled, removeReserved, reservedWrite, writeLate } from '../../usage/reserved-store.ts'
+import { hasCalled, removeReserved, reservedWrite } from '../../usage/reserved-store.ts'
 import { LEASED_LINES } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
 import { type Applied, KnownBudget } from './applies.ts'
 import { chargesText, countingOf, reservationOf, undoWrites } from './charges.ts'
-import { type BudgetCounter, counterName, counterWrite, findCounters, lockCounters } from './counter-store.ts'
+import { type BudgetCounter, counterName, counterWrite, lockCounters } from './counter-store.ts'
 import { type Estimate, grant, isHeldByOthers } from './grant.ts'
 import { noPrice, noRoom } from './refusal.ts'
 import { tellNews } from './thresholds.ts'
@@ -84,8 +84,8 @@ export class BudgetDesk implements Desk {
     })
   }
 
-  release(ids: readonly string[]): void {
-    for (const id of ids) this.#held.delete(id)
+  release(id: string): void {
+    this.#held.delete(id)
   }
 
   held(): ReadonlySet<string> {
@@ -139,9 +139,8 @@ export class BudgetDesk implements Desk {
       try {
         const { answers, heldUp } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, group, failed))
         failed = []
-        for (const { settled } of group) settled()
         for (const answer of answers) answer()
-        this.#hold(heldUp.map((one) => ({ ...one, ended: [] })))
+        this.#hold(heldUp)
       } catch (error) {
         failed = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
         for (const { reject } of group.filter((one) => !failed.includes(one))) {
@@ -169,12 +168,7 @@ export class BudgetDesk implements Desk {
     }
     const over = new Map(group.flatMap(({ applied }) => applied.map((one) => [counterName(one.counter), one])))
     const keys = Array.from(over.values(), ({ counter }) => counter)
-    let counters = await lockCounters(db, keys)
-    const ended = group.flatMap((waiting) => waiting.ended)
-    if (ended.length > 0) {
-      await writeLate(db, ended)
-      counters = await findCounters(db, keys)
-    }
+    const counters = await lockCounters(db, keys)
     const decided: Decided = { writes: [], met: new Set(), answers: [], heldUp: [] }
     for (const waiting of group) this.#decide(waiting, await countedOnce(db, waiting), counters, decided)
     await writeRows(db, decided.writes)
