@@ -188,6 +188,10 @@ const Budgets = z.strictObject({
     .max(1_000_000)
     .default(4_096)
     .describe('Longest answer under a budget in dollars or tokens, if the agent sets none'),
+  countReportedUsage: z
+    .boolean()
+    .default(false)
+    .describe('Whether usage that remote agents report counts for budgets of the service too'),
 })
 
 const Provider = z.strictObject({

@@ -2,7 +2,7 @@ import type { Parts } from '../operation/parts.ts'
 import type { Price } from '../operation/price.ts'
 import type { RunMeter, Spender, Spending, TakenLines } from '../operation/spending.ts'
 import type { Cost } from '../runtime/models/cost.ts'
-import type { BegunCall, CallStatus, PlannedCall } from '../runtime/models/meter.ts'
+import type { BegunCall, CallStatus, PlannedCall, ReportedCall } from '../runtime/models/meter.ts'
 import type { TokenCount } from '../runtime/models/usage.ts'
 import { SpentCounts } from './count-spent.ts'
 import { LateLines } from './late-lines.ts'
@@ -48,20 +48,31 @@ class LedgerMeter implements RunMeter {
   }
 
   async begin(call: PlannedCall): Promise<BegunCall> {
-    const { desk, newId, now, prices } = this.#parts
-    const created_at = now()
-    const { model, step, attempt, purpose = this.#spender.purpose } = call
-    const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
-    const price = await prices.find(this.#spender.project_id, model, created_at)
+    const { line, price } = await this.#lineOf(call)
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
     // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
     await this.#settling
-    const held = await desk.reserve({ line, call, mostCost, isFirst: this.#isFirst })
-    if (purpose === 'run') this.#isFirst = false
+    const held = await this.#parts.desk.reserve({ line, call, mostCost, isFirst: this.#isFirst })
+    if (line.purpose === 'run') this.#isFirst = false
     return {
       max_output_tokens: held?.max_output_tokens,
       end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
     }
+  }
+
+  async record({ tokens, ...call }: ReportedCall): Promise<Cost> {
+    const { line, price } = await this.#lineOf(call)
+    const held = await this.#parts.desk.count({ line, isFirst: this.#isFirst })
+    this.#isFirst = false
+    return this.#end({ line, held, price }, 'completed', tokens)
+  }
+
+  async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Omit<Begun, 'held'>> {
+    const { newId, now, prices } = this.#parts
+    const created_at = now()
+    const { model, step, attempt, purpose = this.#spender.purpose } = call
+    const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
+    return { line, price: await prices.find(this.#spender.project_id, model, created_at) }
   }
 
   take(): TakenLines {

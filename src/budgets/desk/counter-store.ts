@@ -34,6 +34,7 @@ export function counterName({ budget_id, subject, period_start }: CounterKey): s
 
 /** Reads the counters and locks them until the transaction ends, all in one order. Those that are missing are made. */
 export async function lockCounters(db: Database, keys: readonly CounterKey[]): Promise<Map<string, BudgetCounter>> {
+  if (keys.length === 0) return new Map()
   const isLocked = engineOf(db) === 'postgres'
   const found = await findCounters(db, keys, isLocked)
   const missing = keys.filter((key) => !found.has(counterName(key)))
