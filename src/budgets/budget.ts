@@ -146,6 +146,11 @@ export function presentBudget(
   }
 }
 
+/** Each key or user has the limit for itself. */
+export function hasSubjects({ scope_type, scope_id }: Pick<Budget, 'scope_type' | 'scope_id'>): boolean {
+  return (scope_type === 'key' || scope_type === 'user') && scope_id === null
+}
+
 /** Names a budget as it is. Each change gives it another name. */
 export function stateOf({ id, updated_at }: Pick<Budget, 'id' | 'updated_at'>): string {
   return `${id}.${updated_at}`

@@ -4,7 +4,7 @@ import { conflict, invalid } from '../errors.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
-import { requireScope, requireService } from '../operation/scope.ts'
+import { isInReach, requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import { type Budget, BudgetReply, CreateBudgetBody, limitOf } from './budget.ts'
@@ -81,7 +81,7 @@ async function ownedBy(
   }
   if (type === 'key' && id !== null) {
     const key = await keys.find(db, id)
-    if (!key || (key.project_id !== null && key.project_id !== project_id)) throw refuse('no such key')
+    if (!key || !isInReach(actor, key)) throw refuse('no such key')
   }
   return { ...none, project_id, scope_id: id }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { invalid } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { BudgetParams, BudgetReply } from './budget.ts'
+import { BudgetParams, BudgetReply, hasSubjects } from './budget.ts'
 import { concernedAgent, getInReach, presentNow } from './budget-in-reach.ts'
 
 export const getBudget = operation({
@@ -18,6 +19,13 @@ export const getBudget = operation({
   data: BudgetReply,
 
   async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    return presentNow(db, await getInReach(db, actor, params.budget_id), now(), query.subject)
+    const budget = await getInReach(db, actor, params.budget_id)
+    if (query.subject && !hasSubjects(budget)) {
+      throw invalid({
+        field: 'subject',
+        error: 'is only for budgets in which each key or user has the limit for itself',
+      })
+    }
+    return presentNow(db, budget, now(), query.subject || undefined)
   },
 })

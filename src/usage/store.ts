@@ -200,7 +200,7 @@ export async function updateCosts(db: Database, mended: readonly MendedLine[]): 
   return changed
 }
 
-/** What the calls of runs cost, by the run and by the position of the step that they were for. Receipts have no lost ones. */
+/** What the calls of runs cost, by the run and by the position of the step that they were for. Receipts have no lost ones, and none under way. */
 export async function listCostsOf(
   db: Database,
   request_ids: readonly string[],
@@ -211,7 +211,7 @@ export async function listCostsOf(
     .select(['request_id', 'step', 'cost_nano'])
     .where('request_id', 'in', request_ids)
     .where('purpose', '=', 'run')
-    .where('status', '<>', 'lost')
+    .where('status', 'not in', ['lost', 'reserved'])
     .execute()
   return rows.map(({ request_id, step, cost_nano }) => ({ request_id: request_id ?? '', step: step ?? 0, cost_nano }))
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { listUntold } from '../../src/budgets/desk/counter-store.ts'
 import { spenderOf } from '../../src/operation/spending.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -99,6 +100,38 @@ for (const engine of ENGINES) {
       assert.equal((await invoke(agent)).status, 200)
       assert.equal((await invoke(agent)).status, 429)
       assert.deepEqual(await told(), [1050])
+    })
+
+    test('a call that is refused is told once in the log', async () => {
+      const agent = await agentWith(10)
+      await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 5 } })
+      assert.equal((await invoke(agent)).status, 429)
+      const { body } = await service.call('GET', `/v1/agents/${agent}/logs?level=error`)
+      assert.equal(body.data.length, 1, JSON.stringify(body.data))
+      assert.match(body.data[0].message, /^Invocation failed: The budget "test" has no room: 0 tokens of 5 tokens used/)
+    })
+
+    test('counters without news do not stand before one that has reached a threshold', async () => {
+      const { storage, now } = service.app.parts
+      const id = await budget({ scope: { type: 'user' }, limit: { tokens: 100 }, thresholds: [50, 80] })
+      const counter = (subject: string, used: number, told: number) => ({
+        ...{ budget_id: id, subject, period_start: 0, used, reserved: 0 },
+        ...{ told, exceeded: 0 },
+      })
+      const counters = [counter('a', 60, 50), counter('b', 95, 80), counter('c', 85, 50), counter('d', 79, 0)]
+      // In one transaction: nobody else sees them, and tells.
+      await storage.transaction(async (db) => {
+        const untold = async (limit: number) => (await listUntold(db, now(), limit)).map(({ subject }) => subject)
+        await db.insertInto('budget_counters').values(counters).execute()
+        assert.deepEqual(await untold(1_000), ['c', 'd'])
+        assert.deepEqual(await untold(1), ['c'])
+        const notifying = { thresholds: '[]', action: 'notify', amount: 90 }
+        await db.updateTable('budgets').set(notifying).where('id', '=', id).execute()
+        assert.deepEqual(await untold(1_000), ['b'])
+        await db.updateTable('budgets').set({ thresholds: 'damaged' }).where('id', '=', id).execute()
+        assert.deepEqual(await untold(1_000), ['b'])
+      })
+      await service.call('DELETE', `/v1/budgets/${id}`)
     })
 
     test('no call holds less than nothing, whatever it says that it needs', async () => {
