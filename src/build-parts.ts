@@ -114,7 +114,7 @@ export async function buildParts(
   const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now, proxy: config.proxy })
   opened.defer(() => embedder?.close())
   const providers = knownProviders({ config, storage, memo, keyring: ring, log })
-  const prices = new PriceList({ config, providers, log })
+  const prices = new PriceList({ config, storage, memo, providers, log })
   const pauses = new PauseWatch({ memo, storage })
   const isPaused = async (agent_seq: number) => {
     const agent = await agents.findKnownBySeq(agent_seq, { memo, storage })

@@ -2,17 +2,22 @@ import { z } from 'zod'
 
 const perMillion = (what: string) => z.number().min(0).max(1_000_000).describe(`${what}, in USD for a million tokens`)
 
+/** The rates that a price may name. Those that it does not name follow from the others. */
+export const GivenRates = {
+  input: perMillion('Input'),
+  cached_input: perMillion('Input that the provider had in its cache').optional(),
+  output: perMillion('Output'),
+  reasoning: perMillion('Output that was thought and not said').optional(),
+  request: z.number().min(0).max(1_000).optional().describe('Each request, in USD'),
+}
+
 /** What one model costs. */
 const ModelPrice = z.strictObject({
   model: z
     .string()
     .regex(/^[^/\s]+\/\S+$/, 'must be <provider>/<model>, or <provider>/* for all models of a provider')
     .describe('`provider/model`, or `provider/*` for all other models of the provider'),
-  input: perMillion('Input'),
-  cached_input: perMillion('Input that the provider had in its cache').optional(),
-  output: perMillion('Output'),
-  reasoning: perMillion('Output that was thought and not said').optional(),
-  request: z.number().min(0).max(1_000).optional().describe('Each request, in USD'),
+  ...GivenRates,
 })
 
 /** The entries may be anything: the check runs even if they have issues of their own. */

@@ -41,7 +41,7 @@ export function noRoom(lacking: Lacking<Met>, now: number): SpendingRefused {
 
 /** A budget in dollars is over a model whose price is not known. */
 export function noPrice(met: Met, model: string): SpendingRefused {
-  const message = `${nameOf(met.budget)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one under "prices" in moorage.yaml`
+  const message = `${nameOf(met.budget)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one with \`moorage prices set\`, or under "prices" in moorage.yaml`
   return new SpendingRefused(message, metOf(met))
 }
 
