@@ -89,6 +89,10 @@ export const BudgetReply = z
     used: Spent('Spent in this period'),
     reserved: Spent('Held by calls that are under way'),
     resets_at: Time.nullable().describe('When the period ends; null: never'),
+    warnings: z
+      .array(z.string())
+      .optional()
+      .describe('Why it refuses every call of a model or an agent, such as an unknown price. Not in lists'),
     created_by: z.string(),
     created_at: Time,
     updated_at: Time,

@@ -9,6 +9,7 @@ import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import { type Budget, BudgetReply, CreateBudgetBody, limitOf } from './budget.ts'
 import { presentNow } from './budget-in-reach.ts'
+import { warningsOf } from './budget-warnings.ts'
 import * as budgets from './store.ts'
 
 /** All budgets over a project are looked at before each call of a model. */
@@ -30,7 +31,8 @@ export const createBudget = operation({
   concerns: async ({ body: { scope } }) => (scope.type === 'agent' ? scope.id : null),
   data: BudgetReply,
 
-  async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+  async run({ body }, context: Needs<'db' | 'actor' | 'newId' | 'now' | 'config' | 'prices'>) {
+    const { db, actor, newId, now } = context
     const { scope, limit, ...asked } = body
     const owned = await ownedBy(db, actor, scope)
     requireScope(actor, owned.agent_id)
@@ -49,7 +51,7 @@ export const createBudget = operation({
       updated_at: time,
     }
     await budgets.insert(db, budget)
-    return presentNow(db, budget, time)
+    return { ...(await presentNow(db, budget, time)), warnings: await warningsOf(budget, context) }
   },
 })
 

@@ -4,6 +4,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { BudgetParams, BudgetReply, hasSubjects } from './budget.ts'
 import { concernedAgent, getInReach, presentNow } from './budget-in-reach.ts'
+import { warningsOf } from './budget-warnings.ts'
 
 export const getBudget = operation({
   id: 'getBudget',
@@ -18,7 +19,8 @@ export const getBudget = operation({
   concerns: concernedAgent,
   data: BudgetReply,
 
-  async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params, query }, context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices'>) {
+    const { db, actor, now } = context
     const budget = await getInReach(db, actor, params.budget_id)
     if (query.subject && !hasSubjects(budget)) {
       throw invalid({
@@ -26,6 +28,7 @@ export const getBudget = operation({
         error: 'is only for budgets in which each key or user has the limit for itself',
       })
     }
-    return presentNow(db, budget, now(), query.subject || undefined)
+    const shown = await presentNow(db, budget, now(), query.subject || undefined)
+    return { ...shown, warnings: await warningsOf(budget, context) }
   },
 })

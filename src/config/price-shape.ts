@@ -32,3 +32,17 @@ export const ModelPrices = z.array(ModelPrice).superRefine(
   },
   { when: ({ value }) => Array.isArray(value) },
 )
+
+/** How budgets count what models cost. */
+export const Budgets = z.strictObject({
+  outputTokens: z
+    .int()
+    .min(16)
+    .max(1_000_000)
+    .default(4_096)
+    .describe('Longest answer under a budget in dollars or tokens, if the agent sets none'),
+  countReportedUsage: z
+    .boolean()
+    .default(false)
+    .describe('Whether usage that remote agents report counts for budgets of the service too'),
+})

@@ -30,6 +30,7 @@ onBothEngines('budgets', (service) => {
         subject: null,
         used: 0,
         reserved: 0,
+        warnings: [],
       })
       assert.deepEqual((await service().call('GET', `/v1/budgets/${id}`)).body.data, reply.body.data)
     })

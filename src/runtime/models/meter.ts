@@ -30,7 +30,7 @@ export type BegunCall = {
   end(status: CallStatus, tokens: TokenCount): Cost
 }
 
-/** A call that somebody else has made, and what they say that it has used. */
+/** A call that was made outside of this service, and what it is said to have used. */
 export type ReportedCall = Pick<PlannedCall, 'model' | 'attempt' | 'step'> & { tokens: TokenCount }
 
 /** Is told of each call of a model before it is made, and what it used afterwards. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
-import { PriceParams, pricedModel, requireAllAgents } from './price.ts'
+import { PriceParams, pricedModel, requireAllAgents } from './price-reply.ts'
 import { remove } from './price-store.ts'
 
 export const deletePrice = operation({

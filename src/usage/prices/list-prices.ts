@@ -6,7 +6,7 @@ import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { namesOf } from '../../runtime/models/model-name.ts'
 import { listQuery } from '../../shapes.ts'
 import { listModelsSince } from '../store.ts'
-import { PriceReply, presentPrice } from './price.ts'
+import { PriceReply, presentPrice } from './price-reply.ts'
 
 /** A model that no agent names any more is shown for as long after its last use. */
 const SHOWN_MS = 31 * 24 * 3_600_000

@@ -3,7 +3,7 @@ import { GivenRates } from '../../config/price-shape.ts'
 import { conflict, invalid } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
-import { PriceParams, PriceReply, presentPrice, pricedModel, requireAllAgents } from './price.ts'
+import { PriceParams, PriceReply, presentPrice, pricedModel, requireAllAgents } from './price-reply.ts'
 import { wholeRates } from './price-list.ts'
 import { put } from './price-store.ts'
 
