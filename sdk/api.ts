@@ -2076,8 +2076,8 @@ export type RepriceUsage = {
 export type Price = {
   /** `provider/model`, `provider/*` for all others of it, or `embedder/model` */
   model: string
-  /** `unknown`: set it with `prices` in `moorage.yaml` */
-  source: 'configuration' | 'genai-prices' | 'builtin' | 'unknown'
+  /** `configuration`: `prices` in `moorage.yaml`, which wins. `api`: `PUT /v1/prices/{provider}/{model}`. `genai-prices`: the list of public vendors. `unknown`: set one */
+  source: 'configuration' | 'api' | 'genai-prices' | 'builtin' | 'unknown'
   /** Of the list that it is from */
   version: string | null
   /** Input, in USD for a million tokens */
@@ -2105,6 +2105,19 @@ export type Price = {
     /** Each request, in USD */
     request: number | null
   })[]
+}
+
+export type SetPrice = {
+  /** Input, in USD for a million tokens */
+  input: number
+  /** Input that the provider had in its cache, in USD for a million tokens */
+  cached_input?: number | undefined
+  /** Output, in USD for a million tokens */
+  output: number
+  /** Output that was thought and not said, in USD for a million tokens */
+  reasoning?: number | undefined
+  /** Each request, in USD */
+  request?: number | undefined
 }
 
 export type FoundMemory = {
@@ -3009,6 +3022,8 @@ export type Budget = {
   reserved: number
   /** When the period ends; null: never */
   resets_at: string | null
+  /** Why it refuses every call of a model or an agent, such as an unknown price. Not in lists */
+  warnings?: string[] | undefined
   created_by: string
   created_at: string
   updated_at: string
@@ -3436,6 +3451,20 @@ export type Operations = {
   listPrices: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'model' | '-model' | undefined }
     item: Price
+  }
+  /** Set what a model costs */
+  setPrice: {
+    params: { provider: string; model: string }
+    body: SetPrice
+    data: Price
+  }
+  /** Delete a price that the project has set */
+  deletePrice: {
+    params: { provider: string; model: string }
+    data: {
+      model: string
+      deleted: true
+    }
   }
   /** Search memory */
   searchMemory: {
@@ -3962,6 +3991,8 @@ export const routes = {
   getUsage: { method: 'GET', path: '/v1/usage' },
   repriceUsage: { method: 'POST', path: '/v1/usage/reprice' },
   listPrices: { method: 'GET', path: '/v1/prices' },
+  setPrice: { method: 'PUT', path: '/v1/prices/{provider}/{model}' },
+  deletePrice: { method: 'DELETE', path: '/v1/prices/{provider}/{model}' },
   searchMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory/search' },
   writeMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory' },
   listMemory: { method: 'GET', path: '/v1/agents/{agent_id}/memory' },

@@ -127,8 +127,14 @@ export function methods({ call, list, lines }: Caller) {
       get: (query?: ListQuery<'getUsage'>, o?: RequestOptions) => call('getUsage', { query }, o),
       /** Apply the prices of now to past calls. For prices that were missing or wrong. One request looks at 200 calls and says where to go on; `moorage usage reprice` sends it until nothing is left. Sums and receipts change with the calls, counters of budgets do not. A call whose price is not known now keeps what it has. If it is interrupted, send it again. */
       reprice: (body: Body<'repriceUsage'>, o?: RequestOptions) => call('repriceUsage', { body }, o),
-      /** List what models cost. The models that agents of the project name or have used in the last 31 days, the embedder, and what `prices` in `moorage.yaml` names, by name. A model whose price is unknown costs null, never 0. */
-      prices: (query?: ListQuery<'listPrices'>, o?: RequestOptions) => list('listPrices', { query }, o),
+    },
+    prices: {
+      /** List what models cost. The models that agents of the project name or have used in the last 31 days, the embedder, and the models that have a price in `moorage.yaml` or through the API, by name. `source` says where a price comes from. A model whose price is unknown costs null, never 0. */
+      list: (query?: ListQuery<'listPrices'>, o?: RequestOptions) => list('listPrices', { query }, o),
+      /** Set what a model costs. A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins. */
+      set: (provider: string, model: string, body: Body<'setPrice'>, o?: RequestOptions) => call('setPrice', { params: { provider, model }, body }, o),
+      /** Delete a price that the project has set. From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay. */
+      delete: (provider: string, model: string, o?: RequestOptions) => call('deletePrice', { params: { provider, model } }, o),
     },
     memory: {
       /** Search memory. Best first. `context` limits the search to one user, one session or both; without it everything the agent remembers is searched. */

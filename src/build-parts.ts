@@ -115,7 +115,7 @@ export async function buildParts(
   const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now, proxy: config.proxy })
   opened.defer(() => embedder?.close())
   const providers = knownProviders({ config, storage, memo, keyring: ring, log })
-  const prices = new PriceList({ config, providers, log })
+  const prices = new PriceList({ config, storage, memo, providers, log })
   const pauses = new PauseWatch({ memo, storage })
   const projectOf = async (agent_seq: number) =>
     (await agents.findKnownBySeq(agent_seq, { memo, storage }))?.project_id ?? ''
@@ -190,7 +190,7 @@ export async function buildParts(
     nodes,
     earlier: new EarlierTexts(),
     prices,
-    spending: opened.adopt(openSpending({ storage, newId, now, log, telemetry, prices, desk }), (spending) =>
+    spending: opened.adopt(openSpending({ storage, journal, newId, now, log, telemetry, prices, desk }), (spending) =>
       spending.close(),
     ),
     pauses,

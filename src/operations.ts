@@ -109,7 +109,9 @@ import { listOverview } from './service/list-overview.ts'
 import { moveAgent } from './service/move-agent.ts'
 import { repriceUsage } from './service/reprice-usage.ts'
 import { getUsage } from './usage/get-usage.ts'
+import { deletePrice } from './usage/prices/delete-price.ts'
 import { listPrices } from './usage/prices/list-prices.ts'
+import { setPrice } from './usage/prices/set-price.ts'
 import { eraseUser } from './users/erase-user.ts'
 import { exportUser } from './users/export-user.ts'
 import { listSessions } from './users/list-sessions.ts'
@@ -185,6 +187,8 @@ export const operations: readonly Operation[] = [
   getUsage,
   repriceUsage,
   listPrices,
+  setPrice,
+  deletePrice,
   searchMemory,
   writeMemory,
   listMemory,

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import type { ModelNames } from '../runtime/models/model-name.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import type { Agent } from './agent.ts'
 
 /** The models that agents name in their working copies, each once. Of an agent with several it is the list of them. */
 export async function listNamedModels(db: Database, shown: ShownAgents): Promise<ModelNames[]> {
@@ -17,4 +19,30 @@ export async function listNamedModels(db: Database, shown: ShownAgents): Promise
     .where(isShown(db, sql.ref('id'), shown))
     .execute()
   return rows.flatMap((row) => (row.model === null ? [] : [JSON.parse(row.model) as ModelNames]))
+}
+
+/** What an agent with a model says about its calls. */
+export type ModelUser = Pick<Agent, 'project_id' | 'name'> & {
+  model: ModelNames
+  instructions?: string | null | undefined
+  limits?: { max_output_tokens?: number | null; cut_to_budget?: boolean } | undefined
+}
+
+/** More agents are not looked at in one request. */
+const MOST_LOOKED_AT = 200
+
+/** The latest agents with a model: one agent, those of a project, or with null those of all projects. */
+export async function listModelUsers(
+  db: Database,
+  { project_id, agent_id }: { project_id: string | null; agent_id: string | null },
+): Promise<ModelUser[]> {
+  let select = db.selectFrom('agents').select(['id', 'project_id', 'name', 'definition'])
+  if (agent_id !== null) select = select.where('id', '=', agent_id)
+  else if (project_id !== null) select = select.where('project_id', '=', project_id)
+  const rows = await select.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(MOST_LOOKED_AT).execute()
+  const agents = readable(db, rows, ({ project_id, name, ...row }): ModelUser | undefined => {
+    const { model, instructions, limits } = jsonOf('agent', row)<Partial<ModelUser>>('definition')
+    return model ? { project_id, name, model, instructions, limits } : undefined
+  })
+  return agents.filter((agent) => agent !== undefined)
 }

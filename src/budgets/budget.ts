@@ -89,6 +89,10 @@ export const BudgetReply = z
     used: Spent('Spent in this period'),
     reserved: Spent('Held by calls that are under way'),
     resets_at: Time.nullable().describe('When the period ends; null: never'),
+    warnings: z
+      .array(z.string())
+      .optional()
+      .describe('Why it refuses every call of a model or an agent, such as an unknown price. Not in lists'),
     created_by: z.string(),
     created_at: Time,
     updated_at: Time,
@@ -144,6 +148,11 @@ export function presentBudget(
     reserved: shownAmount(kind, reserved),
     resets_at: end,
   }
+}
+
+/** Each key or user has the limit for itself. */
+export function hasSubjects({ scope_type, scope_id }: Pick<Budget, 'scope_type' | 'scope_id'>): boolean {
+  return (scope_type === 'key' || scope_type === 'user') && scope_id === null
 }
 
 /** Names a budget as it is. Each change gives it another name. */

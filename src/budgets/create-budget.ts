@@ -4,11 +4,12 @@ import { conflict, invalid } from '../errors.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
-import { requireScope, requireService } from '../operation/scope.ts'
+import { isInReach, requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import { type Budget, BudgetReply, CreateBudgetBody, limitOf } from './budget.ts'
 import { presentNow } from './budget-in-reach.ts'
+import { warningsOf } from './budget-warnings.ts'
 import * as budgets from './store.ts'
 
 /** All budgets over a project are looked at before each call of a model. */
@@ -30,7 +31,8 @@ export const createBudget = operation({
   concerns: async ({ body: { scope } }) => (scope.type === 'agent' ? scope.id : null),
   data: BudgetReply,
 
-  async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+  async run({ body }, context: Needs<'db' | 'actor' | 'newId' | 'now' | 'config' | 'prices'>) {
+    const { db, actor, newId, now } = context
     const { scope, limit, ...asked } = body
     const owned = await ownedBy(db, actor, scope)
     requireScope(actor, owned.agent_id)
@@ -49,7 +51,7 @@ export const createBudget = operation({
       updated_at: time,
     }
     await budgets.insert(db, budget)
-    return presentNow(db, budget, time)
+    return { ...(await presentNow(db, budget, time)), warnings: await warningsOf(budget, context) }
   },
 })
 
@@ -81,7 +83,7 @@ async function ownedBy(
   }
   if (type === 'key' && id !== null) {
     const key = await keys.find(db, id)
-    if (!key || (key.project_id !== null && key.project_id !== project_id)) throw refuse('no such key')
+    if (!key || !isInReach(actor, key)) throw refuse('no such key')
   }
   return { ...none, project_id, scope_id: id }
 }

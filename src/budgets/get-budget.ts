@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { invalid } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { BudgetParams, BudgetReply } from './budget.ts'
+import { BudgetParams, BudgetReply, hasSubjects } from './budget.ts'
 import { concernedAgent, getInReach, presentNow } from './budget-in-reach.ts'
+import { warningsOf } from './budget-warnings.ts'
 
 export const getBudget = operation({
   id: 'getBudget',
@@ -17,7 +19,16 @@ export const getBudget = operation({
   concerns: concernedAgent,
   data: BudgetReply,
 
-  async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    return presentNow(db, await getInReach(db, actor, params.budget_id), now(), query.subject)
+  async run({ params, query }, context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices'>) {
+    const { db, actor, now } = context
+    const budget = await getInReach(db, actor, params.budget_id)
+    if (query.subject && !hasSubjects(budget)) {
+      throw invalid({
+        field: 'subject',
+        error: 'is only for budgets in which each key or user has the limit for itself',
+      })
+    }
+    const shown = await presentNow(db, budget, now(), query.subject || undefined)
+    return { ...shown, warnings: await warningsOf(budget, context) }
   },
 })

@@ -3,6 +3,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { BudgetParams, BudgetReply, limitOf, UpdateBudgetBody } from './budget.ts'
 import { concernedAgent, getToChange, presentNow } from './budget-in-reach.ts'
+import { warningsOf } from './budget-warnings.ts'
 import { forgetTold } from './desk/counter-store.ts'
 import * as budgets from './store.ts'
 
@@ -21,7 +22,8 @@ export const updateBudget = operation({
   body: UpdateBudgetBody,
   data: BudgetReply,
 
-  async run({ params: { budget_id }, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params: { budget_id }, body }, context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices'>) {
+    const { db, actor, now } = context
     await budgets.lock(db, budget_id)
     const budget = await getToChange(db, actor, budget_id)
     const { limit_kind, amount } = body.limit ? limitOf(body.limit) : budget
@@ -41,6 +43,7 @@ export const updateBudget = operation({
     }
     await budgets.update(db, budget_id, changes)
     if (amount !== budget.amount) await forgetTold(db, budget_id)
-    return presentNow(db, { ...budget, ...changes }, now())
+    const changed = { ...budget, ...changes }
+    return { ...(await presentNow(db, changed, now())), warnings: await warningsOf(changed, context) }
   },
 })

@@ -156,6 +156,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Access',
+    name: 'prices',
+    summary: 'What models cost: set, list, delete',
+    load: async () => (await import('./commands/access/prices.ts')).prices,
+  },
+  {
+    group: 'Access',
     name: 'projects',
     summary: 'Projects: create, list, change, delete; move agents between them',
     load: async () => (await import('./commands/access/projects.ts')).projects,

@@ -2,17 +2,22 @@ import { z } from 'zod'
 
 const perMillion = (what: string) => z.number().min(0).max(1_000_000).describe(`${what}, in USD for a million tokens`)
 
+/** The rates that a price may name. Those that it does not name follow from the others. */
+export const GivenRates = {
+  input: perMillion('Input'),
+  cached_input: perMillion('Input that the provider had in its cache').optional(),
+  output: perMillion('Output'),
+  reasoning: perMillion('Output that was thought and not said').optional(),
+  request: z.number().min(0).max(1_000).optional().describe('Each request, in USD'),
+}
+
 /** What one model costs. */
 const ModelPrice = z.strictObject({
   model: z
     .string()
     .regex(/^[^/\s]+\/\S+$/, 'must be <provider>/<model>, or <provider>/* for all models of a provider')
     .describe('`provider/model`, or `provider/*` for all other models of the provider'),
-  input: perMillion('Input'),
-  cached_input: perMillion('Input that the provider had in its cache').optional(),
-  output: perMillion('Output'),
-  reasoning: perMillion('Output that was thought and not said').optional(),
-  request: z.number().min(0).max(1_000).optional().describe('Each request, in USD'),
+  ...GivenRates,
 })
 
 /** The entries may be anything: the check runs even if they have issues of their own. */
@@ -27,3 +32,17 @@ export const ModelPrices = z.array(ModelPrice).superRefine(
   },
   { when: ({ value }) => Array.isArray(value) },
 )
+
+/** How budgets count what models cost. */
+export const Budgets = z.strictObject({
+  outputTokens: z
+    .int()
+    .min(16)
+    .max(1_000_000)
+    .default(4_096)
+    .describe('Longest answer under a budget in dollars or tokens, if the agent sets none'),
+  countReportedUsage: z
+    .boolean()
+    .default(false)
+    .describe('Whether usage that remote agents report counts for budgets of the service too'),
+})

@@ -8,7 +8,7 @@ import { PROVIDER_NAME, ProviderType, Vision } from '../security/provider-name.t
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
 import { FileSettings } from './file-shape.ts'
-import { ModelPrices } from './price-shape.ts'
+import { Budgets, ModelPrices } from './price-shape.ts'
 import { RetentionSettings } from './retention-shape.ts'
 import { ServerSettings } from './server-shape.ts'
 import { duration, record, Size } from './values.ts'
@@ -179,15 +179,6 @@ const Webhooks = z.strictObject({
 
 const Schedules = z.strictObject({
   maxPerAgent: z.int().min(1).default(100).describe('Schedules that one agent may have'),
-})
-
-const Budgets = z.strictObject({
-  outputTokens: z
-    .int()
-    .min(16)
-    .max(1_000_000)
-    .default(4_096)
-    .describe('Longest answer under a budget in dollars or tokens, if the agent sets none'),
 })
 
 const Provider = z.strictObject({

@@ -42,6 +42,11 @@ function isLeapYear(year: number): boolean {
   return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
 }
 
+/** The nearest time that four digits can write: what is rounded may lie a little beyond them. */
+export function writableTime(time: number): number {
+  return Math.min(Math.max(time, YEAR_0), YEAR_10000 - 1)
+}
+
 export function formatTime(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }

@@ -4,7 +4,7 @@ export type Rates = { input: number; cached_input: number; output: number; reaso
 /** Rates that hold for requests with more input tokens than `above`. */
 export type Tier = Rates & { above: number }
 
-export const PRICE_SOURCES = ['configuration', 'genai-prices', 'builtin'] as const
+export const PRICE_SOURCES = ['configuration', 'api', 'genai-prices', 'builtin'] as const
 
 /** What a model costs at a time. Long prompts may cost more. */
 export type Price = {
@@ -20,6 +20,8 @@ export type Prices = {
   find(project_id: string, model: string, time: number): Promise<Price | undefined>
   /** Call it before many are looked up, which is then quicker. */
   prepare(project_id: string, models: readonly string[]): Promise<void>
-  /** The models that the configuration names. */
-  readonly named: readonly string[]
+  /** The models that the configuration and the project name. */
+  named(project_id: string): Promise<string[]>
+  /** The configuration has a price for the model, which wins. */
+  isConfigured(model: string): boolean
 }

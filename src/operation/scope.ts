@@ -39,7 +39,8 @@ export function requireFound<T extends Owned>(
   return found
 }
 
-function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned, 'project_id'>): boolean {
+/** Whether the actor may know of it: it is of its project, or of all projects as the actor is. */
+export function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned, 'project_id'>): boolean {
   return project_id === null ? reach === 'service' : project_id === scope.project_id
 }
 

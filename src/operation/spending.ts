@@ -1,5 +1,5 @@
 import type { Meter } from '../runtime/models/meter.ts'
-import type { Ending, Write } from '../storage/journal/rows.ts'
+import type { Write } from '../storage/journal/rows.ts'
 
 /** What a model or an embedder is called for. */
 export const PURPOSES = ['run', 'facts', 'summary', 'memory', 'search', 'test'] as const
@@ -23,16 +23,18 @@ export type Spender = {
 /** Lines of the ledger that are not written yet. */
 export type TakenLines = {
   writes: Write[]
-  endings: Ending[]
   /** They were not written with what they were taken for. */
   giveBack(): void
 }
 
 /** Counts the calls of one run. */
 export type RunMeter = Meter & {
-  /** The calls that ended since the last time, for the entry that stores their step, the receipt or the wait. */
+  /**
+   * The calls that ended since the last time, for the entry that stores their step, the receipt or the wait. A call that
+   * held a part of a budget is not among them: it was written when it ended.
+   */
   take(): TakenLines
-  /** Writes them alone: there is no run, or it goes on elsewhere. Resolves when they are written, or cannot be. */
+  /** Writes them alone: there is no run, or it goes on elsewhere. Resolves when all calls are written, or cannot be. */
   flush(): Promise<void>
 }
 

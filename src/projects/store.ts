@@ -103,7 +103,7 @@ export async function keepMeasured(db: Database, id: string, stored_bytes: numbe
 /** The database removes all that belongs to the project by its foreign keys. The audit log keeps its entries. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('projects').where('id', '=', id).execute()
-  for (const change of ['projects', 'secrets', 'providers', 'agents_of_projects'] as const)
+  for (const change of ['projects', 'secrets', 'providers', 'prices', 'agents_of_projects'] as const)
     await announce(db, change, id)
   // The ids of what it had are not known here, so every node forgets all of that kind.
   for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change)

@@ -239,7 +239,8 @@ function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log
     return { ...failed, reason: 'timeout' as const, message: late }
   }
   if (error instanceof AgentFailure) {
-    log('error', error.message, error.detail)
+    // Which budget has no room, and what was used of it, is in the message, and that is told when the run ends.
+    if (!(error instanceof SpendingRefused)) log('error', error.message, error.detail)
     if (error instanceof ModelFailure && error.detail['status'] === TOO_MANY_REQUESTS) {
       const after_ms = error.retry?.after_ms
       return { ...failed, reason: 'busy' as const, message: redact(error.message), after_ms }

@@ -40,6 +40,7 @@ export const CHANGES = [
   'queue',
   'secrets',
   'providers',
+  'prices',
   'projects',
   'pauses',
   'schedules',

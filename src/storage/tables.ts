@@ -40,7 +40,13 @@ import type {
   NodesTable,
   SettingsTable,
 } from './tables/service-tables.ts'
-import type { BudgetCountersTable, BudgetsTable, LedgerTable, UsageSumsTable } from './tables/usage-tables.ts'
+import type {
+  BudgetCountersTable,
+  BudgetsTable,
+  LedgerTable,
+  PricesTable,
+  UsageSumsTable,
+} from './tables/usage-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
@@ -88,6 +94,7 @@ export type Tables = {
   agent_counts: AgentCountsTable
   ledger: LedgerTable
   usage_sums: UsageSumsTable
+  prices: PricesTable
   budgets: BudgetsTable
   budget_counters: BudgetCountersTable
   files: FilesTable

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import { invalid, notFound } from '../errors.ts'
+import { writableTime } from '../lib/time.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
@@ -50,8 +51,8 @@ export const getUsage = operation({
     }
     const hasTime = query.granularity !== undefined
     return {
-      from: periods[0]?.start ?? 0,
-      to: periods.at(-1)?.end ?? 0,
+      from: writableTime(periods[0]?.start ?? 0),
+      to: writableTime(periods.at(-1)?.end ?? 0),
       timezone: query.timezone,
       totals: present(found.reduce<UsageSums>(added, NOTHING)),
       rows: found.map(({ start, ...row }) => ({

@@ -3,20 +3,36 @@ import type { Parts } from '../operation/parts.ts'
 import { isPassing } from '../storage/failures.ts'
 import type { EndedLine } from './reservation.ts'
 import { writeLate } from './reserved-store.ts'
+import { lineEnding, lineWrites } from './store.ts'
 
 /** More lines than this do not wait for a database that is away. */
 const MOST_WAITING = 10_000
 const AGAIN_MS = 500
 
+type LateParts = Pick<Parts, 'journal' | 'log' | 'storage'>
+
 /** Writes lines of the ledger outside of any run. While the database is away they wait in memory. */
 export class LateLines {
-  readonly #parts: Pick<Parts, 'log' | 'storage'>
-  readonly #writing = new Set<Promise<void>>()
+  readonly #parts: LateParts
+  readonly #writing = new Set<Promise<unknown>>()
   #waiting = 0
   #closing = false
 
-  constructor(parts: Pick<Parts, 'log' | 'storage'>) {
+  constructor(parts: LateParts) {
     this.#parts = parts
+  }
+
+  /**
+   * Ends a line that was reserved for this owner. It is in the journal before anything that the run leaves later, so a client that has its answer
+   * finds it counted. Resolves when that is stored, or has to wait for the database.
+   */
+  async settle(ended: EndedLine, owner: string): Promise<void> {
+    const entry = { writes: lineWrites(ended), endings: [lineEnding(ended.line, owner)], reserved: true }
+    const settling = this.#parts.journal.commit(entry).catch(() => false)
+    this.#writing.add(settling)
+    // No word may have come of a commit that succeeded, and another node may have given the line up.
+    if (!(await settling)) void this.write([ended])
+    this.#writing.delete(settling)
   }
 
   /** Resolves when they are written, or cannot be: the log tells that. */
@@ -33,7 +49,7 @@ export class LateLines {
   /** Tries once more what waits. */
   async close(): Promise<void> {
     this.#closing = true
-    await Promise.all(this.#writing)
+    while (this.#writing.size > 0) await Promise.all(this.#writing)
   }
 
   async #write(lines: readonly EndedLine[]): Promise<void> {

@@ -2,16 +2,18 @@ import type { Parts } from '../operation/parts.ts'
 import type { Price } from '../operation/price.ts'
 import type { RunMeter, Spender, Spending, TakenLines } from '../operation/spending.ts'
 import type { Cost } from '../runtime/models/cost.ts'
-import type { BegunCall, CallStatus, PlannedCall } from '../runtime/models/meter.ts'
+import type { BegunCall, CallStatus, PlannedCall, ReportedCall } from '../runtime/models/meter.ts'
 import type { TokenCount } from '../runtime/models/usage.ts'
 import { SpentCounts } from './count-spent.ts'
 import { LateLines } from './late-lines.ts'
 import { costOf } from './prices/cost-of.ts'
 import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
 import type { BegunLine, Desk, EndedLine, Reservation } from './reservation.ts'
-import { lineEnding, lineWrites } from './store.ts'
+import { lineWrites } from './store.ts'
 
-type SpendingParts = Pick<Parts, 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'> & { desk: Desk }
+type SpendingParts = Pick<Parts, 'journal' | 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'> & {
+  desk: Desk
+}
 
 export function openSpending(parts: SpendingParts): Spending & { close(): Promise<void> } {
   const late = new LateLines(parts)
@@ -24,8 +26,9 @@ export function openSpending(parts: SpendingParts): Spending & { close(): Promis
 }
 
 /**
- * Makes a line of the ledger of each call. Without a budget it is written with the step, so that no call waits for it;
- * else it is reserved before the call, and ends with the step.
+ * Makes a line of the ledger of each call. Without a budget it is written with the step, so that no call waits for it.
+ * Otherwise it is reserved before the call and written as soon as the call ends, whatever becomes of the step: others may
+ * need what the call held.
  */
 class LedgerMeter implements RunMeter {
   readonly #spender: Spender
@@ -34,6 +37,8 @@ class LedgerMeter implements RunMeter {
   readonly #parts: SpendingParts
   #isFirst = true
   #ended: EndedLine[] = []
+  /** Resolves when the ends of reserved lines are stored, or have to wait for the database. */
+  #settling: Promise<unknown> = Promise.resolve()
 
   constructor(spender: Spender, late: LateLines, counts: SpentCounts, parts: SpendingParts) {
     this.#counts = counts
@@ -43,48 +48,48 @@ class LedgerMeter implements RunMeter {
   }
 
   async begin(call: PlannedCall): Promise<BegunCall> {
-    const { desk, newId, now, prices } = this.#parts
-    const created_at = now()
-    const { model, step, attempt, purpose = this.#spender.purpose } = call
-    const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
-    const price = await prices.find(this.#spender.project_id, model, created_at)
+    const { line, price } = await this.#lineOf(call)
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
-    const ended = [...this.#ended]
-    const settled = () => {
-      this.#ended = this.#ended.filter((one) => !ended.includes(one))
-      this.#release(ended)
-    }
-    const held = await desk.reserve({ line, call, mostCost, isFirst: this.#isFirst, ended, settled })
-    if (purpose === 'run') this.#isFirst = false
+    // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
+    await this.#settling
+    const held = await this.#parts.desk.reserve({ line, call, mostCost, isFirst: this.#isFirst })
+    if (line.purpose === 'run') this.#isFirst = false
     return {
       max_output_tokens: held?.max_output_tokens,
       end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
     }
   }
 
+  async record({ tokens, ...call }: ReportedCall): Promise<Cost> {
+    const { line, price } = await this.#lineOf(call)
+    const held = await this.#parts.desk.count({ line, isFirst: this.#isFirst })
+    this.#isFirst = false
+    return this.#end({ line, held, price }, 'completed', tokens)
+  }
+
+  async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Omit<Begun, 'held'>> {
+    const { newId, now, prices } = this.#parts
+    const created_at = now()
+    const { model, step, attempt, purpose = this.#spender.purpose } = call
+    const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
+    return { line, price: await prices.find(this.#spender.project_id, model, created_at) }
+  }
+
   take(): TakenLines {
     const ended = this.#ended
     this.#ended = []
-    this.#release(ended)
     return {
       writes: ended.flatMap((line) => lineWrites(line)),
-      endings: ended.flatMap((line) => lineEnding(line)),
       giveBack: () => {
         this.#ended.unshift(...ended)
       },
     }
   }
 
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
     const ended = this.#ended
     this.#ended = []
-    this.#release(ended)
-    return this.#late.write(ended)
-  }
-
-  #release(ended: readonly EndedLine[]): void {
-    const reserved = ended.filter(({ held }) => held?.owner !== undefined)
-    if (reserved.length > 0) this.#parts.desk.release(reserved.map(({ line }) => line.id))
+    await Promise.all([this.#settling, this.#late.write(ended)])
   }
 
   #end({ line, held, price }: Begun, status: CallStatus, tokens: TokenCount): Cost {
@@ -94,7 +99,12 @@ class LedgerMeter implements RunMeter {
     this.#counts.add(line.model, tokens, cost_nano)
     const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
     const priced = { cost_nano, price: rates ? priceText(price, rates) : null }
-    this.#ended.push({ line: { ...line, status, ...used, ...priced }, held })
+    const ended = { line: { ...line, status, ...used, ...priced }, held }
+    if (held?.owner === undefined) this.#ended.push(ended)
+    else {
+      this.#parts.desk.release(line.id)
+      this.#settling = Promise.all([this.#settling, this.#late.settle(ended, held.owner)])
+    }
     return cost_nano
   }
 }

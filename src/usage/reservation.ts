@@ -7,18 +7,18 @@ import type { LedgerLine } from './ledger-line.ts'
 /** A line of a call that has not ended. */
 export type BegunLine = Spender & Pick<LedgerLine, 'id' | 'step' | 'attempt' | 'model' | 'created_at'>
 
-/** A call that asks for room in the budgets over it. */
-export type Wanted = {
+/** A call that is to be counted in the budgets over it. */
+export type Counted = {
   line: BegunLine
+  /** The run has made no call before on this node. */
+  isFirst: boolean
+}
+
+/** A call that asks for room in the budgets over it. */
+export type Wanted = Counted & {
   call: PlannedCall
   /** The most that the call may cost. Null if no price is known. */
   mostCost(input_tokens: number, output_tokens: number): Cost
-  /** The run has made no call before on this node. */
-  isFirst: boolean
-  /** Calls of the same run that have ended and are not in the ledger. What they held comes back before this one asks. */
-  ended: readonly EndedLine[]
-  /** They are in the ledger now. */
-  settled(): void
 }
 
 /** What an ended call has used. */
@@ -40,8 +40,10 @@ export type Reservation = {
 export type Desk = {
   /** Resolves with undefined if no budget is over the call. Rejects with SpendingRefused if one has no room. */
   reserve(wanted: Wanted): Promise<Reservation | undefined>
-  /** The lines of this node have ended, and what they used is on its way to the store. */
-  release(ids: readonly string[]): void
+  /** Holds nothing and refuses nothing: a remote agent reports that the call was made. */
+  count(reported: Counted): Promise<Reservation | undefined>
+  /** The call of this line has ended, and what it used is on its way to the store. */
+  release(id: string): void
   /** The lines of this node whose calls are under way. */
   held(): ReadonlySet<string>
 }

@@ -75,9 +75,8 @@ export function lineWrites({ line, held }: EndedLine): Write[] {
 }
 
 /** The end of a reserved line. */
-export function lineEnding({ line, held }: EndedLine): Ending[] {
-  if (held?.owner === undefined) return []
-  return [{ of: ENDED_LINES, lease: { key: [line.id], owner: held.owner }, row: line }]
+export function lineEnding(line: LedgerLine, owner: string): Ending {
+  return { of: ENDED_LINES, lease: { key: [line.id], owner }, row: line }
 }
 
 /** What a line that has ended adds to the sums of its hour and its day. */
@@ -201,7 +200,7 @@ export async function updateCosts(db: Database, mended: readonly MendedLine[]): 
   return changed
 }
 
-/** What the calls of runs cost, by the run and by the position of the step that they were for. Receipts have no lost ones. */
+/** What the calls of runs cost, by the run and by the position of the step that they were for. Receipts have no lost ones, and none under way. */
 export async function listCostsOf(
   db: Database,
   request_ids: readonly string[],
@@ -212,7 +211,7 @@ export async function listCostsOf(
     .select(['request_id', 'step', 'cost_nano'])
     .where('request_id', 'in', request_ids)
     .where('purpose', '=', 'run')
-    .where('status', '<>', 'lost')
+    .where('status', 'not in', ['lost', 'reserved'])
     .execute()
   return rows.map(({ request_id, step, cost_nano }) => ({ request_id: request_id ?? '', step: step ?? 0, cost_nano }))
 }

@@ -30,6 +30,7 @@ onBothEngines('budgets', (service) => {
         subject: null,
         used: 0,
         reserved: 0,
+        warnings: [],
       })
       assert.deepEqual((await service().call('GET', `/v1/budgets/${id}`)).body.data, reply.body.data)
     })
@@ -70,6 +71,15 @@ onBothEngines('budgets', (service) => {
       assert.equal(wrong.field, 'limit.tokens')
       const [nameless] = (await create({ ...MONTHLY, scope: { type: 'agent' } })).body.error.details
       assert.deepEqual(nameless, { field: 'scope.id', error: 'must name the agent, by its id or name' })
+    })
+
+    test('400 for a key of all projects, as for one that does not exist, if the actor is of one project', async () => {
+      const { id } = await createKey(service(), { role: 'caller', all_projects: true })
+      const { secret } = await createKey(inProject(service(), 'default'), { role: 'admin' })
+      const ask = (key_id: string, by?: string) => create({ ...MONTHLY, scope: { type: 'key', id: key_id } }, by)
+      const [hidden, missing] = [await ask(id, secret), await ask('key_1', secret)]
+      assert.deepEqual([hidden.status, hidden.body.error.details], [400, missing.body.error.details])
+      assert.equal((await ask(id)).status, 201)
     })
 
     test('a budget of the service takes a key of all projects, and is hidden from others', async () => {
@@ -125,6 +135,16 @@ onBothEngines('budgets', (service) => {
     const own = (await create(body, key)).body.data.id
     assert.equal((await service().call('PATCH', `/v1/budgets/${own}`, raise)).status, 200)
     assert.equal((await service().call('DELETE', `/v1/budgets/${own}`, { key })).status, 200)
+  })
+
+  test('GET /v1/budgets/{budget_id} shows a subject only of budgets that have some', async () => {
+    const { id } = (await create(MONTHLY)).body.data
+    const refused = await service().call('GET', `/v1/budgets/${id}?subject=ada`)
+    assert.equal(refused.status, 400, refused.text)
+    assert.equal(refused.body.error.details[0].field, 'subject')
+    const each = (await create({ ...MONTHLY, scope: { type: 'user' } })).body.data.id
+    const { status, body } = await service().call('GET', `/v1/budgets/${each}?subject=ada`)
+    assert.deepEqual([status, body.data.subject, body.data.used], [200, 'ada', 0])
   })
 
   test('DELETE /v1/budgets/{budget_id} ends it', async () => {

@@ -68,7 +68,8 @@ describe('giving room in budgets', () => {
     const estimate = { input_tokens: 100, may_cut: true, mostCost: () => null }
     assert.deepEqual(grant({ ...estimate, output_tokens: 300 }, [room]), { output_tokens: 300, held: [400] })
     assert.deepEqual(grant({ ...estimate, output_tokens: 301 }, [room]), { output_tokens: 300, held: [400] })
-    assert.deepEqual(grant({ ...estimate, output_tokens: 301, may_cut: false }, [room]), { refused: room, wanted: 401 })
+    const lacking = [{ room, wanted: 401 }]
+    assert.deepEqual(grant({ ...estimate, output_tokens: 301, may_cut: false }, [room]), { lacking })
   })
 
   test('a budget in dollars refuses what has no price', () => {

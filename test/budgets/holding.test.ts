@@ -18,9 +18,15 @@ for (const engine of ENGINES) {
     let service: Service
     let model: ModelServer
     let tool: LocalServer
+    let toolIsAsked: () => void
+    let toolMayAnswer: Promise<void>
     let stop: () => Promise<void>
     before(async () => {
-      tool = await startLocalServer((_request, response) => void response.end('4 knots'))
+      tool = await startLocalServer(async (_request, response) => {
+        toolIsAsked()
+        await toolMayAnswer
+        response.end('4 knots')
+      })
       const { hostname } = new URL(tool.url)
       const settings = { MOORAGE_PRICES: JSON.stringify(PRICES), MOORAGE_OUTGOING__ALLOW_INSECURE: 'true' }
       const reach = { MOORAGE_OUTGOING__ALLOWED_CIDRS: `${hostname}/32` }
@@ -30,7 +36,19 @@ for (const engine of ENGINES) {
       await stop()
       await tool.close()
     })
-    beforeEach(() => model.reset())
+    beforeEach(() => {
+      model.reset()
+      toolIsAsked = () => {}
+      toolMayAnswer = Promise.resolve()
+    })
+    /** The next call of the tool is answered when the test says so. */
+    const holdTool = () => {
+      const seen = Promise.withResolvers<void>()
+      const answered = Promise.withResolvers<void>()
+      toolIsAsked = seen.resolve
+      toolMayAnswer = answered.promise
+      return { seen: seen.promise, answer: () => answered.resolve() }
+    }
 
     const budget = async (agent: string, limit: object) => {
       const body = { name: 'test', per: 'ever', scope: { type: 'agent', id: agent }, limit, thresholds: [100] }
@@ -69,6 +87,23 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(id), { used: 6 * 15, reserved: 0 })
       const usage = await service.call('GET', `/v1/usage?agent_id=${agent}`)
       assert.equal(usage.body.data.totals.calls, 6)
+    })
+
+    test('what a call held is back when it ends, while the tool that it called still works', async () => {
+      const tools = [{ type: 'http', name: 'look', url: tool.url, input_schema: { type: 'object' } }]
+      const agent = await agentWith(1000, { tools })
+      const id = await budget(agent, { tokens: 5000 })
+      model.reply({ calls: [{ name: 'look', arguments: {} }], usage: USAGE }, ANSWER)
+      const looked = holdTool()
+      const invoked = invoke(agent)
+      await looked.seen
+      await until('it is settled', async () => (await spentOf(id)).used === 15)
+      assert.deepEqual(await spentOf(id), { used: 15, reserved: 0 })
+      looked.answer()
+      assert.equal((await invoked).status, 200)
+      assert.deepEqual(await spentOf(id), { used: 30, reserved: 0 })
+      const usage = await service.call('GET', `/v1/usage?agent_id=${agent}`)
+      assert.equal(usage.body.data.totals.calls, 2)
     })
 
     test('a call waits for what others hold and may not use, and nothing is told as exceeded', async () => {

@@ -106,7 +106,7 @@ for (const engine of ENGINES) {
       assert.equal(reply.status, 429, reply.text)
       assert.equal(
         reply.body.error.message,
-        'The budget "test" is in dollars, and no price is known for the model "local/test-model": set one under "prices" in moorage.yaml',
+        'The budget "test" is in dollars, and no price is known for the model "local/test-model": set one with `moorage prices set`, or under "prices" in moorage.yaml',
       )
       assert.equal(model.requests.length, 0)
     })

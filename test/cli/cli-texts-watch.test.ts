@@ -112,7 +112,7 @@ describe('what the commands that watch print', () => {
     await run('usage --per year')
     await run('usage reprice')
     await both('usage reprice --from 1d')
-    await both('usage prices --limit 3')
+    await both('prices list --limit 3')
     about('budgets after the runs')
     await both('budgets list')
     await both('budgets get Clerk')

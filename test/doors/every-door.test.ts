@@ -91,7 +91,12 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   getMetrics: { sdk: (c) => c.metrics.get('a', { metric: 'throughput' }), cli: 'metrics a' },
   getPerformance: { sdk: (c) => c.metrics.performance('a'), cli: 'metrics a --table' },
   getUsage: { sdk: (c) => c.usage.get(), cli: 'usage' },
-  listPrices: { sdk: (c) => c.usage.prices(), cli: 'usage prices' },
+  listPrices: { sdk: (c) => c.prices.list(), cli: 'prices list' },
+  setPrice: {
+    sdk: (c) => c.prices.set('p', 'm/1', { input: 1, output: 2 }),
+    cli: 'prices set p/m/1 --input 1 --output 2',
+  },
+  deletePrice: { sdk: (c) => c.prices.delete('p', 'm/1'), cli: 'prices delete p/m/1 --yes' },
   repriceUsage: { sdk: (c) => c.usage.reprice({ from: 'f' }), cli: 'usage reprice --from 1h' },
   searchMemory: { sdk: (c) => c.memory.search('a', { query: 'q' }), cli: 'memory search a q' },
   writeMemory: { sdk: (c) => c.memory.write('a', { items: [{ content: 'c' }] }), cli: 'memory add a c' },

@@ -73,7 +73,7 @@ describe('configuration sources', () => {
       },
       schedules: { maxPerAgent: 100 },
       files: { maxBytes: 52_428_800, maxPerUser: 100_000, maxPerProject: 1_000_000 },
-      budgets: { outputTokens: 4096 },
+      budgets: { outputTokens: 4096, countReportedUsage: false },
       retention: {
         logs: 2_592_000_000,
         invocations: 7_776_000_000,

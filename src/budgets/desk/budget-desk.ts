@@ -7,29 +7,30 @@ import { isPassing } from '../../storage/failures.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
-import type { Desk, Reservation, Wanted } from '../../usage/reservation.ts'
-import { hasCalled, removeReserved, reservedWrite, writeLate } from '../../usage/reserved-store.ts'
+import type { Counted, Desk, Reservation, Wanted } from '../../usage/reservation.ts'
+import { hasCalled, removeReserved, reservedWrite } from '../../usage/reserved-store.ts'
 import { LEASED_LINES } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
 import { type Applied, KnownBudget } from './applies.ts'
 import { chargesText, countingOf, reservationOf, undoWrites } from './charges.ts'
-import { type BudgetCounter, counterName, counterWrite, findCounters, lockCounters } from './counter-store.ts'
-import { type Estimate, grant, isHeldByOthers } from './grant.ts'
-import { noPrice, noRoom } from './refusal.ts'
+import { type BudgetCounter, counterName, counterWrite, lockCounters } from './counter-store.ts'
+import { type Estimate, grant, isHeldByOthers, isUsedUp } from './grant.ts'
+import { lastToOpen, noPrice, noRoom } from './refusal.ts'
 import { tellNews } from './thresholds.ts'
 
 export type DeskParts = Pick<Parts, 'config' | 'events' | 'log' | 'memo' | 'node' | 'now' | 'storage'>
 
-/** A call, and the budgets that it is under. */
-type Asking = Wanted & { applied: readonly Applied[] }
-
-type Waiting = Asking & {
+/** A call that waits for its turn, or for room. */
+type Waiting = Wanted & {
   estimate: Estimate
   /** When it was asked for. */
   since: number
-  resolve(reservation: Reservation): void
+  resolve(reservation: Reservation | undefined): void
   reject(error: unknown): void
 }
+
+/** A call, and the budgets that it is under now. While it waits they may change, and periods end. */
+type Asking = { waiting: Waiting; applied: readonly Applied[] }
 
 /** What a transaction has decided: what it writes, and what is told when that is committed. */
 type Decided = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[]; heldUp: Waiting[] }
@@ -70,22 +71,28 @@ export class BudgetDesk implements Desk {
 
   async reserve(wanted: Wanted): Promise<Reservation | undefined> {
     const applied = await this.#appliedTo(wanted)
-    if (applied.length === 0) return undefined
-    // Nothing is reserved where nothing is refused: the answer may be as long as it would be without budgets.
-    if (applied.every(({ budget }) => budget.action === 'notify')) {
-      return countingOf(await countedOnce(this.#parts.storage.db, { ...wanted, applied }))
-    }
+    if (refusesNothing(applied)) return countingOf(await countedOnce(this.#parts.storage.db, wanted, applied))
     const { call, mostCost } = wanted
-    const output_tokens = call.max_output_tokens ?? this.#parts.config.budgets.outputTokens
-    const estimate = { input_tokens: call.mostInputTokens(), output_tokens, may_cut: call.may_cut === true, mostCost }
+    const output_tokens = wholeOf(call.max_output_tokens ?? this.#parts.config.budgets.outputTokens)
+    const input_tokens = wholeOf(call.mostInputTokens())
+    const estimate = { input_tokens, output_tokens, may_cut: call.may_cut === true, mostCost }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ...wanted, applied, estimate, since: this.#parts.now(), resolve, reject })
+      this.#waiting.push({ ...wanted, estimate, since: this.#parts.now(), resolve, reject })
       this.#start()
     })
   }
 
-  release(ids: readonly string[]): void {
-    for (const id of ids) this.#held.delete(id)
+  async count(reported: Counted): Promise<Reservation | undefined> {
+    const { config, storage } = this.#parts
+    const applied = await this.#appliedTo(reported)
+    // What one project reports could use up what all of them share. That a run was made, this service knows by itself.
+    const counts = ({ budget: { project_id, limit_kind } }: Applied) =>
+      project_id !== null || limit_kind === 'runs' || config.budgets.countReportedUsage
+    return countingOf(await countedOnce(storage.db, reported, applied.filter(counts)))
+  }
+
+  release(id: string): void {
+    this.#held.delete(id)
   }
 
   held(): ReadonlySet<string> {
@@ -121,7 +128,7 @@ export class BudgetDesk implements Desk {
   }
 
   /** The budgets that are over a call. One in runs counts the first call of a run. */
-  async #appliedTo({ line, isFirst }: Wanted): Promise<Applied[]> {
+  async #appliedTo({ line, isFirst }: Counted): Promise<Applied[]> {
     const { memo, now, storage } = this.#parts
     const load = async () => (await budgets.listOver(storage.db, line.project_id)).map((one) => new KnownBudget(one))
     const known = (await memo('budgets', line.project_id, load)) ?? []
@@ -137,11 +144,13 @@ export class BudgetDesk implements Desk {
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, MOST_AT_ONCE)
       try {
-        const { answers, heldUp } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, group, failed))
+        const asking = await Promise.all(
+          group.map(async (waiting) => ({ waiting, applied: await this.#appliedTo(waiting) })),
+        )
+        const { answers, heldUp } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, asking, failed))
         failed = []
-        for (const { settled } of group) settled()
         for (const answer of answers) answer()
-        this.#hold(heldUp.map((one) => ({ ...one, ended: [] })))
+        this.#hold(heldUp)
       } catch (error) {
         failed = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
         for (const { reject } of group.filter((one) => !failed.includes(one))) {
@@ -155,7 +164,7 @@ export class BudgetDesk implements Desk {
     this.#isServing = false
   }
 
-  async #reserveAll(db: Database, group: readonly Waiting[], failed: readonly Waiting[]): Promise<Decided> {
+  async #reserveAll(db: Database, group: readonly Asking[], failed: readonly Waiting[]): Promise<Decided> {
     // A commit of which no word came may have succeeded. Nothing came of it, so it is taken back.
     if (failed.length > 0) {
       const charges = await removeReserved(
@@ -169,14 +178,11 @@ export class BudgetDesk implements Desk {
     }
     const over = new Map(group.flatMap(({ applied }) => applied.map((one) => [counterName(one.counter), one])))
     const keys = Array.from(over.values(), ({ counter }) => counter)
-    let counters = await lockCounters(db, keys)
-    const ended = group.flatMap((waiting) => waiting.ended)
-    if (ended.length > 0) {
-      await writeLate(db, ended)
-      counters = await findCounters(db, keys)
-    }
+    const counters = await lockCounters(db, keys)
     const decided: Decided = { writes: [], met: new Set(), answers: [], heldUp: [] }
-    for (const waiting of group) this.#decide(waiting, await countedOnce(db, waiting), counters, decided)
+    for (const { waiting, applied } of group) {
+      this.#decide(waiting, await countedOnce(db, waiting, applied), counters, decided)
+    }
     await writeRows(db, decided.writes)
     for (const [name, { budget }] of over) {
       const counter = counters.get(name) as BudgetCounter
@@ -189,6 +195,10 @@ export class BudgetDesk implements Desk {
   #decide(waiting: Waiting, applied: readonly Applied[], counters: Map<string, BudgetCounter>, decided: Decided): void {
     const { line, estimate, since, resolve, reject } = waiting
     const { now, node } = this.#parts
+    if (refusesNothing(applied)) {
+      decided.answers.push(() => resolve(countingOf(applied)))
+      return
+    }
     const counterOf = ({ counter }: Applied) => counters.get(counterName(counter)) as BudgetCounter
     const granted = grant(
       estimate,
@@ -198,14 +208,14 @@ export class BudgetDesk implements Desk {
       decided.answers.push(() => reject(noPrice(granted.unpriced, line.model)))
       return
     }
-    if ('refused' in granted) {
-      const isHeld = isHeldByOthers(granted.refused, granted.wanted)
-      if (isHeld && now() < since + PATIENCE_MS) {
+    if ('lacking' in granted) {
+      const { lacking } = granted
+      if (lacking.every(isHeldByOthers) && now() < since + PATIENCE_MS) {
         decided.heldUp.push(waiting)
         return
       }
-      if (!isHeld) decided.met.add(counterOf(granted.refused))
-      const refusal = noRoom(granted.refused, granted.wanted, now())
+      for (const { room } of lacking.filter(isUsedUp)) decided.met.add(counterOf(room))
+      const refusal = noRoom(lastToOpen(lacking), now())
       decided.answers.push(() => reject(refusal))
       return
     }
@@ -229,9 +239,19 @@ export class BudgetDesk implements Desk {
   }
 }
 
+/** Nothing is reserved where nothing is refused: the answer may be as long as it would be without budgets. */
+function refusesNothing(applied: readonly Applied[]): boolean {
+  return applied.every(({ budget }) => budget.action === 'notify')
+}
+
+/** No caller can hold less than nothing, whatever it says that it needs. */
+function wholeOf(tokens: number): number {
+  return Math.max(0, Math.ceil(tokens)) || 0
+}
+
 /** A run counts once, also if an earlier attempt of it has called a model. */
-async function countedOnce(db: Database, { applied, line, call }: Asking): Promise<readonly Applied[]> {
+async function countedOnce(db: Database, { line }: Counted, applied: readonly Applied[]): Promise<readonly Applied[]> {
   const isInRuns = ({ budget }: Applied) => budget.limit_kind === 'runs'
-  if ((call.attempt ?? 1) <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
+  if ((line.attempt ?? 1) <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
   return (await hasCalled(db, line.request_id)) ? applied.filter((one) => !isInRuns(one)) : applied
 }

@@ -25,7 +25,8 @@ export function reservationOf(
 }
 
 /** A call that holds nothing, and is counted when it has ended. Its line is not in the ledger before that. */
-export function countingOf(applied: readonly Applied[]): Reservation {
+export function countingOf(applied: readonly Applied[]): Reservation | undefined {
+  if (applied.length === 0) return undefined
   return {
     max_output_tokens: undefined,
     owner: undefined,

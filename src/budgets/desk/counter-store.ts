@@ -34,6 +34,7 @@ export function counterName({ budget_id, subject, period_start }: CounterKey): s
 
 /** Reads the counters and locks them until the transaction ends, all in one order. Those that are missing are made. */
 export async function lockCounters(db: Database, keys: readonly CounterKey[]): Promise<Map<string, BudgetCounter>> {
+  if (keys.length === 0) return new Map()
   const isLocked = engineOf(db) === 'postgres'
   const found = await findCounters(db, keys, isLocked)
   const missing = keys.filter((key) => !found.has(counterName(key)))
@@ -61,16 +62,33 @@ export async function findCounters(
   return new Map(rows.map((row) => [counterName(row), row]))
 }
 
-/** Counters since then of which more than their last told percentage is used. */
+/** Counters since then that have reached what no event has told, and no others: so none waits behind what has no news. */
 export async function listUntold(db: Database, since: number, limit: number): Promise<BudgetCounter[]> {
+  const isReached = sql<boolean>`threshold.percent > c.told and c.used * 100 >= b.amount * threshold.percent`
   return db
     .selectFrom('budget_counters as c')
     .innerJoin('budgets as b', 'b.id', 'c.budget_id')
     .selectAll('c')
     .where((one) => one.or([one('c.period_start', '>=', since), one('c.period_start', '=', 0)]))
-    .where(sql<boolean>`c.told < 100 and c.used * 100 >= b.amount * (c.told + 1)`)
+    .where(
+      sql<boolean>`(exists (select 1 from ${thresholdsIn(db)} where ${isReached})
+        or (c.exceeded = 0 and b.action = 'notify' and c.used > b.amount))`,
+    )
+    .orderBy('c.budget_id')
+    .orderBy('c.subject')
+    .orderBy('c.period_start')
     .limit(limit)
     .execute()
+}
+
+/** The thresholds of the budget `b` as rows. Those of a damaged row are none. */
+function thresholdsIn(db: Database) {
+  if (engineOf(db) === 'sqlite') {
+    const list = sql`case when json_valid(b.thresholds) then b.thresholds else '[]' end`
+    return sql`(select value as percent from json_each(${list})) as threshold`
+  }
+  const list = sql`case when b.thresholds ~ '^\\[[0-9, ]*\\]$' then b.thresholds else '[]' end`
+  return sql`(select value::int as percent from jsonb_array_elements_text((${list})::jsonb)) as threshold`
 }
 
 /** What was told is of another limit now, so events tell it again. */

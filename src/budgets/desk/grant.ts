@@ -15,10 +15,13 @@ export type Estimate = {
   mostCost(input_tokens: number, output_tokens: number): Cost
 }
 
+/** A budget that has no room, and the least that the call needs of it. */
+export type Lacking<R extends Room> = { room: R; wanted: number }
+
 export type Granted<R extends Room> =
   | { output_tokens: number; held: number[] }
-  /** The budget that has no room, and the least that the call needs of it. */
-  | { refused: R; wanted: number }
+  /** All budgets that have no room. */
+  | { lacking: Lacking<R>[] }
   /** The budget is in dollars, and nothing tells what the call may cost. */
   | { unpriced: R }
 
@@ -34,8 +37,8 @@ export function grant<R extends Room>(estimate: Estimate, rooms: readonly R[]): 
   const output_tokens = fits(estimate.output_tokens) ? estimate.output_tokens : longest(estimate, fits)
   if (output_tokens === undefined) {
     const least = leastOutput(estimate)
-    const refused = refusing.find((room) => !hasRoom(room, estimate, least)) as R
-    return { refused, wanted: wantedOf(refused.budget, estimate, least) }
+    const without = refusing.filter((room) => !hasRoom(room, estimate, least))
+    return { lacking: without.map((room) => ({ room, wanted: wantedOf(room.budget, estimate, least) })) }
   }
   return { output_tokens, held: rooms.map(({ budget }) => wantedOf(budget, estimate, output_tokens)) }
 }
@@ -60,8 +63,19 @@ function longest(estimate: Estimate, fits: (output_tokens: number) => boolean): 
 }
 
 /** Only calls that are under way stand in the way, and they may use less than they hold. A run that holds one uses one. */
-export function isHeldByOthers({ budget, used }: Room, wanted: number): boolean {
+export function isHeldByOthers({ room: { budget, used }, wanted }: Lacking<Room>): boolean {
   return budget.limit_kind !== 'runs' && used + wanted <= budget.amount
+}
+
+/** The call may need more than the whole budget: no time makes room for it. */
+export function isTooMuch({ room: { budget }, wanted }: Lacking<Room>): boolean {
+  return wanted > budget.amount
+}
+
+/** What was used leaves no room. A call that is too large for the budget tells nothing of that. */
+export function isUsedUp(lacking: Lacking<Room>): boolean {
+  const { used, budget } = lacking.room
+  return used >= budget.amount || !(isHeldByOthers(lacking) || isTooMuch(lacking))
 }
 
 function hasRoom({ budget, used, reserved }: Room, estimate: Estimate, output_tokens: number): boolean {

@@ -1,31 +1,47 @@
 import { type BudgetMet, SpendingRefused } from '../../runtime/models/meter.ts'
 import { type Budget, saidAmount, stateOf } from '../budget.ts'
 import type { Applied } from './applies.ts'
+import { isHeldByOthers, isTooMuch, type Lacking } from './grant.ts'
 
 type Met = Applied & { used: number; reserved: number }
 
 /** What is held by calls that are under way may come back at any moment. */
 const SOON_MS = 1_000
 
+/** The one of several budgets without room that opens last: until then the call need not be tried again. */
+export function lastToOpen(lacking: readonly Lacking<Met>[]): Lacking<Met> {
+  return lacking.reduce((last, one) => (opensAt(one) > opensAt(last) ? one : last))
+}
+
+/** Later than any time: the budget opens when it is changed, and for a call that is too large not even then. */
+const WHEN_CHANGED = Number.MAX_SAFE_INTEGER
+
+function opensAt(lacking: Lacking<Met>): number {
+  if (isTooMuch(lacking)) return Number.POSITIVE_INFINITY
+  return isHeldByOthers(lacking) ? 0 : (lacking.room.until ?? WHEN_CHANGED)
+}
+
 /** No room is left in a budget. */
-export function noRoom(met: Met, wanted: number, now: number): SpendingRefused {
+export function noRoom(lacking: Lacking<Met>, now: number): SpendingRefused {
+  const { room: met, wanted } = lacking
   const { budget, counter, used, reserved, until } = met
   const { subject } = counter
-  const isHeld = used + wanted <= budget.amount
-  const isTooMuch = wanted > budget.amount
+  const isHeld = isHeldByOthers(lacking)
   const of = subject ? ` of ${JSON.stringify(subject)}` : ''
   const held = reserved > 0 ? ` and ${saidAmount(budget, reserved)} held by calls under way` : ''
   const amounts = `: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call may need ${saidAmount(budget, wanted)}`
-  const hint = isTooMuch ? `, more than the whole budget: limits.max_output_tokens of the agent lets it need less` : ''
+  const hint = isTooMuch(lacking)
+    ? `, more than the whole budget: limits.max_output_tokens of the agent lets it need less`
+    : ''
   const message = `${nameOf(budget)}${of} has no room${isOfService(budget) ? ' for this call' : amounts}${hint}`
-  if (isTooMuch) return new SpendingRefused(message, metOf(met))
+  if (isTooMuch(lacking)) return new SpendingRefused(message, metOf(met))
   const opens = isHeld ? now + SOON_MS : (until ?? undefined)
   return new SpendingRefused(message, metOf(met), { until: opens, isHeld, state: stateOf(budget) })
 }
 
 /** A budget in dollars is over a model whose price is not known. */
 export function noPrice(met: Met, model: string): SpendingRefused {
-  const message = `${nameOf(met.budget)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one under "prices" in moorage.yaml`
+  const message = `${nameOf(met.budget)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one with \`moorage prices set\`, or under "prices" in moorage.yaml`
   return new SpendingRefused(message, metOf(met))
 }
 

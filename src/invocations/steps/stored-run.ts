@@ -75,8 +75,7 @@ export class StoredRun {
     if (writes.length === 0) return
     const lease = { key: [invocation.id], owner, until: this.#parts.now() + LEASE_MS }
     const spent = this.#meter.take()
-    const endings = [rows.renewal(lease), ...spent.endings]
-    const entry = { writes: [...writes, ...spent.writes], endings, reserved: true }
+    const entry = { writes: [...writes, ...spent.writes], endings: [rows.renewal(lease)], reserved: true }
     this.#hasSteps = true
     const written = await commitPatiently(entry, run.lease, this.#parts).catch((cause) => {
       spent.giveBack()
@@ -111,11 +110,7 @@ export class StoredRun {
 
   #entry(writes: readonly Write[], ending: Ending): JournalEntry {
     this.#spent = this.#meter.take()
-    return {
-      writes: [...writes, ...this.#spent.writes],
-      endings: [ending, ...this.#spent.endings],
-      reserved: true,
-    }
+    return { writes: [...writes, ...this.#spent.writes], endings: [ending], reserved: true }
   }
 
   /**

@@ -30,10 +30,15 @@ export type BegunCall = {
   end(status: CallStatus, tokens: TokenCount): Cost
 }
 
+/** A call that was made outside of this service, and what it is said to have used. */
+export type ReportedCall = Pick<PlannedCall, 'model' | 'attempt' | 'step'> & { tokens: TokenCount }
+
 /** Is told of each call of a model before it is made, and what it used afterwards. */
 export type Meter = {
   /** Rejects with SpendingRefused if the call may not be made. */
   begin(call: PlannedCall): Promise<BegunCall>
+  /** Counts a call that was made elsewhere. No budget refuses it, because it is spent already. Resolves with its cost. */
+  record(call: ReportedCall): Promise<Cost>
 }
 
 /** The budget that has no room for a call, in words. */

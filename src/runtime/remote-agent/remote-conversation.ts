@@ -254,9 +254,9 @@ const REMOTE = 'remote'
 /** What the agent has spent by itself is written down; a budget refuses what comes after it. */
 async function spend(run: RunInProgress, { model, ...tokens }: Extract<Heard, { kind: 'usage' }>): Promise<void> {
   const { attempt, left, meter } = run
-  const planned = { model: model ?? REMOTE, attempt, step: left.steps.length, max_output_tokens: 0 }
-  const begun = await meter.begin({ ...planned, mostInputTokens: () => 0 })
-  const cost = begun.end('completed', { input_tokens: tokens.input_tokens, output_tokens: tokens.output_tokens })
+  const { input_tokens, output_tokens } = tokens
+  const call = { model: model ?? REMOTE, attempt, step: left.steps.length }
+  const cost = await meter.record({ ...call, tokens: { input_tokens, output_tokens } })
   left.usage = addTokens(left.usage, tokens)
   left.cost_nano = addCosts(left.cost_nano, cost)
   run.step_cost = addCosts(run.step_cost, cost)

@@ -61,6 +61,15 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
     ) ${keyed}`,
     'create index usage_sums_by_start on usage_sums (hours, start)',
 
+    `create table prices (
+      project_id ${text} not null references projects (id) on delete cascade,
+      model ${text} not null,
+      rates ${text} not null,
+      created_at ${integer} not null,
+      updated_at ${integer} not null,
+      primary key (project_id, model)
+    )`,
+
     `create table budgets (
       id ${text} primary key,
       project_id ${text} references projects (id) on delete cascade,

@@ -64,6 +64,17 @@ export type UsageSumsTable = {
   lost: number
 }
 
+/** The prices of models that were set through the API. */
+export type PricesTable = {
+  project_id: string
+  /** `provider/model`, or `provider/*` for all others of it. */
+  model: string
+  /** JSON: the rates that were given. */
+  rates: string
+  created_at: number
+  updated_at: number
+}
+
 /** How much may be spent in a period. Without a project it is of the whole service. */
 export type BudgetsTable = {
   id: string

@@ -4,6 +4,9 @@ import type { Price, Prices, Rates } from '../../operation/price.ts'
 import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { splitModelName } from '../../runtime/models/model-name.ts'
 import { type ProviderSource, urlOf } from '../../runtime/providers/provider-source.ts'
+import type { Memo } from '../../storage/memo.ts'
+import type { Storage } from '../../storage/open-storage.ts'
+import { type GivenPrice, listOwn } from './price-store.ts'
 import { VendorPrices } from './vendor-prices.ts'
 import type { VendorModel } from './vendor-prices-worker.ts'
 
@@ -13,25 +16,38 @@ const FREE: Price = {
   tiers: [],
 }
 
-type Options = { config: Pick<Config, 'prices' | 'memory'>; providers: ProviderSource; log: Logger }
+type Options = {
+  config: Pick<Config, 'prices' | 'memory'>
+  storage: Pick<Storage, 'db'>
+  memo: Memo
+  providers: ProviderSource
+  log: Logger
+}
 
-/** What models cost: as the configuration says, or else as the list of public vendors does. */
+/** Prices by `provider/model` and `provider/*`. */
+type NamedPrices = ReadonlyMap<string, Price>
+
+/** What models cost: as the configuration says, or else the project, or else the list of public vendors. */
 export class PriceList implements Prices {
   readonly #options: Options
-  readonly #configured: ReadonlyMap<string, Price>
+  readonly #configured: NamedPrices
   readonly #vendors = new VendorPrices()
 
   constructor(options: Options) {
     this.#options = options
-    this.#configured = new Map(options.config.prices.map((price) => [price.model, configured(price)]))
+    this.#configured = pricesOf(options.config.prices, 'configuration')
   }
 
-  get named(): string[] {
-    return [...this.#configured.keys()]
+  async named(project_id: string): Promise<string[]> {
+    return [...this.#configured.keys(), ...(await this.#ofProject(project_id)).keys()]
+  }
+
+  isConfigured(model: string): boolean {
+    return priceIn(this.#configured, model) !== undefined
   }
 
   async find(project_id: string, model: string, time: number): Promise<Price | undefined> {
-    const known = this.#own(model)
+    const known = await this.#own(project_id, model)
     if (known) return known
     const asked = await this.#vendorModel(project_id, model)
     if (!asked) return undefined
@@ -46,17 +62,24 @@ export class PriceList implements Prices {
   /** Reads the list of vendors once for many models. */
   async prepare(project_id: string, models: readonly string[]): Promise<void> {
     const asked = await Promise.all(
-      models.map((model) => (this.#own(model) ? undefined : this.#vendorModel(project_id, model))),
+      models.map(async (model) =>
+        (await this.#own(project_id, model)) ? undefined : this.#vendorModel(project_id, model),
+      ),
     )
     this.#vendors.prepare(asked.filter((model) => model !== undefined))
   }
 
-  #own(model: string): Price | undefined {
-    const { provider } = splitModelName(model)
-    const known = this.#configured.get(model) ?? this.#configured.get(`${provider}/*`)
+  async #own(project_id: string, model: string): Promise<Price | undefined> {
+    const known = priceIn(this.#configured, model) ?? priceIn(await this.#ofProject(project_id), model)
     if (known) return known
     const isLocal = model.startsWith(EMBEDDER) && this.#options.config.memory.embedder?.type === 'local'
-    return provider === 'builtin' || isLocal ? FREE : undefined
+    return splitModelName(model).provider === 'builtin' || isLocal ? FREE : undefined
+  }
+
+  async #ofProject(project_id: string): Promise<NamedPrices> {
+    const { memo, storage } = this.#options
+    const load = async () => pricesOf(await listOwn(storage.db, project_id), 'api')
+    return (await memo('prices', project_id, load, () => [project_id])) ?? new Map()
   }
 
   async #vendorModel(project_id: string, model: string): Promise<VendorModel | undefined> {
@@ -71,8 +94,22 @@ export class PriceList implements Prices {
   }
 }
 
-function configured(price: Config['prices'][number]): Price {
-  const { input, output, cached_input = input, reasoning = output, request = 0 } = price
-  const rates: Rates = { input, cached_input, output, reasoning, request }
-  return { source: 'configuration', rates, tiers: [] }
+/** The price of the model itself, or else that of all models of its provider. */
+function priceIn(prices: NamedPrices, model: string): Price | undefined {
+  return prices.get(model) ?? prices.get(`${splitModelName(model).provider}/*`)
+}
+
+function pricesOf(given: readonly GivenPrice[], source: Price['source']): NamedPrices {
+  return new Map(given.map(({ model, ...rates }) => [model, { source, rates: wholeRates(rates), tiers: [] }]))
+}
+
+/** Rates that were not given follow from the others. */
+export function wholeRates({ input, output, cached_input, reasoning, request }: Omit<GivenPrice, 'model'>): Rates {
+  return {
+    input,
+    cached_input: cached_input ?? input,
+    output,
+    reasoning: reasoning ?? output,
+    request: request ?? 0,
+  }
 }

@@ -69,6 +69,13 @@ export const STORIES: Record<string, Story> = {
   testProvider: provided,
   deleteProvider: provided,
 
+  setPrice: async (_service, name) => ({ params: { provider: 'sample', model: name } }),
+  async deletePrice(service, name) {
+    const reply = await service.call('PUT', `/v1/prices/sample/${name}`, { body: { input: 1, output: 2 } })
+    assert.equal(reply.status, 200, reply.text)
+    return { params: { provider: 'sample', model: name } }
+  },
+
   async confirmFactor(service) {
     const { id: key_id } = await createKey(service, { role: 'viewer' })
     const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)

@@ -5,7 +5,7 @@ import { list, takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
-import { type Column, printDone, printRecord } from '../../terminal/output.ts'
+import { type Column, printDone, printRecord, warn } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -51,6 +51,7 @@ export function budgets(command: Command, world: World): void {
       const body = { name, scope: { type, id }, limit, per, timezone, action, thresholds: options.at?.map(Number) }
       const made = await withClientOrStore(world, options, (client) => client.budgets.create(body, options))
       printDone(world, made, options, `Created ${made.id} "${made.name}"`)
+      warnOf(world, made, options)
     })
 
   takesStore(command.command('list'))
@@ -72,7 +73,9 @@ export function budgets(command: Command, world: World): void {
       const found = await withClientOrStore(world, options, async (client) =>
         client.budgets.get(await findBudget(client, given), { subject }),
       )
-      printRecord(world, found, options)
+      const { warnings, ...record } = found
+      printRecord(world, options.json ? found : record, options)
+      warnOf(world, found, options)
     })
 
   takesLimit(takesStore(command.command('update')))
@@ -87,6 +90,7 @@ export function budgets(command: Command, world: World): void {
         client.budgets.update(await findBudget(client, given), body, options),
       )
       printDone(world, changed, options, `Changed "${changed.name}"`)
+      warnOf(world, changed, options)
     })
 
   takesStore(command.command('delete'))
@@ -101,6 +105,11 @@ export function budgets(command: Command, world: World): void {
       )
       printDone(world, deleted, options, `Deleted ${given}`)
     })
+}
+
+/** With --json they are in the record. */
+function warnOf(world: World, { warnings = [] }: Budget, { json }: Common): void {
+  if (!json) for (const text of warnings) warn(world, text)
 }
 
 /** The id of the budget that is named by its id or its name. Several may have one name. */

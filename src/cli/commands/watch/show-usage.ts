@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander'
-import type { Client, Price, Usage, UsageRow } from '../../../../sdk/client.ts'
+import type { Client, Usage, UsageRow } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { csvOf } from '../../../lib/text/csv.ts'
 import { takesStore } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { type PlaceOf, projectNames, withProjectName } from '../../connect/project-names.ts'
-import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
 import { pointInTime } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
@@ -108,15 +107,6 @@ export function usage(command: Command, world: World): void {
         `${changed} of ${looked_at} calls cost something else now, ${priced} had no price: USD ${usd(Math.abs(change_usd))} ${change_usd < 0 ? 'less' : 'more'}`,
       )
     })
-
-  takesStore(command.command('prices'))
-    .description('What models cost, and where that is from')
-    .addOption(limitOption())
-    .action(async (options: Common & Limit) => {
-      await withClientOrStore(world, options, (client) =>
-        printList(world, options, PRICES, (limit) => client.usage.prices({ limit })),
-      )
-    })
 }
 
 /** Costs are exact to a billionth. Zeros at the end are left out, from the sixth digit on. */
@@ -168,15 +158,5 @@ function show(world: World, { rows, totals }: Usage, nameOf: NameOf, placeOf: Pl
   if (totals.unpriced_calls === 0) return
   const others = totals.unpriced_calls === totals.calls ? '' : `; the others cost USD ${usd(totals.priced_cost_usd)}`
   const known = `${counted(totals.unpriced_calls, 'call has', 'calls have')} no known price${others}`
-  note(world, `${known}. Set \`prices\` in moorage.yaml; \`moorage usage prices\` shows which are missing`)
+  note(world, `${known}. \`moorage prices list\` shows which are missing, and \`moorage prices set\` sets one`)
 }
-
-const PRICES: Column<Price>[] = [
-  { title: 'MODEL', of: (price) => price.model },
-  { title: 'INPUT', of: (price) => price.input },
-  { title: 'CACHED', of: (price) => price.cached_input },
-  { title: 'OUTPUT', of: (price) => price.output },
-  { title: 'REASONING', of: (price) => price.reasoning },
-  { title: 'REQUEST', of: (price) => price.request },
-  { title: 'FROM', of: ({ source, version }) => (version === null ? source : `${source} ${version}`) },
-]

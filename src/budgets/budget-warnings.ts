@@ -1,0 +1,65 @@
+import { listModelUsers, type ModelUser } from '../agents/named-models.ts'
+import type { Config } from '../config.ts'
+import type { Prices } from '../operation/price.ts'
+import { namesOf } from '../runtime/models/model-name.ts'
+import type { Database } from '../storage/database.ts'
+import { mostCostOf } from '../usage/prices/rates.ts'
+import { type Budget, saidAmount } from './budget.ts'
+
+/** A reply names this number of models or agents at most, and how many more there are. */
+const MOST_NAMED = 5
+
+type WarningParts = { db: Database; config: Pick<Config, 'budgets'>; prices: Prices; now(): number }
+
+/**
+ * What makes the budget refuse every call of a model or an agent in its scope: no price is known, or one call may hold
+ * more than the whole budget. Agents are looked at as they are now, in their working copies.
+ */
+export async function warningsOf(budget: Budget, { db, config, prices, now }: WarningParts): Promise<string[]> {
+  if (budget.limit_kind === 'runs') return []
+  const agents = await listModelUsers(db, budget)
+  for (const [project_id, users] of Map.groupBy(agents, (agent) => agent.project_id)) {
+    await prices.prepare(project_id, [...new Set(users.flatMap(({ model }) => namesOf(model)))])
+  }
+  const unpriced = new Set<string>()
+  const tooLarge = new Map<string, number>()
+  for (const agent of agents) {
+    for (const model of namesOf(agent.model)) {
+      const price = await prices.find(agent.project_id, model, now())
+      const tokens = leastHeld(agent, config.budgets.outputTokens)
+      if (budget.limit_kind === 'cost_usd' && !price) unpriced.add(model)
+      const cost = price ? mostCostOf(price, tokens.input, tokens.output) : 0
+      const held = budget.limit_kind === 'tokens' ? tokens.input + tokens.output : cost
+      if (held > budget.amount) tooLarge.set(agent.name, Math.max(held, tooLarge.get(agent.name) ?? 0))
+    }
+  }
+  return [...unpricedText(budget, unpriced), ...tooLargeText(budget, tooLarge)]
+}
+
+/** What a call of the agent holds at least, if its message is empty. */
+function leastHeld({ instructions, limits }: ModelUser, outputTokens: number) {
+  const output = limits?.cut_to_budget ? 0 : (limits?.max_output_tokens ?? outputTokens)
+  return { input: Buffer.byteLength(instructions ?? ''), output }
+}
+
+function unpricedText({ action }: Budget, models: ReadonlySet<string>): string[] {
+  if (models.size === 0) return []
+  const effect = action === 'refuse' ? 'This budget refuses its calls' : 'This budget does not count its calls'
+  const some = action === 'refuse' ? 'This budget refuses their calls' : 'This budget does not count their calls'
+  return [`No price is known for ${named([...models])}. ${models.size === 1 ? effect : some} until one is set.`]
+}
+
+function tooLargeText(budget: Budget, held: ReadonlyMap<string, number>): string[] {
+  if (held.size === 0 || budget.action === 'notify') return []
+  const most = saidAmount(budget, Math.max(...held.values()))
+  const agents = `${held.size === 1 ? 'the agent' : 'the agents'} ${named([...held.keys()])}`
+  return [
+    `One call of ${agents} may hold ${most}, more than the whole budget of ${saidAmount(budget, budget.amount)}, so every call is refused. Raise the limit, or lower limits.max_output_tokens.`,
+  ]
+}
+
+function named(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED
+  const shown = names.slice(0, MOST_NAMED).join(', ')
+  return more > 0 ? `${shown} and ${more} more` : shown
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import type { Needs } from '../../operation/context.ts'
+import { operation } from '../../operation.ts'
+import { PriceParams, pricedModel, requireAllAgents } from './price-reply.ts'
+import { remove } from './price-store.ts'
+
+export const deletePrice = operation({
+  id: 'deletePrice',
+  method: 'DELETE',
+  path: '/v1/prices/{provider}/{model}',
+  summary: 'Delete a price that the project has set',
+  description:
+    'From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay.',
+  permission: 'manage',
+  audit: { target: 'model' },
+  params: PriceParams,
+  data: z.object({ model: z.string(), deleted: z.literal(true) }),
+
+  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+    requireAllAgents(actor)
+    const model = pricedModel(params)
+    await remove(db, actor.scope.project_id, model)
+    return { model, deleted: true as const }
+  },
+})

@@ -1,0 +1,56 @@
+import type { Config } from '../../config.ts'
+import { conflict, notFound } from '../../errors.ts'
+import { jsonOf, readable } from '../../storage/damaged-rows.ts'
+import { announce, type Database } from '../../storage/database.ts'
+
+/** A price as the configuration and the API give it. */
+export type GivenPrice = Config['prices'][number]
+
+/** The most prices a project may have: all of them are read together when a run first needs one. */
+const MAX_PRICES = 1_000
+
+/** The prices that were set through the API. */
+export async function listOwn(db: Database, project_id: string): Promise<GivenPrice[]> {
+  const rows = await db
+    .selectFrom('prices')
+    .select(['model', 'rates'])
+    .where('project_id', '=', project_id)
+    .orderBy('model')
+    .execute()
+  return readable(db, rows, (row) => ({
+    ...jsonOf('price', { ...row, id: row.model })<Omit<GivenPrice, 'model'>>('rates'),
+    model: row.model,
+  }))
+}
+
+/** Inserts the price, or replaces the one of the same model. */
+export async function put(
+  db: Database,
+  project_id: string,
+  { model, ...given }: GivenPrice,
+  updated_at: number,
+): Promise<void> {
+  const rates = JSON.stringify(given)
+  await db
+    .insertInto('prices')
+    .values({ project_id, model, rates, created_at: updated_at, updated_at })
+    .onConflict((known) => known.columns(['project_id', 'model']).doUpdateSet({ rates, updated_at }))
+    .execute()
+  const { total } = await db
+    .selectFrom('prices')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('project_id', '=', project_id)
+    .executeTakeFirstOrThrow()
+  if (Number(total) > MAX_PRICES) throw conflict(`There are ${MAX_PRICES} prices already: delete one first`)
+  await announce(db, 'prices', project_id)
+}
+
+export async function remove(db: Database, project_id: string, model: string): Promise<void> {
+  const { numDeletedRows } = await db
+    .deleteFrom('prices')
+    .where('project_id', '=', project_id)
+    .where('model', '=', model)
+    .executeTakeFirst()
+  if (numDeletedRows === 0n) throw notFound('Price', model)
+  await announce(db, 'prices', project_id)
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { GivenRates } from '../../config/price-shape.ts'
+import { conflict, invalid } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
+import { operation } from '../../operation.ts'
+import { PriceParams, PriceReply, presentPrice, pricedModel, requireAllAgents } from './price-reply.ts'
+import { wholeRates } from './price-list.ts'
+import { put } from './price-store.ts'
+
+export const setPrice = operation({
+  id: 'setPrice',
+  method: 'PUT',
+  path: '/v1/prices/{provider}/{model}',
+  summary: 'Set what a model costs',
+  description:
+    'A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins.',
+  permission: 'manage',
+  audit: { target: 'model' },
+  errors: ['conflict'],
+  params: PriceParams,
+  body: z.strictObject(GivenRates).meta({ id: 'SetPrice' }),
+  data: PriceReply,
+
+  async run({ params, body }, { db, actor, prices, now }: Needs<'db' | 'actor' | 'prices' | 'now'>) {
+    requireAllAgents(actor)
+    const model = pricedModel(params)
+    if (!NAME.test(model)) throw invalid({ field: 'model', error: 'must not have spaces, and at most 500 characters' })
+    if (prices.isConfigured(model)) {
+      throw conflict(`The price of ${model} is in moorage.yaml, which wins: change it there`)
+    }
+    await put(db, actor.scope.project_id, { model, ...body }, now())
+    return presentPrice(model, { source: 'api', rates: wholeRates(body), tiers: [] })
+  },
+})
+
+const NAME = /^[^/\s]+\/\S{1,500}$/

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines } from '../support/service/service.ts'
+
+onBothEngines('warnings of budgets', (service) => {
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await service().call(method, path, { ...(body && { body }) })
+    assert.ok(reply.status < 300, reply.text)
+    return reply.body.data
+  }
+  const create = (agent: string, limit: object, more = {}) =>
+    call('POST', '/v1/budgets', { name: 'b', scope: { type: 'agent', id: agent }, limit, per: 'ever', ...more })
+
+  before(() => call('PUT', '/v1/providers/local', { base_url: 'https://llm.example.com/v1' }))
+
+  test('a budget in dollars names the models of agents in its scope that have no price', async () => {
+    const model = ['local/one', 'local/two']
+    const agent = await newAgent(service(), { model })
+    const both = 'No price is known for local/one, local/two. This budget refuses their calls until one is set.'
+    const { id, warnings } = await create(agent, { cost_usd: 5 })
+    assert.deepEqual(warnings, [both])
+    assert.deepEqual((await call('GET', `/v1/budgets/${id}`)).warnings, [both])
+    await call('PUT', '/v1/prices/local/one', { input: 1, output: 1 })
+    assert.deepEqual((await call('PATCH', `/v1/budgets/${id}`, { action: 'notify' })).warnings, [
+      'No price is known for local/two. This budget does not count its calls until one is set.',
+    ])
+    await call('PUT', '/v1/prices/local/two', { input: 1, output: 1 })
+    assert.deepEqual((await call('GET', `/v1/budgets/${id}`)).warnings, [])
+    const project = await call('POST', '/v1/budgets', { ...PROJECT, limit: { cost_usd: 5 } })
+    assert.deepEqual(project.warnings, [])
+    await newAgent(service(), { model: 'local/three' })
+    assert.match((await call('GET', `/v1/budgets/${project.id}`)).warnings[0], /^No price is known for local\/three\./)
+    for (const name of ['one', 'two']) await call('DELETE', `/v1/prices/local/${name}`)
+  })
+
+  test('a budget says that a single call may hold more than all of it', async () => {
+    const instructions = 'x'.repeat(100)
+    const agent = await newAgent(service(), { model: 'local/one', instructions, limits: { max_output_tokens: 400 } })
+    const { name } = await call('GET', `/v1/agents/${agent}`)
+    const { id, warnings } = await create(agent, { tokens: 499 })
+    const words = `One call of the agent ${name} may hold 500 tokens, more than the whole budget of 499 tokens, so every call is refused. Raise the limit, or lower limits.max_output_tokens.`
+    assert.deepEqual(warnings, [words])
+    assert.deepEqual((await call('PATCH', `/v1/budgets/${id}`, { limit: { tokens: 500 } })).warnings, [])
+    assert.deepEqual((await create(agent, { tokens: 1 }, { action: 'notify' })).warnings, [])
+    assert.deepEqual((await create(agent, { runs: 1 })).warnings, [])
+    await call('PUT', '/v1/prices/local/one', { input: 0, output: 10 })
+    assert.match(
+      (await create(agent, { cost_usd: 0.003 })).warnings[0],
+      / may hold \$0\.004, more than the whole budget /,
+    )
+    await call('DELETE', '/v1/prices/local/one')
+    const [listed] = (await call('GET', '/v1/budgets?limit=1')) as { warnings?: string[] }[]
+    assert.equal(listed?.warnings, undefined)
+  })
+})
+
+const PROJECT = { name: 'p', scope: { type: 'project' }, per: 'ever' }

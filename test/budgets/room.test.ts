@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { listUntold } from '../../src/budgets/desk/counter-store.ts'
+import { spenderOf } from '../../src/operation/spending.ts'
+import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { ENGINES, type Service } from '../support/service/service.ts'
+import { startWithModel } from '../support/service/with-model.ts'
+
+const MODEL = 'local/test-model'
+const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
+
+for (const engine of ENGINES) {
+  describe(`room in budgets on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let stop: () => Promise<void>
+    before(async () => {
+      ;({ service, model, stop } = await startWithModel(engine))
+    })
+    after(() => stop())
+    beforeEach(() => model.reset())
+
+    const budget = async (body: object) => {
+      const reply = await service.call('POST', '/v1/budgets', { body: { name: 'test', per: 'ever', ...body } })
+      assert.equal(reply.status, 201, reply.text)
+      return reply.body.data.id as string
+    }
+    const invoke = (agent: string, context = {}, message = 'How is the sea?') =>
+      service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+    const agentWith = (max_output_tokens: number) => newAgent(service, { model: MODEL, limits: { max_output_tokens } })
+    /** A call that has come to the model, which does not answer yet. */
+    const slowCall = async (agent: string, context = {}) => {
+      const answered = Promise.withResolvers<void>()
+      model.reply(ANSWER)
+      model.holdNext(answered.promise)
+      const seen = model.nextRequest()
+      const reply = invoke(agent, context)
+      await seen
+      return { reply, answer: () => answered.resolve() }
+    }
+    const areRunning = (agent: string, count: number) =>
+      until(`${count} runs are there`, async () => {
+        const { body } = await service.call('GET', `/v1/agents/${agent}/invocations?status=running`)
+        return body.pagination.total === count
+      })
+
+    for (const [what, change] of [
+      ['raised', (id: string) => service.call('PATCH', `/v1/budgets/${id}`, { body: { limit: { tokens: 1e6 } } })],
+      ['deleted', (id: string) => service.call('DELETE', `/v1/budgets/${id}`)],
+      ['made to notify', (id: string) => service.call('PATCH', `/v1/budgets/${id}`, { body: { action: 'notify' } })],
+    ] as const) {
+      test(`a call that waits for room is made as soon as the budget is ${what}`, async () => {
+        const agent = await agentWith(1000)
+        const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 2000 } })
+        const slow = await slowCall(agent)
+        const waiting = invoke(agent)
+        await areRunning(agent, 2)
+        assert.equal((await change(id)).status, 200)
+        assert.equal((await waiting).status, 200, 'while the first is still under way')
+        slow.answer()
+        assert.equal((await slow.reply).status, 200)
+      })
+    }
+
+    test('of several budgets without room the one that opens last decides, and is not waited for', async () => {
+      const [agent, other] = [await agentWith(1000), await agentWith(1000)]
+      const user_id = `ada-${agent}`
+      const held = await budget({ scope: { type: 'user', id: user_id }, limit: { tokens: 2000 } })
+      const usedUp = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 1 }, per: 'month' })
+      model.reply(ANSWER)
+      assert.equal((await invoke(agent)).status, 200)
+      const slow = await slowCall(other, { user_id })
+      const { resets_at } = (await service.call('GET', `/v1/budgets/${usedUp}`)).body.data
+      const seconds = Math.floor((Date.parse(resets_at) - service.app.parts.now()) / 1000)
+      const { status, body } = await invoke(agent, { user_id })
+      assert.equal(status, 429, JSON.stringify(body))
+      assert.deepEqual(body.error.details[0], { field: 'budget_id', error: usedUp })
+      assert.ok(Math.abs(body.error.retry_after - seconds) < 600, `${body.error.retry_after} of ${seconds}`)
+      const { used, reserved } = (await service.call('GET', `/v1/budgets/${held}`)).body.data
+      assert.ok(used === 0 && reserved > 0, 'the other one is only held')
+      slow.answer()
+      assert.equal((await slow.reply).status, 200)
+    })
+
+    test('a call that is too large exceeds nothing: the event is told when the budget is used up', async () => {
+      const agent = await agentWith(10)
+      await service.call('POST', '/v1/webhooks', {
+        body: { agent_id: agent, url: 'https://example.com/hook', events: ['budget.exceeded'] },
+      })
+      await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 1000 }, thresholds: [] })
+      const told = async () => {
+        const events = service.app.parts.storage.db.selectFrom('events').select('body').where('agent_id', '=', agent)
+        return (await events.execute()).map(({ body }) => JSON.parse(body).data?.used)
+      }
+      assert.equal((await invoke(agent, {}, 'x'.repeat(3000))).status, 429)
+      assert.deepEqual(await told(), [])
+      model.reply({ text: ['Calm.'], usage: { prompt_tokens: 1040, completion_tokens: 10 } })
+      assert.equal((await invoke(agent)).status, 200)
+      assert.equal((await invoke(agent)).status, 429)
+      assert.deepEqual(await told(), [1050])
+    })
+
+    test('a call that is refused is told once in the log', async () => {
+      const agent = await agentWith(10)
+      await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 5 } })
+      assert.equal((await invoke(agent)).status, 429)
+      const { body } = await service.call('GET', `/v1/agents/${agent}/logs?level=error`)
+      assert.equal(body.data.length, 1, JSON.stringify(body.data))
+      assert.match(body.data[0].message, /^Invocation failed: The budget "test" has no room: 0 tokens of 5 tokens used/)
+    })
+
+    test('counters without news do not stand before one that has reached a threshold', async () => {
+      const { storage, now } = service.app.parts
+      const id = await budget({ scope: { type: 'user' }, limit: { tokens: 100 }, thresholds: [50, 80] })
+      const counter = (subject: string, used: number, told: number) => ({
+        ...{ budget_id: id, subject, period_start: 0, used, reserved: 0 },
+        ...{ told, exceeded: 0 },
+      })
+      const counters = [counter('a', 60, 50), counter('b', 95, 80), counter('c', 85, 50), counter('d', 79, 0)]
+      // In one transaction: nobody else sees them, and tells.
+      await storage.transaction(async (db) => {
+        const untold = async (limit: number) => (await listUntold(db, now(), limit)).map(({ subject }) => subject)
+        await db.insertInto('budget_counters').values(counters).execute()
+        assert.deepEqual(await untold(1_000), ['c', 'd'])
+        assert.deepEqual(await untold(1), ['c'])
+        const notifying = { thresholds: '[]', action: 'notify', amount: 90 }
+        await db.updateTable('budgets').set(notifying).where('id', '=', id).execute()
+        assert.deepEqual(await untold(1_000), ['b'])
+        await db.updateTable('budgets').set({ thresholds: 'damaged' }).where('id', '=', id).execute()
+        assert.deepEqual(await untold(1_000), ['b'])
+      })
+      await service.call('DELETE', `/v1/budgets/${id}`)
+    })
+
+    test('no call holds less than nothing, whatever it says that it needs', async () => {
+      const agent_id = await agentWith(10)
+      const id = await budget({ scope: { type: 'agent', id: agent_id }, limit: { tokens: 1000 } })
+      const { spending } = service.app.parts
+      const meter = spending.meter(spenderOf({ project_id: 'prj_default', agent_id, purpose: 'test' }))
+      for (const strange of [-1e9, Number.NaN, 0.5]) {
+        const call = { model: MODEL, attempt: null, step: null, max_output_tokens: strange }
+        const begun = await meter.begin({ ...call, mostInputTokens: () => strange })
+        const { reserved } = (await service.call('GET', `/v1/budgets/${id}`)).body.data
+        assert.equal(reserved, strange > 0 ? 2 : 0)
+        begun.end('completed', { input_tokens: 0, output_tokens: 0 })
+        await meter.flush()
+      }
+    })
+  })
+}
