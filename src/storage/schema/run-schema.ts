@@ -15,6 +15,8 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       agent_seq ${integer} not null,
       status ${text} not null,
       attempt ${integer} not null default 1,
+      attempts ${text},
+      begins_after ${text} not null default 'start',
       background ${integer} not null,
       environment ${text} not null,
       version ${text},
