@@ -205,7 +205,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     /** Queued with every deletion of an agent or a webhook. */
     purge: sweep(parts, [...ofDeletedAgents, ...ofFiles]),
     /** Queued when files are removed. */
-    'file bytes': sweep(parts, ofFiles),
+    'file bytes': { ...sweep(parts, ofFiles), atStart: true },
     /** It also removes what an invocation wrote after its agent was deleted. */
     retention: { ...sweep(parts, [...old, ...ofDeletedAgents, ...ofFiles]), every_ms: HOUR_MS },
   }

@@ -1,5 +1,4 @@
 import { type SqlBool, sql } from 'kysely'
-import * as files from '../files/store.ts'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
@@ -94,14 +93,13 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts and the user from receipts, which stay for accounting, their callbacks, and the files that came with
- * them or that their tools made. Only for invocations that have ended. Returns how many files.
+ * Removes the texts and the user from receipts, which stay for accounting, and their callbacks. Only for invocations that
+ * have ended. Their files are another matter: their bytes are not in the database.
  */
-export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<number> {
+export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   const ids = ended.map(({ id }) => id)
   await eraseFromApprovals(db, ids)
   await removeOfRequests(db, ids)
-  const removed = await files.removeOfRequests(db, ids)
   for (const { id, response, error, steps, created_by } of ended) {
     await db
       .updateTable('invocations')
@@ -122,5 +120,4 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
       .where('id', '=', id)
       .execute()
   }
-  return removed
 }

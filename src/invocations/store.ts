@@ -7,6 +7,7 @@ import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
+import { eraseRepliesAbout } from '../storage/leases/stored-replies.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { removeRows } from '../storage/queries/remove-rows.ts'
@@ -141,7 +142,7 @@ export function removeOfProjects(db: Database, now: number, limit: number): Prom
   return removeAged(db, 'invocations', { now, limit, isOlder: isOutlived })
 }
 
-/** Removes invocations of deleted agents. What they have called that goes on is cancelled. */
+/** Removes invocations of deleted agents, and what was answered about them. What they have called is cancelled. */
 export async function removeOfMissingAgents(db: Database, limit: number, now: number): Promise<number> {
   const agents = await missingAgents(db, 'invocations')
   if (agents.length === 0) return 0
@@ -156,6 +157,8 @@ export async function removeOfMissingAgents(db: Database, limit: number, now: nu
   const unfinished: readonly string[] = UNFINISHED_STATUSES
   for (const { id, status } of left) if (unfinished.includes(status)) await cancelBelow(db, id, now)
   await removeKept(db, ids)
+  // They have the words of users, of whom nothing is known any more when the runs are gone.
+  await eraseRepliesAbout(db, ids)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }

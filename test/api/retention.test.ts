@@ -60,7 +60,7 @@ onAnyEngine(
       })
       const claim = (key: string, at: number) => {
         const lease = { key: ['key_1', key], owner: 'o', until: at + 30_000 }
-        return claims.claim(storage.db, lease, { fingerprint: 'f', request_id: 'req_1' }, at)
+        return claims.claim(storage.db, lease, { fingerprint: 'f', project_id: 'prj_default', request_id: 'req_1' }, at)
       }
       await claim('old', time - 25 * HOUR)
       await claim('k', time)
