@@ -3,7 +3,7 @@ import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import { addCosts, type Cost } from '../runtime/models/cost.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
-import { announce, type Database } from '../storage/database.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
@@ -126,13 +126,16 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
   return ids.filter((id) => !known.has(id))
 }
 
-/** What retention removes: runs that have ended, and for which no other waits. Their ids contain their age. */
+/**
+ * What retention removes: runs that ended before this time, and for which no other waits. What ended before it was asked
+ * for before it too, and the ids contain that time, so no index of times is needed.
+ */
 function isOutlived(before: number): RawBuilder<SqlBool> {
-  const hasEnded = sql`status not in (${sql.join(UNFINISHED_STATUSES)})`
+  const hasEnded = sql`status not in (${sql.join(UNFINISHED_STATUSES)}) and finished_at < ${before}`
   return sql<SqlBool>`id < ${firstIdAt('req', before)} and ${hasEnded} and not ${isAwaited}`
 }
 
-/** For retention, a batch at a time. No index of times is needed. */
+/** For retention, a batch at a time. */
 export function remove(db: Database, before: number, limit: number): Promise<number> {
   return removeRows(db, 'invocations', { which: isOutlived(before), limit })
 }
@@ -169,7 +172,13 @@ export async function updateCosts(
   costs: readonly { request_id: string; step: number; cost_nano: Cost }[],
 ): Promise<void> {
   for (const [id, calls] of Map.groupBy(costs, ({ request_id }) => request_id)) {
-    const row = await db.selectFrom('invocations').select(['id', 'steps']).where('id', '=', id).executeTakeFirst()
+    const row = await db
+      .selectFrom('invocations')
+      .select(['id', 'steps'])
+      .where('id', '=', id)
+      // An erasure at the same time must not be undone by the steps as they were read.
+      .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
+      .executeTakeFirst()
     if (!row) continue
     const sumOf = (some: typeof calls) => some.reduce<Cost>((sum, call) => addCosts(sum, call.cost_nano), 0)
     const steps = jsonOf(
