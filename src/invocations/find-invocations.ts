@@ -1,4 +1,4 @@
-import { type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
@@ -15,6 +15,12 @@ import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
 const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door', 'parent_request_id'] as const
 type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & { door?: Door | undefined }
 
+/**
+ * The invocations of up to this number of agents are searched agent by agent, so that those of other projects are not
+ * read. A project with more agents has a share of all rows that is worth reading them.
+ */
+const MOST_PARTS = 100
+
 /** A page of the invocations of some agents. */
 export async function findInvocations(
   db: Database,
@@ -23,17 +29,19 @@ export async function findInvocations(
   filter: Filter,
 ): Promise<Page<Invocation>> {
   if (seqs.length === 0) return { items: [], total: 0 }
-  let select = db
-    .selectFrom('invocations')
-    .select(RECEIPT_KEY)
-    .where(isOneOf(db, sql`agent_seq`, seqs))
   const given = FILTERS.filter((column) => filter[column] !== undefined)
-  for (const column of given) select = select.where(column, '=', filter[column] as string)
-  // The words of the index of those that have not completed, which lists of all agents go by.
-  const { status } = filter
-  if (status !== undefined && status !== 'completed') select = select.where(sql<SqlBool>`status <> 'completed'`)
-  const counted = given.length === 0 ? { total: countOfAgents(db, 'invocations', seqs) } : {}
-  const { items, total } = await longPage(db, select, query, { order: 'created_at', ...counted })
+  const select = (which: RawBuilder<SqlBool>) => {
+    const some = db.selectFrom('invocations').select(RECEIPT_KEY).where(which)
+    return given.reduce((found, column) => found.where(column, '=', filter[column] as string), some)
+  }
+  // The words of the index of those that have not completed, which lists of many agents go by.
+  const isRare = filter.status !== undefined && filter.status !== 'completed' && seqs.length > MOST_PARTS
+  const all = select(isOneOf(db, sql`agent_seq`, seqs))
+  const { items, total } = await longPage(db, isRare ? all.where(sql<SqlBool>`status <> 'completed'`) : all, query, {
+    order: 'created_at',
+    ...(given.length === 0 && { total: countOfAgents(db, 'invocations', seqs) }),
+    parts: seqs.length > MOST_PARTS ? undefined : seqs.map((seq) => select(sql`agent_seq = ${seq}`)),
+  })
   return { items: await listPageOfReceipts(db, items), total }
 }
 
