@@ -3132,6 +3132,8 @@ export type System = {
     oldest: string | null
   })[]
   storage: {
+    /** In a large store, up to a minute ago */
+    measured_at: string
     /** Size of the database */
     bytes: number
     /** How many rows each kind of data has */

@@ -83,6 +83,8 @@ export function startBackground(parts: Parts): Background {
     tendCounters(parts, () => parts.spending.heldLines()).catch(report('counting what dead nodes have spent'))
   }
   search()
+  // The first client who asks for them need not wait.
+  parts.sizes().catch(report('measuring the store'))
   const searching = setInterval(search, SEARCH_MS)
   nodes.onDeath(async (node) => {
     log.warn({ node }, 'a node has died: what it was doing is taken over')
