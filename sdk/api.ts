@@ -173,8 +173,13 @@ export type Invocation = {
   cost_usd: number | null
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
-  /** How often its run has begun: again after a wait, and when its process had died */
-  attempts: number
+  /** How often its run has begun, and why. A run that waited is resumed by another attempt */
+  attempts: ({
+    number: number
+    began_at: string
+    /** `start`: the run began. `wait`: it had waited. `lost`: the node that ran it stopped or died */
+    after: 'start' | 'wait' | 'lost'
+  })[]
   duration_ms: number | null
   /** The schedule that began it */
   schedule_id: string | null
@@ -332,6 +337,8 @@ export type InvocationStep = {
   decision: 'approved' | 'rejected' | 'expired'
   /** Who decided */
   by: string | null
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  by_name?: string | null | undefined
   /** With which the tool was called instead */
   arguments?: unknown | undefined
   note?: string | undefined
@@ -2314,8 +2321,13 @@ export type UserLine = {
   cost_usd: number | null
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
-  /** How often its run has begun: again after a wait, and when its process had died */
-  attempts: number
+  /** How often its run has begun, and why. A run that waited is resumed by another attempt */
+  attempts: ({
+    number: number
+    began_at: string
+    /** `start`: the run began. `wait`: it had waited. `lost`: the node that ran it stopped or died */
+    after: 'start' | 'wait' | 'lost'
+  })[]
   duration_ms: number | null
   /** The schedule that began it */
   schedule_id: string | null
@@ -3142,6 +3154,8 @@ export type System = {
     oldest: string | null
   })[]
   storage: {
+    /** In a large store, up to a minute ago */
+    measured_at: string
     /** Size of the database */
     bytes: number
     /** How many rows each kind of data has */

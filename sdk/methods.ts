@@ -167,7 +167,7 @@ export function methods({ call, list, lines }: Caller) {
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: RequestOptions) => list('listSessions', { params: { agent_id }, query }, o),
       /** Export a user. Everything that the agents in reach of the key know of a user, as JSON lines: files (their bytes are downloaded with their ids), memories, summaries of sessions, schedules, receipts with what people decided, and their log entries. */
       export: (user_id: string, o?: RequestOptions) => lines('exportUser', { params: { user_id } }, o),
-      /** Erase a user. Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, files, the texts of receipts, log entries, events and stored replies. A key of one agent leaves the files, which belong to the project. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`. */
+      /** Erase a user. Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, files, the texts of receipts, log entries, events and stored replies. A key of one agent removes those files that came with its runs; the others belong to the project. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`. */
       erase: (user_id: string, o?: RequestOptions) => call('eraseUser', { params: { user_id } }, o),
     },
     webhooks: {

@@ -83,6 +83,8 @@ export function startBackground(parts: Parts): Background {
     tendCounters(parts, () => parts.spending.heldLines()).catch(report('counting what dead nodes have spent'))
   }
   search()
+  // The first client who asks for them need not wait.
+  parts.sizes().catch(report('measuring the store'))
   const searching = setInterval(search, SEARCH_MS)
   nodes.onDeath(async (node) => {
     log.warn({ node }, 'a node has died: what it was doing is taken over')
@@ -205,7 +207,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     /** Queued with every deletion of an agent or a webhook. */
     purge: sweep(parts, [...ofDeletedAgents, ...ofFiles]),
     /** Queued when files are removed. */
-    'file bytes': sweep(parts, ofFiles),
+    'file bytes': { ...sweep(parts, ofFiles), atStart: true },
     /** It also removes what an invocation wrote after its agent was deleted. */
     retention: { ...sweep(parts, [...old, ...ofDeletedAgents, ...ofFiles]), every_ms: HOUR_MS },
   }

@@ -29,6 +29,8 @@ import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-
 import { policiesOf } from './security/outgoing/policies.ts'
 import { runToken } from './security/run-token.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
+import { measureStore } from './service/store.ts'
+import { openSizes } from './service/store-sizes.ts'
 import { openBytes } from './storage/bytes/open-bytes.ts'
 import { outageLog } from './storage/health/outage-log.ts'
 import { WriteProbe } from './storage/health/write-probe.ts'
@@ -175,6 +177,7 @@ export async function buildParts(
   const parts = {
     config,
     settings: () => overrides.settings ?? shownSettings(config),
+    sizes: openSizes({ measure: () => measureStore(storage.db, now()), now }),
     storage,
     bytes,
     journal,

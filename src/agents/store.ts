@@ -9,6 +9,7 @@ import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { agentKind } from '../storage/queries/agent-kind.ts'
+import { holdName } from '../storage/queries/hold-name.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AgentsTable } from '../storage/tables/agent-tables.ts'
@@ -219,6 +220,7 @@ export async function listShown(db: Database, shown: ShownAgents): Promise<Shown
 }
 
 export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Agent> {
+  await holdAgentName(db, agent)
   const row = await db
     .insertInto('agents')
     .values(toRow(agent))
@@ -231,7 +233,14 @@ export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Ag
   return fromRow(row)
 }
 
+/** Until the transaction ends, no other agent of the project gets the name. */
+export function holdAgentName(db: Database, { project_id, name }: Pick<Agent, 'project_id' | 'name'>): Promise<void> {
+  return holdName(db, 'agents', `${project_id}/${name}`)
+}
+
+/** The caller has locked the agent. */
 export async function update(db: Database, agent: Agent): Promise<void> {
+  await holdAgentName(db, agent)
   const holder = await findIn(db, agent.project_id, agent.name)
   if (holder && holder.id !== agent.id) throw nameTaken(agent.name)
   await db.updateTable('agents').set(toRow(agent)).where('id', '=', agent.id).execute()

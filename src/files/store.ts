@@ -62,10 +62,13 @@ export async function list(
   return longPage(db, select, query, { order: 'created_at' })
 }
 
-/** The files of a user after the one with the id `after`, in the order in which they came. */
+/**
+ * The files of a user after the one with the id `after`, in the order in which they came. Of some agents only, those that
+ * came with their runs.
+ */
 export async function listOfUser(
   db: Database,
-  { project_id, user_id, except }: Shown & { user_id: string },
+  { project_id, user_id, only = null, except = [] }: Partial<ShownAgents> & { project_id: string; user_id: string },
   after = '',
   limit = 500,
 ): Promise<StoredFile[]> {
@@ -74,22 +77,11 @@ export async function listOfUser(
     .selectAll()
     .where('project_id', '=', project_id)
     .where('user_id', '=', user_id)
-    .where(isOfShown(db, except))
+    .where(isShown(db, sql.ref('files.agent_id'), { only, except }))
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
     .execute()
-}
-
-/** Those of the ids that are files of the user. */
-export async function listIdsOfUser(
-  db: Database,
-  { project_id, user_id }: { project_id: string; user_id: string },
-  ids: readonly string[],
-): Promise<string[]> {
-  if (ids.length === 0) return []
-  const select = db.selectFrom('files').select('id').where('project_id', '=', project_id).where('id', 'in', ids)
-  return (await select.where('user_id', '=', user_id).execute()).map(({ id }) => id)
 }
 
 /** How many files a project has, or one of its users, and how many bytes they have together. */
@@ -143,14 +135,18 @@ async function holdProjectsOf(db: Database, ids: readonly string[]): Promise<voi
   for (const { project_id } of await found.orderBy('project_id').execute()) await blobs.holdProject(db, project_id)
 }
 
-/** Removes files that came with these invocations, or that their tools made. */
-export async function removeOfRequests(db: Database, request_ids: readonly string[]): Promise<number> {
-  if (request_ids.length === 0) return 0
-  const found = await db.selectFrom('files').select('id').where('request_id', 'in', request_ids).execute()
+/** Removes the files of an invocation that was not admitted. */
+export async function removeOfRequest(db: Database, request_id: string): Promise<number> {
+  const found = await listOfRequest(db, request_id)
   return remove(
     db,
     found.map(({ id }) => id),
   )
+}
+
+/** The files that came with an invocation, or that its tools made. */
+export function listOfRequest(db: Database, request_id: string): Promise<StoredFile[]> {
+  return db.selectFrom('files').selectAll().where('request_id', '=', request_id).execute()
 }
 
 /** Removes files made before this time whose invocation is gone, or was never admitted, and that no schedule names. */

@@ -1,10 +1,11 @@
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
+import { eraseFiles } from '../files/erase-files.ts'
+import * as files from '../files/store.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { enqueue } from '../storage/jobs/jobs.ts'
 import { eraseRepliesAbout } from '../storage/leases/stored-replies.ts'
 import { eraseEventsOfRequest } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseTexts } from './find-invocations.ts'
@@ -23,19 +24,24 @@ export const eraseInvocation = operation({
   permission: 'delete',
   audit: { target: 'request_id' },
   userTokens: true,
+  transaction: false,
   errors: ['conflict'],
   params: InvocationParams,
   data: Receipt,
 
-  async run({ params }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+  async run({ params }, { db, actor, bytes, now, storage }: Needs<'db' | 'actor' | 'bytes' | 'now' | 'storage'>) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
     if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')
-    await logs.removeOfRequests(db, agent.seq, [found.id])
-    const removed = await eraseTexts(db, [found], now())
-    if (removed > 0) await enqueue(db, { id: newId('job', now()), kind: 'file bytes', run_at: now() })
-    await eraseRepliesAbout(db, [found.id])
-    await eraseEventsOfRequest(db, found.id)
+    await storage.transaction(async (held) => {
+      await logs.removeOfRequests(held, agent.seq, [found.id])
+      await eraseTexts(held, [found], now())
+      await eraseRepliesAbout(held, [found.id])
+      await eraseEventsOfRequest(held, found.id)
+    })
+    // The place of the bytes may be away, so they go last.
+    const { failure } = await eraseFiles({ storage, bytes }, await files.listOfRequest(db, found.id))
+    if (failure) throw failure
     const erased = await invocations.get(db, agent.seq, found.id)
     return withKeyName(db, actor, presentInvocation(erased, agent.id), ['created_by'])
   },

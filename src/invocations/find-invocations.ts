@@ -1,5 +1,4 @@
-import { type SqlBool, sql } from 'kysely'
-import * as files from '../files/store.ts'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Needs } from '../operation/context.ts'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
@@ -17,6 +16,12 @@ import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
 const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door', 'parent_request_id'] as const
 type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & { door?: Door | undefined }
 
+/**
+ * The invocations of up to this number of agents are searched agent by agent, so that those of other projects are not
+ * read. A project with more agents has a share of all rows that is worth reading them.
+ */
+const MOST_PARTS = 100
+
 /** A page of the invocations of some agents. */
 export async function findInvocations(
   { db, reserve }: Needs<'db' | 'reserve'>,
@@ -25,17 +30,19 @@ export async function findInvocations(
   filter: Filter,
 ): Promise<Page<Invocation>> {
   if (seqs.length === 0) return { items: [], total: 0 }
-  let select = db
-    .selectFrom('invocations')
-    .select(RECEIPT_KEY)
-    .where(isOneOf(db, sql`agent_seq`, seqs))
   const given = FILTERS.filter((column) => filter[column] !== undefined)
-  for (const column of given) select = select.where(column, '=', filter[column] as string)
-  // The words of the index of those that have not completed, which lists of all agents go by.
-  const { status } = filter
-  if (status !== undefined && status !== 'completed') select = select.where(sql<SqlBool>`status <> 'completed'`)
-  const counted = given.length === 0 ? { total: countOfAgents(db, 'invocations', seqs) } : {}
-  const { items, total } = await longPage(db, select, query, { order: 'created_at', ...counted })
+  const select = (which: RawBuilder<SqlBool>) => {
+    const some = db.selectFrom('invocations').select(RECEIPT_KEY).where(which)
+    return given.reduce((found, column) => found.where(column, '=', filter[column] as string), some)
+  }
+  // The words of the index of those that have not completed, which lists of many agents go by.
+  const isRare = filter.status !== undefined && filter.status !== 'completed' && seqs.length > MOST_PARTS
+  const all = select(isOneOf(db, sql`agent_seq`, seqs))
+  const { items, total } = await longPage(db, isRare ? all.where(sql<SqlBool>`status <> 'completed'`) : all, query, {
+    order: 'created_at',
+    ...(given.length === 0 && { total: countOfAgents(db, 'invocations', seqs) }),
+    parts: seqs.length > MOST_PARTS ? undefined : seqs.map((seq) => select(sql`agent_seq = ${seq}`)),
+  })
   return { items: await listPageOfReceipts({ db, reserve }, items), total }
 }
 
@@ -95,14 +102,13 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts and the user from receipts, which stay for accounting, their callbacks, and the files that came with
- * them or that their tools made. Only for invocations that have ended. Returns how many files.
+ * Removes the texts and the user from receipts, which stay for accounting, and their callbacks. Only for invocations that
+ * have ended. Their files are another matter: their bytes are not in the database.
  */
-export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<number> {
+export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   const ids = ended.map(({ id }) => id)
   await eraseFromApprovals(db, ids)
   await removeOfRequests(db, ids)
-  const removed = await files.removeOfRequests(db, ids)
   for (const { id, response, error, steps, created_by } of ended) {
     await db
       .updateTable('invocations')
@@ -123,7 +129,6 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
       .where('id', '=', id)
       .execute()
   }
-  return removed
 }
 
 /** How far a run is, whatever its agent. */

@@ -1,7 +1,10 @@
+import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import { withKeyName } from '../keys/key-names.ts'
+import { withKeyName, withKeyNames } from '../keys/key-names.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
 import { InvocationParams } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
@@ -24,6 +27,17 @@ export const getInvocation = operation({
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const receipt = presentInvocation(await withStepsSoFar(db, found), agent.id)
-    return withKeyName(db, actor, receipt, ['created_by'])
+    return withDeciders(db, actor, await withKeyName(db, actor, receipt, ['created_by']))
   },
 })
+
+/** Names those who have decided what the run asked people. */
+async function withDeciders<Told extends Pick<z.input<typeof Receipt>, 'steps'>>(
+  db: Database,
+  actor: Actor,
+  receipt: Told,
+): Promise<Told> {
+  const decisions = receipt.steps.filter((step) => step.kind === 'approval')
+  const named = (await withKeyNames(db, actor, decisions, ['by'])).values()
+  return { ...receipt, steps: receipt.steps.map((step) => (step.kind === 'approval' && named.next().value) || step) }
+}

@@ -82,6 +82,11 @@ export const ErrorSummary = z.object({
     ),
 })
 
+/** Why an attempt of a run began: the run began, it had waited, or the node that ran it stopped or died. */
+export const AttemptCause = z.enum(['start', 'wait', 'lost'])
+
+export type RunAttempt = { number: number; began_at: number; after: z.output<typeof AttemptCause> }
+
 /** An invocation as the service stores it. */
 export type Invocation = {
   id: string
@@ -90,6 +95,8 @@ export type Invocation = {
   door: Door
   /** How often its run has begun. */
   attempt: number
+  /** Those after the first: it began at `started_at`. */
+  attempts: readonly RunAttempt[] | null
   background: boolean
   /** It was asked for with an Idempotency-Key. It goes on after a crash, like one in the background. */
   keyed: boolean
@@ -167,6 +174,7 @@ export function newInvocation(
     status: background ? 'queued' : 'running',
     door,
     attempt: background ? 0 : 1,
+    attempts: null,
     background,
     keyed: repeatable !== undefined && !background,
     on_budget: asked.on_budget,

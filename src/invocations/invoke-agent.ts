@@ -222,10 +222,10 @@ function wasStopped({ keyed, status, error }: Invocation): boolean {
 }
 
 /** Another node, or the next start, goes on with the run. */
-async function giveToQueue({ lease, began }: LiveRun, { storage }: Needs<'storage'>): Promise<never> {
-  if (lease && began) {
+async function giveToQueue({ lease }: LiveRun, { storage }: Needs<'storage'>): Promise<never> {
+  if (lease) {
     await storage.transaction(async (db) => {
-      await giveBack(db, lease, began.attempt)
+      await giveBack(db, lease)
       await announce(db, 'queue')
     })
   }

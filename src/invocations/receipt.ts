@@ -7,7 +7,7 @@ import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
 import { NamedFile, ReceiptAttachment } from './attachments/attachment-shape.ts'
-import { ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
+import { AttemptCause, ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
 /** Absent where the answer is words. */
@@ -38,6 +38,14 @@ export const QueuedReply = z
 
 const HandedCall = z.object({ id: z.string(), name: z.string(), arguments: z.unknown() })
 
+const AttemptShape = z.object({
+  number: z.int(),
+  began_at: Time,
+  after: AttemptCause.describe(
+    '`start`: the run began. `wait`: it had waited. `lost`: the node that ran it stopped or died',
+  ),
+})
+
 export const Receipt = z
   .object({
     request_id: z.string(),
@@ -60,7 +68,9 @@ export const Receipt = z
     usage: TokenUsage,
     cost_usd: CostUsd,
     steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
-    attempts: z.int().describe('How often its run has begun: again after a wait, and when its process had died'),
+    attempts: z
+      .array(AttemptShape)
+      .describe('How often its run has begun, and why. A run that waited is resumed by another attempt'),
     duration_ms: z.int().nullable(),
     schedule_id: z.string().nullable().describe('The schedule that began it'),
     scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when a client began it'),
@@ -90,11 +100,16 @@ export function presentInvocation(invocation: Invocation, agent_id: string): Pre
   const cost_usd = usdOf(cost_nano)
   const usage = usageOf(invocation)
   const steps = presentSteps(invocation.steps)
-  const { attempt: attempts } = invocation
+  const attempts = attemptsOf(invocation)
   const model = invocation.steps.findLast((step) => step.kind === 'model')?.model ?? null
   const spent = { tokens_used, usage, cost_usd }
   const said = { ...outputOf(invocation), attachments: [...(invocation.attachments ?? [])] }
   return { ...rest, ...said, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, ...spent, steps }
+}
+
+function attemptsOf({ started_at, attempts }: Invocation): z.input<typeof AttemptShape>[] {
+  if (started_at === null) return []
+  return [{ number: 1, began_at: started_at, after: 'start' }, ...(attempts ?? [])]
 }
 
 function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {

@@ -3,10 +3,11 @@ import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import { addCosts, type Cost } from '../runtime/models/cost.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
-import { announce, type Database } from '../storage/database.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
+import { eraseRepliesAbout } from '../storage/leases/stored-replies.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { removeRows } from '../storage/queries/remove-rows.ts'
@@ -125,13 +126,16 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
   return ids.filter((id) => !known.has(id))
 }
 
-/** What retention removes: runs that have ended, and for which no other waits. Their ids contain their age. */
+/**
+ * What retention removes: runs that ended before this time, and for which no other waits. What ended before it was asked
+ * for before it too, and the ids contain that time, so no index of times is needed.
+ */
 function isOutlived(before: number): RawBuilder<SqlBool> {
-  const hasEnded = sql`status not in (${sql.join(UNFINISHED_STATUSES)})`
+  const hasEnded = sql`status not in (${sql.join(UNFINISHED_STATUSES)}) and finished_at < ${before}`
   return sql<SqlBool>`id < ${firstIdAt('req', before)} and ${hasEnded} and not ${isAwaited}`
 }
 
-/** For retention, a batch at a time. No index of times is needed. */
+/** For retention, a batch at a time. */
 export function remove(db: Database, before: number, limit: number): Promise<number> {
   return removeRows(db, 'invocations', { which: isOutlived(before), limit })
 }
@@ -141,7 +145,7 @@ export function removeOfProjects(db: Database, now: number, limit: number): Prom
   return removeAged(db, 'invocations', { now, limit, isOlder: isOutlived })
 }
 
-/** Removes invocations of deleted agents. What they have called that goes on is cancelled. */
+/** Removes invocations of deleted agents, and what was answered about them. What they have called is cancelled. */
 export async function removeOfMissingAgents(db: Database, limit: number, now: number): Promise<number> {
   const agents = await missingAgents(db, 'invocations')
   if (agents.length === 0) return 0
@@ -156,6 +160,8 @@ export async function removeOfMissingAgents(db: Database, limit: number, now: nu
   const unfinished: readonly string[] = UNFINISHED_STATUSES
   for (const { id, status } of left) if (unfinished.includes(status)) await cancelBelow(db, id, now)
   await removeKept(db, ids)
+  // They have the words of users, of whom nothing is known any more when the runs are gone.
+  await eraseRepliesAbout(db, ids)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }
@@ -166,7 +172,13 @@ export async function updateCosts(
   costs: readonly { request_id: string; step: number; cost_nano: Cost }[],
 ): Promise<void> {
   for (const [id, calls] of Map.groupBy(costs, ({ request_id }) => request_id)) {
-    const row = await db.selectFrom('invocations').select(['id', 'steps']).where('id', '=', id).executeTakeFirst()
+    const row = await db
+      .selectFrom('invocations')
+      .select(['id', 'steps'])
+      .where('id', '=', id)
+      // An erasure at the same time must not be undone by the steps as they were read.
+      .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
+      .executeTakeFirst()
     if (!row) continue
     const sumOf = (some: typeof calls) => some.reduce<Cost>((sum, call) => addCosts(sum, call.cost_nano), 0)
     const steps = jsonOf(

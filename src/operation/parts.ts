@@ -25,10 +25,20 @@ import type { Recall } from './recall.ts'
 import type { Spending } from './spending.ts'
 
 /** The parts that the house is built of. They are made once, in app.ts. */
+/** How many rows each kind of data has, and how many are kept of each of the last days. */
+export type StoreSizes = {
+  measured_at: number
+  bytes: number
+  rows: Record<string, number>
+  days: { day: string; invocations: number; logs: number; audit_log: number }[]
+}
+
 export type Parts = {
   config: Config
   /** The configuration as an operator may see it. */
   settings(): readonly ShownSetting[]
+  /** How much the store has, measured a minute ago at most. */
+  sizes(): Promise<StoreSizes>
   storage: Storage
   /** The bytes of files. */
   bytes: Bytes

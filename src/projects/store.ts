@@ -1,8 +1,9 @@
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
-import { announce, type Database } from '../storage/database.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import { holdName } from '../storage/queries/hold-name.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { DEFAULT_PROJECT, type ProjectsTable } from '../storage/tables/project-tables.ts'
 import { type Project, withLimits } from './project.ts'
@@ -31,6 +32,18 @@ export async function get(db: Database, ref: string): Promise<Project> {
   const project = await find(db, ref)
   if (!project) throw notFound('Project', ref)
   return project
+}
+
+/** Locks the project until the transaction ends, so that changes which depend on what it was come one after the other. */
+export async function lock(db: Database, id: string): Promise<Project> {
+  const row = await db
+    .selectFrom('projects')
+    .selectAll()
+    .where('id', '=', id)
+    .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
+    .executeTakeFirst()
+  if (!row) throw notFound('Project', id)
+  return fromRow(row)
 }
 
 /** All projects, or only one. */
@@ -74,6 +87,7 @@ export async function begin(db: Database, time: number): Promise<void> {
 }
 
 export async function insert(db: Database, project: Project): Promise<void> {
+  await holdName(db, 'projects', project.name)
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('projects')
     .values(toRow(project))
@@ -82,11 +96,20 @@ export async function insert(db: Database, project: Project): Promise<void> {
   if (numInsertedOrUpdatedRows === 0n) throw nameTaken(project.name)
 }
 
-export async function update(db: Database, project: Project): Promise<void> {
-  const holder = await find(db, project.name)
-  if (holder && holder.id !== project.id) throw nameTaken(project.name)
-  await db.updateTable('projects').set(toRow(project)).where('id', '=', project.id).execute()
-  await announce(db, 'projects', project.id)
+type ProjectChanges = Partial<Pick<Project, 'name' | 'description' | 'limits' | 'updated_at'>>
+
+/** Changes the fields that are given. The caller has locked the project. */
+export async function update(db: Database, id: string, { limits, ...changes }: ProjectChanges): Promise<void> {
+  if (changes.name !== undefined) await requireFreeName(db, id, changes.name)
+  const columns = { ...changes, ...(limits && { limits: JSON.stringify(limits) }) }
+  await db.updateTable('projects').set(columns).where('id', '=', id).execute()
+  await announce(db, 'projects', id)
+}
+
+async function requireFreeName(db: Database, id: string, name: string): Promise<void> {
+  await holdName(db, 'projects', name)
+  const holder = await db.selectFrom('projects').select('id').where('name', '=', name).executeTakeFirst()
+  if (holder && holder.id !== id) throw nameTaken(name)
 }
 
 /** The projects that have a limit of stored bytes. */

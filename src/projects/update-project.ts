@@ -4,7 +4,7 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import { type Project, ProjectParams, ProjectReply, presentProject, UpdateProjectBody, withLimits } from './project.ts'
+import { ProjectParams, ProjectReply, presentProject, UpdateProjectBody, withLimits } from './project.ts'
 import * as projects from './store.ts'
 
 export const updateProject = operation({
@@ -24,20 +24,20 @@ export const updateProject = operation({
   data: ProjectReply,
 
   async run({ params, body }, { db, config, now }: Needs<'db' | 'config' | 'now'>) {
-    const project = await projects.get(db, params.project_id)
+    const { id } = await projects.get(db, params.project_id)
+    const project = await projects.lock(db, id)
     const isRenamed = body.name !== undefined && body.name !== project.name
     if (isRenamed && project.id === DEFAULT_PROJECT) {
       throw invalid({ field: 'name', error: 'the default project keeps its name' })
     }
     if (isRenamed) requireNotInSettings(project.name, config)
-    const updated: Project = {
-      ...project,
+    const changes = {
       ...withoutUndefined(body),
       limits: withLimits(project.limits, body.limits ?? {}),
       updated_at: Math.max(now(), project.updated_at),
     }
-    await projects.update(db, updated)
-    return presentProject(updated)
+    await projects.update(db, id, changes)
+    return presentProject({ ...project, ...changes })
   },
 })
 

@@ -3,7 +3,7 @@ import project from '../../package.json' with { type: 'json' }
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
-import { countRows, listBacklogs, listDays, measureBytes } from './store.ts'
+import { listBacklogs } from './store.ts'
 
 const System = z
   .object({
@@ -40,6 +40,7 @@ const System = z
       )
       .describe('Of all nodes'),
     storage: z.object({
+      measured_at: Time.describe('In a large store, up to a minute ago'),
       bytes: z.int().describe('Size of the database'),
       rows: z.record(z.string(), z.int()).describe('How many rows each kind of data has'),
       days: z
@@ -52,7 +53,7 @@ const System = z
   })
   .meta({ id: 'System' })
 
-type SystemNeeds = Needs<'db' | 'storage' | 'live' | 'node' | 'nodes' | 'settings' | 'now'>
+type SystemNeeds = Needs<'db' | 'storage' | 'live' | 'node' | 'nodes' | 'settings' | 'sizes' | 'now'>
 
 export const getSystem = operation({
   id: 'getSystem',
@@ -65,15 +66,9 @@ export const getSystem = operation({
   reach: 'operator',
   data: System,
 
-  async run(_input, { db, storage, live, node, nodes, settings, now }: SystemNeeds) {
+  async run(_input, { db, storage, live, node, nodes, settings, sizes, now }: SystemNeeds) {
     const time = now()
-    const [serving, queues, bytes, rows, days] = await Promise.all([
-      nodes.list(),
-      listBacklogs(db, time),
-      measureBytes(db),
-      countRows(db),
-      listDays(db, time),
-    ])
+    const [serving, queues, measured] = await Promise.all([nodes.list(), listBacklogs(db, time), sizes()])
     return {
       version: project.version,
       node,
@@ -83,7 +78,7 @@ export const getSystem = operation({
       runs_live: live.all().length,
       nodes: serving,
       queues,
-      storage: { bytes, rows, days },
+      storage: measured,
       settings: settings().map(({ path, value, origin }) => ({
         setting: path,
         value: (value ?? null) as z.input<typeof System>['settings'][number]['value'],

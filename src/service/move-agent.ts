@@ -47,6 +47,7 @@ export const moveAgent = operation({
     const project = await projects.find(db, body.project)
     if (!project) throw invalid({ field: 'project', error: 'no such project' })
     const { id: project_id } = project
+    await agents.holdAgentName(db, { project_id, name: agent.name })
     const holder = await agents.findIn(db, project_id, agent.name)
     if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
     await checkDefinition(agent, { db, config, project_id })

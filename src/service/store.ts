@@ -1,5 +1,6 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
+import type { StoreSizes } from '../operation/parts.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { countAll } from '../storage/queries/count-rows.ts'
 import type { Tables } from '../storage/tables.ts'
@@ -44,7 +45,7 @@ export async function countDisabledWebhooks(db: Database): Promise<number> {
 }
 
 /** The size of the database, with what is free inside of it. */
-export async function measureBytes(db: Database): Promise<number> {
+async function measureBytes(db: Database): Promise<number> {
   const size =
     engineOf(db) === 'postgres'
       ? sql<{ bytes: number }>`select pg_database_size(current_database()) as bytes`
@@ -66,7 +67,7 @@ const COUNTED = [
 ] as const satisfies (keyof Tables)[]
 
 /** How many rows each kind of data has. */
-export async function countRows(db: Database): Promise<Record<string, number>> {
+async function countRows(db: Database): Promise<Record<string, number>> {
   const ofAgents = await db
     .selectFrom('agent_counts')
     .select(({ fn }) => ['counted', fn.sum<number>('rows').as('rows')])
@@ -79,49 +80,43 @@ export async function countRows(db: Database): Promise<Record<string, number>> {
     // By agent, because the primary key begins with it.
     .where('agent_seq', 'in', db.selectFrom('agents').select('seq'))
     .executeTakeFirst()
-  const counts = await Promise.all(COUNTED.map(async (table) => [table, await countAll(db.selectFrom(table))] as const))
+  const counts: Record<string, number> = {}
+  for (const table of COUNTED) counts[table] = await countAll(db.selectFrom(table))
   return {
     invocations: 0,
     logs: 0,
     ...Object.fromEntries(ofAgents.map(({ counted, rows }) => [counted, Number(rows)])),
     memories: Number(memories?.turns ?? 0) + Number(memories?.notes ?? 0),
-    ...Object.fromEntries(counts),
+    ...counts,
   }
 }
 
 const DAYS = 30
 const DAY_MS = 86_400_000
 
-export type DayOfRows = { day: string; invocations: number; logs: number; audit_log: number }
-
 /** The rows that are kept of each of the last days. Indexes have them by agent and time, or by an id that begins with it. */
-export async function listDays(db: Database, now: number): Promise<DayOfRows[]> {
+async function listDays(db: Database, now: number): Promise<StoreSizes['days']> {
   const today = Math.floor(now / DAY_MS)
-  const days = Array.from({ length: DAYS }, (_, index) => (today - DAYS + 1 + index) * DAY_MS)
   const agents = db.selectFrom('agents').select('seq')
-  return Promise.all(
-    days.map(async (start) => {
-      const end = start + DAY_MS
-      const [invocations, logs, audit_log] = await Promise.all([
-        countAll(
-          db
-            .selectFrom('invocations')
-            .where('agent_seq', 'in', agents)
-            .where('id', '>=', firstIdAt('req', start))
-            .where('id', '<', firstIdAt('req', end)),
-        ),
-        countAll(
-          db
-            .selectFrom('logs')
-            .where('agent_seq', 'in', agents)
-            .where('timestamp', '>=', start)
-            .where('timestamp', '<', end),
-        ),
-        countAll(
-          db.selectFrom('audit_log').where('id', '>=', firstIdAt('aud', start)).where('id', '<', firstIdAt('aud', end)),
-        ),
-      ])
-      return { day: new Date(start).toISOString().slice(0, 10), invocations, logs, audit_log }
-    }),
-  )
+  const days: StoreSizes['days'] = []
+  // One after the other, so that others who read need not wait for all of them.
+  for (let start = (today - DAYS + 1) * DAY_MS; start <= today * DAY_MS; start += DAY_MS) {
+    const end = start + DAY_MS
+    const ofDay = (prefix: 'req' | 'aud') =>
+      sql<SqlBool>`id >= ${firstIdAt(prefix, start)} and id < ${firstIdAt(prefix, end)}`
+    const isOfAgents = sql<SqlBool>`agent_seq in ${agents}`
+    const isInTime = sql<SqlBool>`timestamp >= ${start} and timestamp < ${end}`
+    days.push({
+      day: new Date(start).toISOString().slice(0, 10),
+      invocations: await countAll(db.selectFrom('invocations').where(isOfAgents).where(ofDay('req'))),
+      logs: await countAll(db.selectFrom('logs').where(isOfAgents).where(isInTime)),
+      audit_log: await countAll(db.selectFrom('audit_log').where(ofDay('aud'))),
+    })
+  }
+  return days
+}
+
+/** It takes longer the more rows there are. */
+export async function measureStore(db: Database, now: number): Promise<Omit<StoreSizes, 'measured_at'>> {
+  return { bytes: await measureBytes(db), rows: await countRows(db), days: await listDays(db, now) }
 }

@@ -146,11 +146,12 @@ export async function remove(db: Database, before: number, limit: number): Promi
 /** Whose calls they were is not known any more, of at most `limit` lines. Returns how many. */
 export async function forgetUser(
   db: Database,
-  { agent_id, user_id }: { agent_id: string; user_id: string },
+  { reach, user_id }: { reach: ShownAgents; user_id: string },
   limit: number,
 ): Promise<number> {
   const { numAffectedRows } = await sql`update ledger set user_id = null where id in (
-    select id from ledger where user_id = ${user_id} and agent_id = ${agent_id} limit ${limit})`.execute(db)
+    select id from ledger where user_id = ${user_id} and project_id = ${reach.project_id}
+      and ${isShown(db, sql.ref('agent_id'), reach)} limit ${limit})`.execute(db)
   return Number(numAffectedRows)
 }
 

@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import * as files from '../files/store.ts'
 import { listIdsOfUser } from '../invocations/find-invocations.ts'
 import * as memories from '../memory/store.ts'
 import type { Database } from '../storage/database.ts'
@@ -10,9 +9,9 @@ export type Whose = {
   user_id: string
   agent_seqs: ReadonlySet<number>
   agent_ids: ReadonlySet<string>
-  /** The project whose files are the user's. Null if its files are out of reach. */
-  project_id: string | null
-  isEverything: boolean
+  project_id: string
+  /** Whether all of the project is in reach, and not only some of its agents. */
+  isWholeProject: boolean
 }
 
 /** Replies to requests that may be repeated are kept for a day. Those that name the user are erased whole. */
@@ -26,7 +25,7 @@ export async function eraseReplies(db: Database, whose: Whose): Promise<number> 
     if (!last) return erased
     after = last
     for (const reply of replies) {
-      if (await isInReach(db, reply.body, whose)) erased += await eraseReply(db, reply)
+      if (await isInReach(db, reply, whose)) erased += await eraseReply(db, reply)
     }
   }
 }
@@ -36,17 +35,19 @@ export async function eraseRepliesOfRuns(db: Database, request_ids: string[]): P
   return request_ids.length === 0 ? 0 : eraseRepliesAbout(db, request_ids)
 }
 
-const ID = /"((?:agt|req|mem|file)_[0-9A-Z]{26})"/g
+const ID = /"((?:agt|req|mem)_[0-9A-Z]{26})"/g
 
-/** Whether a reply is about one of the agents, about a run of theirs, about what they remember, or about a file. */
-async function isInReach(db: Database, body: string, whose: Whose): Promise<boolean> {
-  if (whose.isEverything) return true
+/** Whether a reply was given in the project, or is about one of the agents, a run of theirs or what they remember. */
+async function isInReach(
+  db: Database,
+  { body, ...reply }: { body: string; project_id: string },
+  whose: Whose,
+): Promise<boolean> {
+  const { project_id, user_id, isWholeProject } = whose
+  if (isWholeProject && reply.project_id === project_id) return true
   const ids = Array.from(body.matchAll(ID), ([, id]) => id as string)
   if (ids.some((id) => whose.agent_ids.has(id))) return true
   const of = (prefix: string) => ids.filter((id) => id.startsWith(prefix))
-  const { project_id, user_id } = whose
-  if (project_id !== null && (await files.listIdsOfUser(db, { project_id, user_id }, of('file_'))).length > 0)
-    return true
   const runs = await listIdsOfUser(db, user_id, { ...whose, ids: of('req_') })
   return runs.length > 0 || (await memories.listIdsOfAgents(db, whose.agent_seqs, of('mem_'))).length > 0
 }

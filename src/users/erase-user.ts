@@ -2,6 +2,7 @@ import { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import * as budgets from '../budgets/store.ts'
 import { unavailable } from '../errors.ts'
+import { eraseFiles } from '../files/erase-files.ts'
 import * as files from '../files/store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
@@ -10,7 +11,6 @@ import * as memories from '../memory/store.ts'
 import type { Needs } from '../operation/context.ts'
 import type { Parts } from '../operation/parts.ts'
 import { operation } from '../operation.ts'
-import * as projects from '../projects/store.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -33,7 +33,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, files, the texts of receipts, log entries, events and stored replies. A key of one agent leaves the files, which belong to the project. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`.',
+    'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, files, the texts of receipts, log entries, events and stored replies. A key of one agent removes those files that came with its runs; the others belong to the project. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`.',
   permission: 'delete',
   audit: { target: 'user_id' },
   mfa: 'clear_memory',
@@ -61,20 +61,18 @@ export const eraseUser = operation({
     { db, bytes, now, storage, shownAgents }: Needs<'db' | 'bytes' | 'now' | 'storage' | 'shownAgents'>,
   ) {
     const reach = await shownAgents()
+    const { project_id } = reach
     const shown = await agents.listShown(db, reach)
     const isWholeProject = reach.only === null && reach.except.length === 0
-    const isEverything = isWholeProject && (await projects.count(db)) === 1
     // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
     const agent_seqs = new Set(shown.map(({ seq }) => seq))
     const agent_ids = new Set(shown.map(({ id }) => id))
-    const project_id = reach.only === null ? reach.project_id : null
-    const whose = { user_id, isEverything, agent_seqs, agent_ids, project_id }
+    const whose = { user_id, project_id, isWholeProject, agent_seqs, agent_ids }
     const replies = await eraseReplies(db, whose)
     const erased = { memories: 0, invocations: 0, logs: 0, events: 0, files: 0, schedules: 0, replies, unfinished: 0 }
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
-      while ((await usage.forgetUser(db, { agent_id, user_id }, BATCH_SIZE)) > 0);
       erased.memories += await memories.clear(storage, { agent_seq, user_id })
       const left = await eraseInvocations(storage, agent_seq, whose, now)
       erased.invocations += left.invocations
@@ -85,13 +83,12 @@ export const eraseUser = operation({
         unfinished_runs.push({ agent_id, request_id, status })
       }
     }
-    if (isWholeProject) {
-      await storage.transaction((held) => budgets.forgetUser(held, reach.project_id, user_id))
-    }
-    // Events say themselves whose they are. Those of the runs that were erased above are all stored by now.
-    erased.events = await eraseFromEvents(db, whose)
+    if (isWholeProject) await storage.transaction((held) => budgets.forgetUser(held, project_id, user_id))
+    // The ledger and events say themselves whose they are, also of agents that are gone. All of the runs above is there.
+    while ((await usage.forgetUser(db, { reach, user_id }, BATCH_SIZE)) > 0);
+    erased.events = await eraseFromEvents(db, { reach, user_id })
     // The place of the bytes may be away, so they go last.
-    if (project_id !== null) erased.files = await removeFiles({ storage, bytes }, { ...reach, user_id })
+    erased.files = await removeFiles({ storage, bytes }, { ...reach, user_id })
     if (!(await storage.emptyLog())) throw unavailable(STILL_IN_LOG)
     return { ...erased, unfinished_runs }
   },
@@ -102,30 +99,22 @@ const BATCH_SIZE = 500
 
 type Transactions = Pick<Storage, 'db' | 'transaction'>
 
-/**
- * The bytes go now, and not in the background, and their files after them. If bytes of the user cannot be removed, their
- * files stay, and the same request finds them again.
- */
 async function removeFiles(
-  { storage, bytes }: Pick<Parts, 'storage' | 'bytes'>,
+  parts: Pick<Parts, 'storage' | 'bytes'>,
   whose: ShownAgents & { user_id: string },
 ): Promise<number> {
-  let removed = 0
-  let failure: unknown
+  let total = 0
+  let failed: unknown
   for (let last = ''; ; ) {
-    const found = await files.listOfUser(storage.db, whose, last)
+    const found = await files.listOfUser(parts.storage.db, whose, last)
     if (found.length === 0) break
     last = found.at(-1)?.id ?? last
-    const dropped = await storage.transaction((held) => files.dropBytes(held, found))
-    const cleared = await bytes.clear(dropped)
-    const gone = new Set(cleared.gone)
-    const left = new Set(dropped.flatMap(({ id }) => (gone.has(id) ? [] : id)))
-    const ids = found.flatMap(({ id, blob_id }) => (left.has(blob_id) ? [] : id))
-    removed += await storage.transaction((held) => files.removeAfterBytes(held, ids, cleared.gone))
-    failure ??= cleared.failure
+    const { removed, failure } = await eraseFiles(parts, found)
+    total += removed
+    failed ??= failure
   }
-  if (failure) throw failure
-  return removed
+  if (failed) throw failed
+  return total
 }
 
 async function eraseInvocations({ db, transaction }: Transactions, agent_seq: number, whose: Whose, now: () => number) {

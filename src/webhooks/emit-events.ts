@@ -8,6 +8,7 @@ import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import { userOf } from './delivery/deliveries-of-user.ts'
 import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
 import { isKnownWithheld, isStoredWithheld } from './delivery/withheld.ts'
 import { RunsWithCallbacks } from './runs-with-callbacks.ts'
@@ -107,7 +108,9 @@ async function listWanting(
 function rowsOf(event: NewEvent, webhook_ids: readonly string[], newId: NewId): Write[] {
   const { type, project_id, agent_id, request_id, time } = event
   const event_id = newId('evt', time)
-  const body = eventBody({ ...event, id: event_id })
+  const data = event.data()
+  const user_id = userOf(data) ?? null
+  const body = eventBody({ ...event, id: event_id, data: () => data })
   const deliveries = webhook_ids.map((webhook_id) => ({
     into: DELIVERIES,
     lane: laneKey(project_id, webhook_id),
@@ -124,7 +127,7 @@ function rowsOf(event: NewEvent, webhook_ids: readonly string[], newId: NewId): 
       created_at: time,
     },
   }))
-  return [{ into: EVENTS, row: { id: event_id, agent_id, request_id, body } }, ...deliveries]
+  return [{ into: EVENTS, row: { id: event_id, project_id, agent_id, request_id, user_id, body } }, ...deliveries]
 }
 
 /** The body is serialised once, so that every attempt sends and signs the same bytes. */

@@ -60,7 +60,7 @@ onAnyEngine(
       })
       const claim = (key: string, at: number) => {
         const lease = { key: ['key_1', key], owner: 'o', until: at + 30_000 }
-        return claims.claim(storage.db, lease, { fingerprint: 'f', request_id: 'req_1' }, at)
+        return claims.claim(storage.db, lease, { fingerprint: 'f', project_id: 'prj_default', request_id: 'req_1' }, at)
       }
       await claim('old', time - 25 * HOUR)
       await claim('k', time)
@@ -111,6 +111,19 @@ onAnyEngine(
       )
       assert.equal((await decide(service(), waiting.approval, key, { decision: 'reject' })).status, 200)
       await untilStatus(service(), waiting.path, 'completed')
+
+      const isThere = async () => {
+        const replies = await Promise.all([waiting.path, waiting.approval].map((path) => service().call('GET', path)))
+        return replies.map(({ status }) => status)
+      }
+      service().advance(HOUR + 1_000)
+      service().app.jobs.wake()
+      await retentionEnded(now())
+      assert.deepEqual(await isThere(), [200, 200], 'what came of it is kept for its time from the end on')
+      service().advance(5 * HOUR)
+      service().app.jobs.wake()
+      await retentionEnded(now())
+      assert.deepEqual(await isThere(), [404, 404])
     })
 
     test('what a day has used is told until the whole day is old enough', async () => {

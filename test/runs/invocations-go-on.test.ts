@@ -35,7 +35,7 @@ async function begin(service: Service, fields: object) {
     /** How often the run was begun, by its receipt. */
     async attempts(request_id: string): Promise<number> {
       const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
-      return body.data.attempts
+      return body.data.attempts.length
     },
     findClaim: () => db().selectFrom('claims').selectAll().where('key', '=', key).executeTakeFirst(),
     changeClaim: (to: { owner: string; lease_until: number; request_id: string }) =>

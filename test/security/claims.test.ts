@@ -5,7 +5,7 @@ import * as claims from '../../src/storage/leases/claims.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 onBothStores('a claim whose owner seems dead', (opened) => {
-  const request = { fingerprint: 'same', request_id: 'req_1' }
+  const request = { fingerprint: 'same', project_id: 'prj_default', request_id: 'req_1' }
   const at = 1_000
   const leaseOf = (key: string, owner: string, until: number) => ({ key: ['scope', key], owner, until })
   const answer = { status: 200, headers: {}, body: 'the first answer' }
@@ -36,7 +36,7 @@ onBothStores('a claim whose owner seems dead', (opened) => {
     const { db, write } = opened().storage
     const dead = leaseOf('reused', 'dead', 500)
     await claims.claim(db, dead, request, 0)
-    const other = { fingerprint: 'other', request_id: 'req_2' }
+    const other = { fingerprint: 'other', project_id: 'prj_default', request_id: 'req_2' }
     const mine = leaseOf('reused', 'mine', 2_000)
     assert.deepEqual(await claims.claim(db, mine, other, at), { state: 'other' })
     assert.deepEqual(await claims.claim(db, mine, request, at), { state: 'claimed', earlier: 'req_1' })

@@ -178,6 +178,7 @@ onBothEngines('idempotency', (service, engine) => {
     const request = (key: string) => ({
       request_id: 'req_1',
       scope: 'key_test',
+      project_id: 'prj_default',
       key,
       fingerprint: 'same',
       secret: false,

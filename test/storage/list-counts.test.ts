@@ -43,7 +43,7 @@ const STEPS = {
   async take(n: number, { db, now }: World) {
     const options = { agent_seq: 1 + (n % 2), limit: 2, owner: 'node', now, lease_ms: 1 }
     const [first] = (await queue.takeQueued(db, options)).items
-    if (first && n % 3 === 0) await queue.giveBack(db, first.lease, 1)
+    if (first && n % 3 === 0) await queue.giveBackUnbegun(db, first)
   },
   async lapse(_: number, { db, now }: World) {
     await queue.requeueLapsed(db, now + HOUR_MS)
@@ -193,6 +193,7 @@ async function openWorld({ storage }: Store) {
       duration_ms: 0,
       steps: [],
       attempt: 1,
+      attempts: null,
     }
     const times = { created_at, started_at: created_at, finished_at: created_at }
     const isScheduled = status === 'queued' && n % 3 === 0

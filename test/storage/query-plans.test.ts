@@ -5,6 +5,7 @@ import { listEndedCallers, listUncancelled } from '../../src/invocations/childre
 import * as queue from '../../src/invocations/queue/queue-store.ts'
 import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../../src/invocations/store.ts'
+import * as scopes from '../../src/memory/warm/scope-lists.ts'
 import { ScopeReader } from '../../src/memory/warm/scope-reader.ts'
 import * as metrics from '../../src/metrics/store.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -92,8 +93,17 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  /** How the engine would run the one query that `work` makes, were its table large. */
-  async function planOf(work: (db: Database) => Promise<unknown>): Promise<string> {
+  test('users and sessions are listed in the order of an index', async () => {
+    const page = { limit: 20, offset: 0, sort: '-last_used_at' }
+    for (const list of [scopes.listUsers, scopes.listSessions]) {
+      const plan = await planOf((db) => list(db, { agent_seq: 1 }, page), 0)
+      assert.match(plan, /memory_scopes_by_use/)
+      if (list === scopes.listSessions) assert.doesNotMatch(plan, /TEMP B-TREE|"Sort/)
+    }
+  })
+
+  /** How the engine would run a query that `work` makes, the last one unless told, were its table large. */
+  async function planOf(work: (db: Database) => Promise<unknown>, which = -1): Promise<string> {
     const { storage, engine } = opened()
     const seen: RootOperationNode[] = []
     const recorder: KyselyPlugin = {
@@ -106,7 +116,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     return storage.transaction(async (db) => {
       await work(db.withPlugin(recorder))
       // A query that is part of another comes before it.
-      const whole = seen.at(-1) as RootOperationNode
+      const whole = seen.at(which) as RootOperationNode
       const { sql, parameters } = db.getExecutor().compileQuery(whole, createQueryId())
       const run = (text: string, values: readonly unknown[]) => db.executeQuery(CompiledQuery.raw(text, [...values]))
       if (engine === 'postgres') await run('set local enable_seqscan = off', [])

@@ -77,7 +77,7 @@ onAnyEngine(
         await service().call('POST', `${path}/cancel`)
         const { db } = service().app.parts.storage
         const lease = { key: ['somebody', randomUUID()], owner: 'a node', until: Date.now() + 60_000 }
-        const request = { fingerprint: 'cancel', request_id }
+        const request = { fingerprint: 'cancel', project_id: 'prj_default', request_id }
         await claims.claim(db, lease, request, Date.now())
         await erase(path)
         assert.equal(await claims.complete(db, lease, { status: 200, headers: {}, body: WORD }), false)

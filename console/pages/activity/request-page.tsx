@@ -121,7 +121,7 @@ function Request({ run }: { run: Invocation }) {
           Door: run.door,
           When: <Ago time={run.created_at} />,
           Took: durationText(run.duration_ms),
-          Attempts: run.attempts > 1 ? countText(run.attempts) : undefined,
+          Attempts: run.attempts.length > 1 ? countText(run.attempts.length) : undefined,
           Tokens: `${countText(run.usage.input_tokens)} in, ${countText(run.usage.output_tokens)} out`,
           Cost: <RunCost run={run} />,
           User: typeof user_id === 'string' ? user_id : undefined,

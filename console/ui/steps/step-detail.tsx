@@ -1,6 +1,4 @@
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
-import { useResource } from '../../lib/resource.ts'
-import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { counted, countText, usdText } from '../../lib/text/format.ts'
 import { Unfit } from '../data/value-tree.tsx'
@@ -31,7 +29,12 @@ export function StepDetail({ run, position, step }: { run: Invocation; position:
       return (
         <div class="detail">
           <p>
-            {step.name}: {step.decision} {step.by && <DecidedBy run={run} id={step.by} />}
+            {step.name}: {step.decision}{' '}
+            {step.by && (
+              <span class="soft">
+                by <Who id={step.by} name={step.by_name} />
+              </span>
+            )}
           </p>
           {step.arguments !== undefined && <Value label="Called with, instead" value={step.arguments} />}
           {step.note !== undefined && <Value label="Note" value={step.note} />}
@@ -41,19 +44,6 @@ export function StepDetail({ run, position, step }: { run: Invocation; position:
     case 'wait':
       return null
   }
-}
-
-/** The step has the id of the key that decided, and the approval has its name. */
-function DecidedBy({ run: { request_id }, id }: { run: Invocation; id: string }) {
-  const approvals = useResource(may('listApprovals') ? `approvals of ${request_id}` : undefined, (signal) =>
-    service.approvals.list({ request_id, limit: 100 }, { signal }),
-  )
-  const name = approvals.data?.data.find(({ decided_by }) => decided_by === id)?.decided_by_name
-  return (
-    <span class="soft">
-      by <Who id={id} name={name} />
-    </span>
-  )
 }
 
 function RecallDetail({ run, position, step }: { run: Invocation; position: number; step: Of<'recall'> }) {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
+import { attemptsBetween, attemptText } from '../../../sdk/attempts.ts'
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
 import { countText, durationText, usdText } from '../../lib/text/format.ts'
-import { attemptAfter, attemptBefore } from './attempts.ts'
 import { StepDetail } from './step-detail.tsx'
 
 /** What a run has done, as bars over the time that it took. Each opens to what went in and what came out. */
@@ -9,25 +9,32 @@ export function Steps({ run }: { run: Invocation }) {
   const from = Date.parse(run.started_at ?? run.created_at)
   const to = run.finished_at ? Date.parse(run.finished_at) : latestOf(run)
   const whole = Math.max(to - from, 1)
-  const unfinished = attemptAfter(run)
   return (
     <>
       {run.steps.length === 0 && <p class="soft">No step was recorded.</p>}
       <ol class="steps">
         {run.steps.map((step, i) => (
           <li key={i}>
-            <Attempt text={attemptBefore(run.steps, i)} />
+            <Attempts run={run} before={run.steps[i - 1]} next={step} />
             <Step run={run} position={i} step={step} from={from} whole={whole} />
           </li>
         ))}
       </ol>
-      <Attempt text={unfinished} />
+      <Attempts run={run} before={run.steps.at(-1)} next={undefined} />
     </>
   )
 }
 
-function Attempt({ text }: { text: string | undefined }) {
-  return text ? <p class="attempt">{text}</p> : null
+type Between = { run: Invocation; before: InvocationStep | undefined; next: InvocationStep | undefined }
+
+/** Why the attempts began that are between two steps. */
+function Attempts({ run, before, next }: Between) {
+  const texts = attemptsBetween(run, before, next).flatMap((attempt) => attemptText(run, attempt) ?? [])
+  return texts.map((text, i) => (
+    <p key={i} class="attempt">
+      {text}
+    </p>
+  ))
 }
 
 function latestOf({ steps, created_at }: Invocation): number {

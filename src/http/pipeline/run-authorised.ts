@@ -95,6 +95,7 @@ async function runOnce(
     // The reply to a request about a run is found when the run is erased.
     request_id: params['request_id'] ?? request_id,
     scope: repeatScope(actor),
+    project_id: actor.scope.project_id,
     key,
     fingerprint: fingerprint(operation.method, path, arrived.query, sent),
     secret: operation.secret ?? false,

@@ -132,8 +132,9 @@ export async function eraseFromApprovals(db: Database, request_ids: readonly str
     .execute()
 }
 
-/** Their ids contain their age. */
-const isOlder = (before: number) => sql<SqlBool>`id < ${firstIdAt('apr', before)} and status <> 'pending'`
+/** What was decided before this time. Their ids contain when they were asked, which was earlier. */
+const isOlder = (before: number) =>
+  sql<SqlBool>`id < ${firstIdAt('apr', before)} and status <> 'pending' and decided_at < ${before}`
 
 /** For retention. */
 export function removeApprovals(db: Database, before: number, limit: number): Promise<number> {

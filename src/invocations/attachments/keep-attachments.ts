@@ -55,7 +55,7 @@ export async function removeAttachments({
   if (!uploads) return
   try {
     await storage.transaction(async (db) => {
-      const removed = await files.removeOfRequests(db, [request_id])
+      const removed = await files.removeOfRequest(db, request_id)
       if (removed > 0) await enqueue(db, { id: newId('job', now()), kind: 'file bytes', run_at: now() })
     })
   } catch (err) {

@@ -5,7 +5,7 @@ import { announce, type Database } from '../../storage/database.ts'
 import { anyOf } from '../../storage/queries/aged-rows.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from '../invocation.ts'
-import { QUEUED_AGAIN } from '../queue/queue-store.ts'
+import { QUEUED_AFTER_WAIT } from '../queue/queue-store.ts'
 import { fromRow } from '../rows/invocation-rows.ts'
 
 /** The run that a call of an agent began. */
@@ -75,7 +75,12 @@ export async function cancelThose(db: Database, ids: readonly string[], now: num
     .where('id', 'in', ids)
     .where('status', 'in', UNFINISHED_STATUSES)
     .execute()
-  await db.updateTable('invocations').set(QUEUED_AGAIN).where('id', 'in', ids).where('status', '=', 'waiting').execute()
+  await db
+    .updateTable('invocations')
+    .set(QUEUED_AFTER_WAIT)
+    .where('id', 'in', ids)
+    .where('status', '=', 'waiting')
+    .execute()
   await settlePending(db, ids, 'cancelled', now)
   await announce(db, 'queue')
   await announce(db, 'cancellations')

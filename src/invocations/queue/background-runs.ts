@@ -7,7 +7,7 @@ import { DamagedRowError } from '../../storage/damaged-rows.ts'
 import { endDamaged } from '../rows/read-runs.ts'
 import type { RunParts } from '../run-invocation.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
-import { giveBack, type TakenRun } from './queue-store.ts'
+import { giveBackUnbegun, type TakenRun } from './queue-store.ts'
 import { endUnrun, MAX_LAPSES, type Queued, runQueued } from './run-queued.ts'
 
 export type BackgroundParts = RunParts & Pick<Parts, 'live' | 'log' | 'memo'>
@@ -86,9 +86,9 @@ export class BackgroundRuns {
   }
 
   async #runPrepared(queued: Queued): Promise<void> {
-    const { agent, invocation, lease, run } = queued
+    const { agent, run } = queued
     const { signal } = this.#stop
-    if (signal.aborted) return giveBack(this.#parts.storage.db, lease, invocation.attempt - 1)
+    if (signal.aborted) return giveBackUnbegun(this.#parts.storage.db, queued)
     if (agent.status === 'paused' || queued.isUnwanted) return endUnrun(queued, 'cancelled', this.#parts)
     this.#running.add(run)
     try {

@@ -67,6 +67,15 @@ export function runsOfProject(db: Database, project_id: RawBuilder<string>, now:
     where project_id = ${project_id} and invocations.status = 'running' and lease_until > ${now})`
 }
 
+/** About a thousand attempts. Further ones are counted, but not listed. */
+const MAX_ATTEMPTS_TEXT = 50_000
+
+/** The list of attempts, with the one that begins now. It is JSON that both engines can extend as text. */
+function attemptsWithNext(now: number): RawBuilder<string> {
+  return sql<string>`case when attempts is null then '[' else substr(attempts, 1, length(attempts) - 1) || ',' end
+    || '{"number":' || (attempt + 1) || ',"began_at":' || ${sql.lit(now)} || ',"after":"' || begins_after || '"}]'`
+}
+
 /** PostgreSQL returns true, SQLite 1. */
 type Row = Selectable<Tables['invocations']> & { has_more: boolean | number }
 
@@ -80,7 +89,9 @@ type TakeOptions = { agent_seq: number; limit: number; owner: string; now: numbe
 export async function takeQueued(db: Database, options: TakeOptions): Promise<TakenWork<TakenRun>> {
   const { agent_seq, limit, owner, now, lease_ms } = options
   const until = now + lease_ms
-  const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1`
+  const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1,
+    attempts = case when attempt = 0 or length(attempts) > ${sql.lit(MAX_ATTEMPTS_TEXT)} then attempts
+      else ${attemptsWithNext(now)} end`
   const returning = sql`*, exists (
     select 1 from invocations i
     where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id not in (select due.id from due)) as has_more`
@@ -165,14 +176,31 @@ async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
 /** What a run waits for that has called others. */
 export const CHILDREN = 'children'
 
-/** What a run becomes that is queued again. */
-export const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null, waits_for: null }
+const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null, waits_for: null }
 
-/** Puts a run back into the queue, at its old position. `attempt` is how often it has begun. */
-export async function giveBack(db: Database, lease: Lease, attempt: number): Promise<void> {
+/** What a run becomes that has waited. */
+export const QUEUED_AFTER_WAIT = { ...QUEUED_AGAIN, begins_after: 'wait' }
+
+/** What a run becomes whose node stops or has died. */
+const QUEUED_AFTER_LOSS = { ...QUEUED_AGAIN, begins_after: 'lost' }
+
+/** Puts a run that is cut off by the stop of its node back into the queue, at its old position. */
+export async function giveBack(db: Database, lease: Lease): Promise<void> {
+  await db.updateTable('invocations').set(QUEUED_AFTER_LOSS).where(isHeld(LEASED_RUNS, lease)).execute()
+}
+
+/** Puts a run that was taken and not begun back into the queue. The attempt does not count. */
+export async function giveBackUnbegun(db: Database, { invocation, lease }: TakenRun): Promise<void> {
+  const attempt = invocation.attempt - 1
+  const begun = invocation.attempts?.filter(({ number }) => number <= attempt) ?? []
   await db
     .updateTable('invocations')
-    .set({ ...QUEUED_AGAIN, attempt, ...(attempt === 0 && { started_at: null }) })
+    .set({
+      ...QUEUED_AGAIN,
+      attempt,
+      attempts: begun.length > 0 ? JSON.stringify(begun) : null,
+      ...(attempt === 0 && { started_at: null }),
+    })
     .where(isHeld(LEASED_RUNS, lease))
     .execute()
 }
@@ -182,7 +210,7 @@ export async function requeueLapsed(db: Database, now: number): Promise<string[]
   const requeued = await db
     .updateTable('invocations')
     // The time in which no node lived is not the agents'.
-    .set((row) => ({ ...QUEUED_AGAIN, lapses: row('lapses', '+', 1), deadline_at: null }))
+    .set((row) => ({ ...QUEUED_AFTER_LOSS, lapses: row('lapses', '+', 1), deadline_at: null }))
     .where(hasLapsed(LEASED_RUNS, now))
     .where((row) => row.or([row('background', '=', 1), row('keyed', '=', 1)]))
     .returning('id')

@@ -32,7 +32,7 @@ export type Queued = TakenRun & { agent: Agent; definition: Definition; run: Liv
  * step.
  */
 export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<void> {
-  const { invocation, lapses, lease, run } = queued
+  const { lapses, lease, run } = queued
   if (lapses >= MAX_LAPSES) {
     await endUnrun(queued, 'failed', parts)
     return
@@ -40,7 +40,7 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunPar
   const done = await runInvocation({ ...queued, owner: lease.owner, streaming: true }, parts)
   if (stop.aborted && done.invocation.status === 'cancelled') {
     await done.leave()
-    await giveBack(parts.storage.db, lease, invocation.attempt)
+    await giveBack(parts.storage.db, lease)
     return
   }
   // It may be woken and taken again, also by this node, as soon as this is on disk.

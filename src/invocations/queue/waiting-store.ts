@@ -5,7 +5,7 @@ import { type Database, engineOf } from '../../storage/database.ts'
 import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import { UNFINISHED_STATUSES } from '../invocation.ts'
-import { CHILDREN, QUEUED_AGAIN } from './queue-store.ts'
+import { CHILDREN, QUEUED_AFTER_WAIT } from './queue-store.ts'
 
 // A literal and not a parameter: only then the engines see that the indexes of waiting invocations serve the query.
 const WAITING = sql.lit('waiting')
@@ -103,7 +103,12 @@ export async function wakeParents(db: Database, id?: string): Promise<number[]> 
 
 /** Puts a waiting run into the queue, because people have decided what it asked. */
 export async function queueWaiting(db: Database, id: string): Promise<void> {
-  await db.updateTable('invocations').set(QUEUED_AGAIN).where('status', '=', WAITING).where('id', '=', id).execute()
+  await db
+    .updateTable('invocations')
+    .set(QUEUED_AFTER_WAIT)
+    .where('status', '=', WAITING)
+    .where('id', '=', id)
+    .execute()
 }
 
 /**
@@ -131,7 +136,7 @@ export async function queueWaitingForBudgets(db: Database, agent_seq: number): P
 function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<{ id: string; agent_seq: number }[]> {
   return db
     .updateTable('invocations')
-    .set(QUEUED_AGAIN)
+    .set(QUEUED_AFTER_WAIT)
     .where('status', '=', WAITING)
     .where(sql<SqlBool>`id in ${ids}`)
     .returning(['id', 'agent_seq'])

@@ -12,6 +12,7 @@ export const RECEIPT = [
   'id',
   'agent_seq',
   'attempt',
+  'attempts',
   'background',
   'keyed',
   'on_budget',
@@ -135,10 +136,23 @@ export function waiting(
 }
 
 export function toRow(invocation: Invocation) {
-  const { context, error, given, rounds, steps, tree, background, keyed, structured, attachments, ...fields } =
-    invocation
+  const {
+    context,
+    error,
+    given,
+    rounds,
+    steps,
+    tree,
+    background,
+    keyed,
+    structured,
+    attachments,
+    attempts,
+    ...fields
+  } = invocation
   return {
     ...fields,
+    attempts: attempts && JSON.stringify(attempts),
     background: background ? 1 : 0,
     keyed: keyed ? 1 : 0,
     structured: structured ? 1 : 0,
@@ -160,7 +174,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
   const json = jsonOf('invocation', row)
   const { background, status, door, user_id: _user, session_id: _session, ...rest } = row
   const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...more } = rest
-  const { keyed, on_budget, structured, wake_at: _wake, waits_for: _waits, ...fields } = more
+  const { keyed, on_budget, structured, wake_at: _wake, waits_for: _waits, begins_after: _after, ...fields } = more
   return {
     ...fields,
     status: status as Invocation['status'],
@@ -168,6 +182,7 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     given: json('given'),
     rounds: json('rounds'),
     tree: json('tree'),
+    attempts: json('attempts'),
     background: background === 1,
     keyed: keyed === 1,
     on_budget: on_budget as Invocation['on_budget'],

@@ -7,7 +7,7 @@ import type { ToolResult } from '../../runtime/outcome.ts'
 import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
 import type { PassedOver, RecalledNames, Step, Unfit } from '../../runtime/steps.ts'
 import { milestonesOfParts, type ShownCall } from '../../runtime/told-steps.ts'
-import { CostUsd, Time } from '../../shapes.ts'
+import { CostUsd, KeyName, Time } from '../../shapes.ts'
 import { NamedFile } from '../attachments/attachment-shape.ts'
 import { ChildShape } from '../children/child-shape.ts'
 
@@ -89,6 +89,7 @@ export const ReceiptStepShape = z
       name: z.string(),
       decision: z.enum(['approved', 'rejected', 'expired']),
       by: z.string().nullable().describe('Who decided'),
+      by_name: KeyName,
       arguments: z.unknown().optional().describe('With which the tool was called instead'),
       note: z.string().optional(),
       answer: z.string().optional(),

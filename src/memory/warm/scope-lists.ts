@@ -1,6 +1,10 @@
+import { type SqlBool, sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
+
+// The condition of the index that has them in the order of their use, in the same words.
+const IN_ORDER = sql<SqlBool>`level > 0`
 
 type Counts = { turns: number; notes: number; last_used_at: number }
 
@@ -15,6 +19,7 @@ export async function listUsers(
     .select(['user_id', 'turns', 'notes', 'last_at as last_used_at'])
     .where('agent_seq', '=', scope.agent_seq)
     .where('level', '=', 1)
+    .where(IN_ORDER)
     .where('user_id', '!=', '')
   if (scope.user_id !== undefined) select = select.where('user_id', '=', scope.user_id ?? '')
   return page(db, select, query, { tieBreakers: ['user_id'] })
@@ -33,8 +38,9 @@ export async function listSessions(
     .select(['session_id', 'user_id', 'turns', 'notes', 'last_at as last_used_at'])
     .where('agent_seq', '=', scope.agent_seq)
     .where('level', '=', 2)
+    .where(IN_ORDER)
     .where('session_id', '!=', '')
   if (scope.user_id !== undefined) select = select.where('user_id', '=', scope.user_id ?? '')
-  const { items, total } = await page(db, select, query, { tieBreakers: ['session_id', 'user_id'] })
+  const { items, total } = await page(db, select, query, { tieBreakers: ['user_id', 'session_id'] })
   return { items: items.map((row) => ({ ...row, user_id: row.user_id === '' ? null : row.user_id })), total }
 }

@@ -10,6 +10,8 @@ export type JobHandler = {
   run(signal: AbortSignal): Promise<void>
   /** For recurring work. One such job always exists, and runs again this long after its last end. */
   every_ms?: number
+  /** For work that a process which was killed may have left: one such job is queued at each start. */
+  atStart?: true
 }
 
 export type JobOptions = {

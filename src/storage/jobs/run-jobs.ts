@@ -25,8 +25,8 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
 
   const seed = () =>
     storage.transaction(async (db) => {
-      for (const [kind, { every_ms }] of Object.entries(handlers)) {
-        if (every_ms !== undefined) await jobs.enqueue(db, { id: kind, kind, run_at: now() })
+      for (const [kind, { every_ms, atStart }] of Object.entries(handlers)) {
+        if (every_ms !== undefined || atStart) await jobs.enqueue(db, { id: kind, kind, run_at: now() })
       }
     })
   const run = async (job: jobs.TakenJob): Promise<undefined> => {

@@ -35,11 +35,11 @@ const FREED = ''
 export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
-  { fingerprint, request_id }: { fingerprint: string; request_id: string },
+  { fingerprint, project_id, request_id }: { fingerprint: string; project_id: string; request_id: string },
   now: number,
 ): Promise<Claimed> {
   const unanswered = { status: null, headers: null, body: null }
-  const fresh = { fingerprint, owner, lease_until: until, created_at: now, request_id, ...unanswered }
+  const fresh = { fingerprint, owner, lease_until: until, created_at: now, project_id, request_id, ...unanswered }
   for (;;) {
     if (await insertClaim(db, { scope, key, ...fresh })) return { state: 'claimed', earlier: undefined }
     const held = await find(db, scope, key)

@@ -29,7 +29,7 @@ const REPLIES_AT_ONCE = 100
 
 type ClaimKey = { scope: string; key: string }
 
-type StoredBody = ClaimKey & { body: string }
+type StoredBody = ClaimKey & { project_id: string; body: string }
 
 /** The next stored replies after the cursor that pass the condition. */
 export async function listReplies(
@@ -39,7 +39,7 @@ export async function listReplies(
 ): Promise<StoredBody[]> {
   const rows = await db
     .selectFrom('claims')
-    .select(['scope', 'key', 'body'])
+    .select(['scope', 'key', 'project_id', 'body'])
     .where('status', 'is not', null)
     .where(condition)
     .where(sql<boolean>`(scope, key) > (${after.scope}, ${after.key})`)
@@ -51,7 +51,7 @@ export async function listReplies(
 }
 
 /** Erases a reply, unless it has changed meanwhile. Returns how many were erased. */
-export async function eraseReply(db: Database, { scope, key, body }: StoredBody): Promise<number> {
+export async function eraseReply(db: Database, { scope, key, body }: Omit<StoredBody, 'project_id'>): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('claims')
     .set(ERASED)

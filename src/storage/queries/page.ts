@@ -68,6 +68,9 @@ type LongList = {
   total?: Promise<number>
 }
 
+/** The same rows in parts, each of which an index has in order: then no row is read that belongs to none of them. */
+type Parts<TB extends keyof Tables, Row> = { parts?: readonly Select<TB, Row>[] | undefined }
+
 /**
  * One page of a list that may have millions of rows. The ids of the page are found by an index alone, so that rows before
  * the page are passed over without being read.
@@ -76,7 +79,7 @@ export async function longPage<TB extends keyof Tables, Row>(
   db: Database,
   select: Select<TB, Row>,
   query: PageQuery,
-  { order, by = ['id'], total = countAll(select) }: LongList,
+  { order, by = ['id'], total = countAll(select), parts }: LongList & Parts<TB, Row>,
 ): Promise<Page<Row>> {
   const { column, direction } = orderOf(query.sort)
   if (column !== order && column !== 'id') {
@@ -85,9 +88,17 @@ export async function longPage<TB extends keyof Tables, Row>(
   }
   const inOrder = <R>(rows: Select<TB, R>) =>
     by.reduce((ordered, name) => ordered.orderBy(sql.ref(name), direction), rows)
-  const ids = inOrder(select.clearSelect().select(sql.ref('id').as('id')))
-    .limit(query.limit)
-    .offset(query.offset)
+  const idsOf = (some: Select<TB, Row>) => inOrder(some.clearSelect().select(sql<string>`id`.as('id')))
+  // The first ones of all parts together are among the first ones of each.
+  const firstOf = (part: Select<TB, Row>) => sql`select id from ${idsOf(part).limit(query.offset + query.limit)} part`
+  const candidates = parts
+    ? inOrder(
+        db
+          .selectFrom(sql<{ id: string }>`(${sql.join(parts.map(firstOf), sql` union all `)})`.as('first'))
+          .select('id') as never,
+      )
+    : idsOf(select)
+  const ids = candidates.limit(query.limit).offset(query.offset)
   const rows = inOrder(select.clearWhere().where(sql.ref('id'), 'in', ids))
   const [items, count] = await Promise.all([rows.execute(), total])
   return { items, total: count }

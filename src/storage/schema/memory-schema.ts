@@ -51,6 +51,8 @@ export function memorySchema(types: ColumnTypes): string[] {
       facts_through ${integer} not null default 0,
       primary key (agent_seq, level, user_id, session_id)
     ) ${keyed}`,
+    // Users and sessions are listed in the order in which they were last used.
+    'create index memory_scopes_by_use on memory_scopes (agent_seq, level, last_at, user_id, session_id) where level > 0',
 
     `create table memory_summaries (
       agent_seq ${integer} not null,

@@ -15,6 +15,8 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       agent_seq ${integer} not null,
       status ${text} not null,
       attempt ${integer} not null default 1,
+      attempts ${text},
+      begins_after ${text} not null default 'start',
       background ${integer} not null,
       environment ${text} not null,
       version ${text},
@@ -68,9 +70,9 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
     // A call of an agent begins one run, however often it is made.
     `create unique index invocations_by_parent on invocations (parent_request_id, call_key)
       where parent_request_id is not null`,
-    'create index invocations_by_door on invocations (door, id, agent_seq)',
-    // For lists of all agents. Most invocations complete, and cost nothing here.
-    `create index invocations_not_completed on invocations (status, id) where status <> 'completed'`,
+    'create index invocations_by_door on invocations (agent_seq, door, id)',
+    // For lists of many agents. Most invocations complete, and cost nothing here.
+    `create index invocations_not_completed on invocations (status, id, agent_seq) where status <> 'completed'`,
     // Few rows are ever unfinished: these indexes stay small however long the history grows.
     `create index invocations_queued on invocations (agent_seq, id) where status = 'queued'`,
     `create index invocations_running on invocations (lease_until) where status = 'running'`,

@@ -14,6 +14,7 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
       owner ${text} not null,
       lease_until ${integer} not null,
       created_at ${integer} not null,
+      project_id ${text} not null,
       request_id ${text},
       status ${integer},
       headers ${text},

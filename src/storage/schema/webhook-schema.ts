@@ -41,10 +41,13 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
 
     `create table events (
       id ${text} primary key,
+      project_id ${text} not null,
       agent_id ${text},
       request_id ${text},
+      user_id ${text},
       body ${text} not null
     )`,
+    'create index events_by_user on events (user_id, id) where user_id is not null',
     'create index events_by_request on events (request_id) where request_id is not null',
 
     // No foreign keys: an invocation must not fail because a webhook it still remembered has just been deleted.

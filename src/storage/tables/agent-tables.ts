@@ -44,6 +44,10 @@ export type InvocationsTable = {
   status: string
   /** How often its run has begun; 0 while it is queued for the first time. */
   attempt: number
+  /** The attempts after the first, each with why it began. JSON; null while there is none. */
+  attempts: Generated<string | null>
+  /** Why its next attempt will begin, while it is queued: start, wait or lost. */
+  begins_after: Generated<string>
   background: number
   environment: string
   version: string | null

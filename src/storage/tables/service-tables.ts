@@ -14,6 +14,8 @@ export type ClaimsTable = {
   owner: string
   lease_until: number
   created_at: number
+  /** The project in which it was asked. */
+  project_id: string
   /** The request that first came with the key, or the run that the request is about. */
   request_id: Generated<string | null>
   status: number | null

@@ -32,10 +32,14 @@ export type WebhooksTable = {
 /** An event is kept as long as one of its deliveries. */
 export type EventsTable = {
   id: string
+  /** The project in which it happened. */
+  project_id: string
   /** The agent that it is about. */
   agent_id: string | null
   /** The run that it is about. */
   request_id: string | null
+  /** The user of that run, or of the budget that it is about. */
+  user_id: string | null
   /** The exact bytes that are sent. */
   body: string
 }

@@ -1,7 +1,9 @@
+import { sql } from 'kysely'
 import { parseIfJson } from '../../lib/json.ts'
 import type { Database } from '../../storage/database.ts'
+import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 
-/** How many events are searched at once. */
+/** How many events are read at once. */
 const WINDOW = 500
 
 type EventData = Record<string, unknown> & {
@@ -11,40 +13,43 @@ type EventData = Record<string, unknown> & {
 
 type EventBody = { data?: EventData }
 
-type Whose = {
-  user_id: string
-  agent_ids: ReadonlySet<string>
-  /** The project whose own events are in reach, such as those of its budgets. Null if only agents are. */
-  project_id: string | null
+type Whose = { user_id: string; reach: ShownAgents }
+
+/** The user whose run an event is about, or whose budget. */
+export function userOf(data: object): string | undefined {
+  const { scope, context, subject }: EventData = data as EventData
+  const user_id = scope?.type === 'user' ? (subject ?? scope.id) : context?.user_id
+  return typeof user_id === 'string' ? user_id : undefined
 }
 
 /**
- * Removes a user's texts from the events of these agents, and the user from events of the project's budgets, both from
- * those that wait and from those that are kept to be sent again. They are still sent, without the texts. Returns how many
- * there were.
+ * Removes a user's texts from the events of a project, and from those of its agents that were in another one before:
+ * both from events that wait and from those that are kept to be sent again. They are still sent, without the texts.
+ * Returns how many there were.
  */
-export async function eraseFromEvents(db: Database, { user_id, agent_ids, project_id }: Whose): Promise<number> {
+export async function eraseFromEvents(db: Database, { user_id, reach }: Whose): Promise<number> {
   let erased = 0
-  let after = ''
   for (;;) {
     const events = await db
       .selectFrom('events')
-      .select(['id', 'agent_id', 'body'])
-      .where('id', '>', after)
-      .orderBy('id')
+      .select(['id', 'body'])
+      .where('user_id', '=', user_id)
+      .where((event) =>
+        event.or([
+          event('project_id', '=', reach.project_id),
+          event(
+            'agent_id',
+            'in',
+            event.selectFrom('agents').select('agents.id').where('agents.project_id', '=', reach.project_id),
+          ),
+        ]),
+      )
+      .where(isShown(db, sql.ref('agent_id'), reach))
       .limit(WINDOW)
       .execute()
-    const last = events.at(-1)
-    if (!last) return erased
-    after = last.id
-    for (const { id, agent_id, body } of events) {
-      if (agent_id === null ? project_id === null : !agent_ids.has(agent_id)) continue
-      const event = readEvent(body)
-      if (event && !isAbout(event, user_id)) continue
-      if (agent_id === null && project_id !== null && !(await isTold(db, id, project_id))) continue
-      await replaceEvent(db, id, event)
-      erased += 1
-    }
+    if (events.length === 0) return erased
+    for (const { id, body } of events) await replaceEvent(db, id, readEvent(body))
+    erased += events.length
   }
 }
 
@@ -59,30 +64,10 @@ function readEvent(body: string): EventBody | undefined {
   return parseIfJson(body) as EventBody | undefined
 }
 
-/** Whether it tells of a run for the user, or of a budget of theirs. */
-function isAbout({ data }: EventBody, user_id: string): boolean {
-  if (data?.scope?.type === 'user') return data['subject'] === user_id || data.scope.id === user_id
-  return data?.context?.user_id === user_id
-}
-
-/** Whether an event that is about no agent went to a webhook or a listener of the project. */
-async function isTold(db: Database, event_id: string, project_id: string): Promise<boolean> {
-  const told = await db
-    .selectFrom('deliveries')
-    .leftJoin('webhooks', 'webhooks.id', 'deliveries.webhook_id')
-    .leftJoin('listeners', 'listeners.id', 'deliveries.webhook_id')
-    .select('deliveries.id')
-    .where('deliveries.event_id', '=', event_id)
-    .where((to) => to.or([to('webhooks.project_id', '=', project_id), to('listeners.project_id', '=', project_id)]))
-    .limit(1)
-    .executeTakeFirst()
-  return told !== undefined
-}
-
 async function replaceEvent(db: Database, id: string, event: EventBody | undefined): Promise<void> {
   const data = event?.data ?? {}
   const body = JSON.stringify({ ...event, data: data.scope ? withoutSubject(data) : withoutWords(data) })
-  await db.updateTable('events').set({ body }).where('id', '=', id).execute()
+  await db.updateTable('events').set({ body, user_id: null }).where('id', '=', id).execute()
 }
 
 function withoutWords({ response, output: _value, error, approvals, ...data }: EventData): EventData {

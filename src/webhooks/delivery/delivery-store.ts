@@ -9,7 +9,10 @@ import { longPage, type Page, type PageQuery } from '../../storage/queries/page.
 import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from './delivery.ts'
 
-export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'agent_id', 'request_id', 'body'] }
+export const EVENTS: BulkTable = {
+  table: 'events',
+  columns: ['id', 'project_id', 'agent_id', 'request_id', 'user_id', 'body'],
+}
 
 export const DELIVERIES: BulkTable = {
   table: 'deliveries',

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { attemptText } from '../../../../sdk/attempts.ts'
 import type { Invocation, Prompt } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { integer, takesService, yesOption } from '../../command.ts'
@@ -53,7 +54,8 @@ function whatOf(step: Step): string {
   if (step.kind === 'model' && step.unfit) return `does not fit: ${step.unfit.problems[0]?.error ?? ''}`
   if (step.kind === 'model')
     return step.characters > 0 ? `said ${counted(step.characters, 'character')}` : 'called tools'
-  if (step.kind === 'approval') return `${step.name}: ${step.decision}${step.by === null ? '' : ` by ${step.by}`}`
+  if (step.kind === 'approval')
+    return `${step.name}: ${step.decision}${step.by === null ? '' : ` by ${step.by_name ?? step.by}`}`
   const name = step.child ? `${step.name} → ${step.child.agent}` : step.name
   return step.error === undefined ? name : `${name}: ${step.error}`
 }
@@ -133,12 +135,14 @@ export function invocations(command: Command, world: World): void {
         return { receipt: found, called: hasCalled(found) ? (await client.invocations.listAll(query)).data : [] }
       })
       if (options.json) return printJson(world, receipt)
-      const { steps, ...record } = receipt
+      const { steps, attempts, ...record } = receipt
       printRecord(world, record, options)
       if (steps.length > 0) {
         print(world, '')
         printRows(world, steps, STEP_COLUMNS, options)
       }
+      const reasons = attempts.flatMap((attempt) => attemptText(receipt, attempt) ?? [])
+      if (reasons.length > 0) print(world, `\n${reasons.join('\n')}`)
       if (called.length > 0) {
         print(world, '\nRuns that it has called:')
         printRows(world, called, CALLED_COLUMNS, options)

@@ -10,6 +10,7 @@ export type Repeatable = {
   /** Its own id, or that of the run that it is about. */
   request_id: string
   scope: string
+  project_id: string
   key: string
   fingerprint: string
   /** Its reply is stored encrypted. */

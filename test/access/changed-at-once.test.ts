@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { newAgent } from '../support/service/agents.ts'
+import { onBothEngines } from '../support/service/service.ts'
+
+const ROUNDS = 8
+
+onBothEngines('what is changed at the same time', (service) => {
+  const newProject = async () => {
+    const { body } = await service().call('POST', '/v1/projects', { body: { name: `p${randomUUID()}` } })
+    return `/v1/projects/${body.data.id}`
+  }
+  const patch = (path: string, body: object) => service().call('PATCH', path, { body })
+  const statuses = (replies: { status: number }[]) => replies.map(({ status }) => status).toSorted()
+
+  test('no change of a project is lost', async () => {
+    for (let i = 0; i < ROUNDS; i++) {
+      const path = await newProject()
+      const replies = await Promise.all([
+        patch(path, { limits: { requests_per_minute: 7 } }),
+        patch(path, { limits: { concurrent_runs: 3 } }),
+        patch(path, { description: 'ours' }),
+      ])
+      assert.deepEqual(statuses(replies), [200, 200, 200])
+      const { description, limits } = (await service().call('GET', path)).body.data
+      assert.deepEqual([description, limits.requests_per_minute, limits.concurrent_runs], ['ours', 7, 3])
+    }
+  })
+
+  test('what is measured meanwhile is not set back by a change', async () => {
+    const path = await newProject()
+    const { db } = service().app.parts.storage
+    const measure = db
+      .updateTable('projects')
+      .set({ stored_bytes: 4711 })
+      .where('id', '=', path.split('/').at(-1) ?? '')
+    await Promise.all([patch(path, { description: 'one' }), measure.execute(), patch(path, { description: 'two' })])
+    const { rows } = { rows: await db.selectFrom('projects').select('stored_bytes').execute() }
+    assert.ok(rows.some(({ stored_bytes }) => stored_bytes === 4711))
+  })
+
+  test('of two that want one name, one gets it and the other 409: projects and agents, renamed and created', async () => {
+    for (let i = 0; i < ROUNDS; i++) {
+      const name = `same-${randomUUID()}`
+      const renamed = await Promise.all([await newProject(), await newProject()].map((path) => patch(path, { name })))
+      assert.deepEqual(statuses(renamed), [200, 409])
+      const agents = [await newAgent(service()), await newAgent(service())]
+      const ofAgents = [
+        ...agents.map((agent) => patch(`/v1/agents/${agent}`, { name })),
+        service().call('POST', '/v1/agents', { body: { name } }),
+      ]
+      const [first = 0, ...others] = statuses(await Promise.all(ofAgents))
+      assert.ok(first < 300, String(first))
+      assert.deepEqual(others, [409, 409])
+    }
+  })
+})
