@@ -140,6 +140,16 @@ export async function remove(db: Database, id: string): Promise<boolean> {
   return numDeletedRows > 0n
 }
 
+/** Whether the provider can be asked about the person by a sign-in that is kept. */
+export async function hasConfirmable(
+  db: Database,
+  { person_id, issuer }: Pick<ConsoleSession, 'person_id' | 'issuer'>,
+): Promise<boolean> {
+  const kept = db.selectFrom('console_sessions').select('id').where('can_confirm', '=', 1)
+  const found = await kept.where('person_id', '=', person_id).where('issuer', '=', issuer).executeTakeFirst()
+  return found !== undefined
+}
+
 /** Takes the right to ask the identity provider about a session. False if another node asks, or has just asked. */
 export async function lease(db: Database, read: ConsoleSession, now: number, until: number): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -147,6 +157,7 @@ export async function lease(db: Database, read: ConsoleSession, now: number, unt
     .set({ confirming_until: until })
     .where('id', '=', read.id)
     .where('confirming_until', '<=', now)
+    .where('confirming_until', '=', read.confirming_until)
     .where('confirm_before', '=', read.confirm_before)
     .executeTakeFirst()
   return numUpdatedRows > 0n

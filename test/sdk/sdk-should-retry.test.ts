@@ -76,7 +76,11 @@ describe('a run that has failed, of which the service says X-Should-Retry: false
     after(() => shop.close())
     beforeEach(async () => {
       charges = 0
-      agent = await newAgent(service, { model: 'local/m', limits: { timeout_ms: 30_000 }, tools: [{ ...TOOL, url: shop.url }] })
+      agent = await newAgent(service, {
+        model: 'local/m',
+        limits: { timeout_ms: 30_000 },
+        tools: [{ ...TOOL, url: shop.url }],
+      })
     })
 
     test('and whose provider is busy for a while: neither the SDK nor a client of OpenAI charges twice', async () => {
