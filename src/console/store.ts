@@ -1,4 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
+import type { EndedThere } from '../security/oidc/logout-token.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -197,11 +198,11 @@ export async function listToConfirm(
 export async function listOfIssuer(
   db: Database,
   issuer: string,
-  { subject, session }: { subject?: string | undefined; session?: string | undefined },
+  { subject, session, began_before }: EndedThere,
   now: number,
 ): Promise<ConsoleSession[]> {
   const inForce = db.selectFrom('console_sessions').selectAll().where('expires_at', '>', now)
-  let select = inForce.where('issuer', '=', issuer)
+  let select = inForce.where('issuer', '=', issuer).where('created_at', '<', began_before)
   if (subject !== undefined) select = select.where('issuer_subject', '=', subject)
   if (session !== undefined) select = select.where('issuer_session', '=', session)
   return select.execute()
