@@ -152,11 +152,7 @@ export class OpenConsole {
   }
 
   /** Ends what a person has signed in to by the provider: one session of theirs there, or all. */
-  async endOfIssuer(
-    issuer: string,
-    whose: EndedThere,
-    { request_id, address }: Origin,
-  ): Promise<void> {
+  async endOfIssuer(issuer: string, whose: EndedThere, { request_id, address }: Origin): Promise<void> {
     const { storage, audit, now } = this.#parts
     const event = { audit, action: 'signOutByIssuer', request_id, address } as const
     await storage.transaction(async (db) => {

@@ -24,6 +24,7 @@ import type {
   AuditLogTable,
   ConsoleLinksTable,
   ConsoleSessionsTable,
+  EarlierSecretsTable,
   InvitationsTable,
   KeyFactorsTable,
   KeysTable,
@@ -84,6 +85,7 @@ export type Tables = {
   providers: ProvidersTable
   console_sessions: ConsoleSessionsTable
   console_links: ConsoleLinksTable
+  earlier_secrets: EarlierSecretsTable
   listeners: ListenersTable
   agent_counts: AgentCountsTable
   ledger: LedgerTable

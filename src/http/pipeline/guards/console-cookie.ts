@@ -49,11 +49,7 @@ export type ConsoleSessions = {
     from: { request_id: string; address: string; name: string; project: string | undefined },
   ): Promise<{ actor: Actor; id: string; secret: string } | string>
   /** Ends the sessions that a person has by an identity provider. */
-  endOfIssuer(
-    issuer: string,
-    whose: EndedThere,
-    from: { request_id: string; address: string },
-  ): Promise<void>
+  endOfIssuer(issuer: string, whose: EndedThere, from: { request_id: string; address: string }): Promise<void>
 }
 
 const SECRET = /^[\w-]{43}$/

@@ -15,11 +15,7 @@ const CODE = /^\d{6}$/
  * The one-time code of the request, where the service or the agent wants one for this operation. People whose identity
  * provider has asked for a second factor need none.
  */
-export function readCode(
-  { arrived, actor, operation }: Authorised,
-  body: unknown,
-  gates: Gate[],
-): string | undefined {
+export function readCode({ arrived, actor, operation }: Authorised, body: unknown, gates: Gate[]): string | undefined {
   const { kind, is_strong } = actor
   if (is_strong || !needsCode(operation, body, gates)) return undefined
   const code = arrived.message.headers[HEADER]
