@@ -2468,7 +2468,7 @@ export type WebhookWithSecret = {
   disabled_reason: 'requested' | 'gone' | 'failing' | null
   description: string | null
   secret_hint: string
-  /** Until then deliveries are signed with the old secret too */
+  /** Until then deliveries are signed with an old secret too */
   previous_secret_expires_at: string | null
   /** The first failed attempt since the last success */
   failing_since: string | null
@@ -2499,7 +2499,7 @@ export type Webhook = {
   disabled_reason: 'requested' | 'gone' | 'failing' | null
   description: string | null
   secret_hint: string
-  /** Until then deliveries are signed with the old secret too */
+  /** Until then deliveries are signed with an old secret too */
   previous_secret_expires_at: string | null
   /** The first failed attempt since the last success */
   failing_since: string | null

@@ -81,7 +81,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
       /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked unless a person has that role by hand, not by a group: 409. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
-      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again; 0 ends it now. */
+      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
     },
     deployments: {
@@ -181,7 +181,7 @@ export function methods({ call, list, lines }: Caller) {
       update: (webhook_id: string, body: Body<'updateWebhook'>, o?: RequestOptions) => call('updateWebhook', { params: { webhook_id }, body }, o),
       /** Delete a webhook. Nothing more is sent to it, and its deliveries are removed. */
       delete: (webhook_id: string, o?: RequestOptions) => call('deleteWebhook', { params: { webhook_id } }, o),
-      /** Rotate a webhook's secret. The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once. */
+      /** Rotate a webhook's secret. The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now. */
       rotateSecret: (webhook_id: string, body: Body<'rotateWebhookSecret'> = {}, o?: RequestOptions) => call('rotateWebhookSecret', { params: { webhook_id }, body }, o),
       /** Send a test event. Sends a signed `ping` now, also to a disabled webhook, and says how it went. It is tried once and leaves no delivery. */
       test: (webhook_id: string, o?: RequestOptions) => call('testWebhook', { params: { webhook_id } }, o),

@@ -1,7 +1,7 @@
 import type { AuditTrail } from '../operation/audit-trail.ts'
 import type { Parts } from '../operation/parts.ts'
 import { actorOfPerson, VOUCHED_MS } from '../people/person.ts'
-import { refreshPerson } from '../people/recognise-person.ts'
+import { forsakePerson, refreshPerson } from '../people/recognise-person.ts'
 import { listRoles } from '../people/roles.ts'
 import type { Keyring } from '../security/keyring.ts'
 import {
@@ -53,9 +53,9 @@ export function isToConfirm({ confirm_before, confirming_until }: ConsoleSession
 }
 
 /**
- * Asks the identity provider whether the person is still signed in there, and which groups they have now. A session that
- * the provider has ended is removed: it cannot be asked any more. If the provider does not answer, the session stays as it
- * is and ends in time.
+ * Asks the identity provider whether the person is still signed in there, and which groups they have now. A session for
+ * which the provider vouches no longer is removed: it cannot be asked any more. If the provider does not answer, the
+ * session stays as it is and ends in time.
  */
 export async function confirmSession(session: ConsoleSession, parts: ConfirmParts): Promise<void> {
   const { storage, keyring, issuers, log, now } = parts
@@ -71,18 +71,29 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
   // Nothing can be asked: the session ends in time, and the browser goes to the provider again.
   if (can_confirm === 0) return
   // A refresh token counts once at many providers, so one node asks.
-  if (!(await sessions.lease(storage.db, session, now(), now() + ASKING_MS))) return
+  const read = await sessions.find(storage.db, id)
+  if (!read || read.confirm_before !== session.confirm_before) return
+  if (!(await sessions.lease(storage.db, read, now(), now() + ASKING_MS))) return
   const vouched = await issuer.confirm(tokens, issuer_subject).catch((error) => {
     if (!(error instanceof IssuerUnavailable || error instanceof IssuerRefusal)) throw error
     log.warn({ issuer: issuer.settings.name, reason: error.message }, 'an identity provider did not confirm a session')
     return 'unanswered' as const
   })
-  if (vouched === undefined) return remove(session, 'signOutByIssuer', parts)
   if (vouched === 'unanswered') {
     await storage.transaction((db) => sessions.updateIssuer(db, id, { confirming_until: now() + PAUSE_MS }))
     return
   }
-  await keep(session, person_id, vouched, issuer, parts)
+  if (!('refused' in vouched)) return keep(session, person_id, vouched, issuer, parts)
+  const isGone = tokens.is_offline === true && !isPerhapsSpent(read, vouched.refused)
+  await remove(session, 'signOutByIssuer', parts, isGone ? issuer : undefined)
+}
+
+/**
+ * A refresh token counts once at many providers. If the answer to the question before never came here, because the node
+ * died or the network failed, `invalid_grant` may say no more than that.
+ */
+function isPerhapsSpent({ confirming_until }: ConsoleSession, refused: string): boolean {
+  return refused === 'invalid_grant' && confirming_until > 0
 }
 
 async function keep(
@@ -104,13 +115,17 @@ async function keep(
   })
 }
 
-async function remove(session: ConsoleSession, action: Ending, parts: ConfirmParts): Promise<void> {
-  const { storage, audit, newId, now } = parts
-  const event = { audit, action, request_id: newId('req', now()), address: null }
-  const wasInForce = session.expires_at > now()
+/** `gone`: the provider by which the person may do nothing any more, unless another sign-in there still counts. */
+async function remove(session: ConsoleSession, action: Ending, parts: ConfirmParts, gone?: OidcIssuer): Promise<void> {
+  const { storage, audit, newId } = parts
+  const now = parts.now()
+  const occasion = { audit, request_id: newId('req', now), address: null }
   await storage.transaction(async (db) => {
-    const isRemoved = await sessions.remove(db, session.id)
-    if (isRemoved && wasInForce) await recordEnd(db, session, event)
+    if (!(await sessions.remove(db, session.id))) return
+    if (session.expires_at > now) await recordEnd(db, session, { ...occasion, action })
+    const { person_id, issuer } = session
+    if (!gone || person_id === null || (await sessions.hasConfirmable(db, { person_id, issuer }))) return
+    await forsakePerson(db, person_id, gone.settings, { ...parts, ...occasion, now })
   })
 }
 

@@ -9,6 +9,7 @@ import { listRoles } from '../people/roles.ts'
 import * as people from '../people/store.ts'
 import * as projects from '../projects/store.ts'
 import { sha256 } from '../security/digest.ts'
+import type { EndedThere } from '../security/oidc/logout-token.ts'
 import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
 import { covers, coversAll } from '../security/permissions.ts'
 import {
@@ -141,23 +142,17 @@ export class OpenConsole {
     const { keyring, log, issuers, storage } = this.#parts
     const issuer = issuers.find(session?.issuer ?? '')
     if (!issuer || !session || session.issuer_tokens === null) return undefined
-    try {
-      const tokens = openTokens(session.issuer_tokens, keyring)
-      if (!tokens) return undefined
-      if (!(await sessions.find(storage.db, session.id))) await issuer.revoke(tokens)
-      return await issuer.signOutUrl(tokens, back)
-    } catch (err) {
+    const tokens = openTokens(session.issuer_tokens, keyring)
+    if (!tokens) return undefined
+    const warn = (err: unknown) => {
       log.warn({ err, issuer: session.issuer }, 'a person could not be signed out at their identity provider')
-      return undefined
     }
+    if (!(await sessions.find(storage.db, session.id))) await issuer.revoke(tokens).catch(warn)
+    return (await issuer.signOutUrl(tokens, back).catch(warn)) ?? undefined
   }
 
   /** Ends what a person has signed in to by the provider: one session of theirs there, or all. */
-  async endOfIssuer(
-    issuer: string,
-    whose: { subject?: string | undefined; session?: string | undefined },
-    { request_id, address }: Origin,
-  ): Promise<void> {
+  async endOfIssuer(issuer: string, whose: EndedThere, { request_id, address }: Origin): Promise<void> {
     const { storage, audit, now } = this.#parts
     const event = { audit, action: 'signOutByIssuer', request_id, address } as const
     await storage.transaction(async (db) => {
@@ -203,6 +198,12 @@ export class OpenConsole {
     const session = await sessions.find(this.#parts.storage.db, actor.console_session ?? '')
     await this.#end(actor, from, 'signOut')
     return this.#leaveIssuer(session, back)
+  }
+
+  /** Ends the session that a browser had when it went to a provider, by whom it came back as. */
+  async endEarlier(secret: string, by: Actor, from: Origin): Promise<void> {
+    const session = await sessions.findByHash(this.#parts.storage.db, sha256(secret))
+    if (session) await this.#end({ ...by, console_session: session.id }, from, 'signOut')
   }
 
   async #load(hash: string): Promise<KnownSession | undefined> {

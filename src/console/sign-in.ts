@@ -121,12 +121,10 @@ type SignedBy = { key: Key; by_previous_secret_until: number | null }
 
 /** With a secret in its grace period the session ends when that does. */
 async function ofKey(db: Database, secret: string, now: number): Promise<SignedBy | undefined> {
-  const hash = sha256(secret)
-  const key = await keys.findByHash(db, hash)
-  if (!key || statusOf(key, now) !== 'active') return undefined
-  if (key.hash === hash) return { key, by_previous_secret_until: null }
-  const graceEnd = key.previous_secret_expires_at ?? 0
-  return graceEnd > now ? { key, by_previous_secret_until: graceEnd } : undefined
+  const found = await keys.findBySecret(db, sha256(secret))
+  if (!found || statusOf(found.key, now) !== 'active') return undefined
+  const { key, until } = found
+  return until === null || until > now ? { key, by_previous_secret_until: until } : undefined
 }
 
 async function ofLink(

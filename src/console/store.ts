@@ -1,4 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
+import type { EndedThere } from '../security/oidc/logout-token.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -140,6 +141,16 @@ export async function remove(db: Database, id: string): Promise<boolean> {
   return numDeletedRows > 0n
 }
 
+/** Whether the provider can be asked about the person by a sign-in that is kept. */
+export async function hasConfirmable(
+  db: Database,
+  { person_id, issuer }: Pick<ConsoleSession, 'person_id' | 'issuer'>,
+): Promise<boolean> {
+  const kept = db.selectFrom('console_sessions').select('id').where('can_confirm', '=', 1)
+  const found = await kept.where('person_id', '=', person_id).where('issuer', '=', issuer).executeTakeFirst()
+  return found !== undefined
+}
+
 /** Takes the right to ask the identity provider about a session. False if another node asks, or has just asked. */
 export async function lease(db: Database, read: ConsoleSession, now: number, until: number): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -147,6 +158,7 @@ export async function lease(db: Database, read: ConsoleSession, now: number, unt
     .set({ confirming_until: until })
     .where('id', '=', read.id)
     .where('confirming_until', '<=', now)
+    .where('confirming_until', '=', read.confirming_until)
     .where('confirm_before', '=', read.confirm_before)
     .executeTakeFirst()
   return numUpdatedRows > 0n
@@ -186,11 +198,11 @@ export async function listToConfirm(
 export async function listOfIssuer(
   db: Database,
   issuer: string,
-  { subject, session }: { subject?: string | undefined; session?: string | undefined },
+  { subject, session, began_before }: EndedThere,
   now: number,
 ): Promise<ConsoleSession[]> {
   const inForce = db.selectFrom('console_sessions').selectAll().where('expires_at', '>', now)
-  let select = inForce.where('issuer', '=', issuer)
+  let select = inForce.where('issuer', '=', issuer).where('created_at', '<', began_before)
   if (subject !== undefined) select = select.where('issuer_subject', '=', subject)
   if (session !== undefined) select = select.where('issuer_session', '=', session)
   return select.execute()

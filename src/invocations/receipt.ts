@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ApiError, unavailable } from '../errors.ts'
+import { ApiError } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
 import { usdOf } from '../runtime/models/cost.ts'
 import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
@@ -157,20 +157,21 @@ export function getResult(ended: Invocation, agent_id: string): Result {
 }
 
 /** The error for an invocation that did not complete: the one in its receipt. */
-export function failureOf({ error }: Invocation): ApiError {
+export function failureOf({ error, steps }: Invocation): ApiError {
   const { code, message, retry_after, details } = error ?? { ...FAILED, retry_after: undefined, details: undefined }
-  if (code === 'unavailable') return unavailable(message, (retry_after ?? 1) * 1000)
-  const isSoon = retry_after !== undefined && retry_after <= SOON_SECONDS
-  const told = { ...(retry_after !== undefined && { retry_after }), ...(details && { details }) }
-  return new ApiError(code, message, { ...told, headers: isSoon ? {} : NOT_AGAIN })
+  const wait = code === 'unavailable' ? (retry_after ?? 1) : retry_after
+  const isPassing = wait !== undefined && wait <= SOON_SECONDS
+  const hasActed = steps.some(({ kind }) => kind === 'tool')
+  const headers = isPassing && !hasActed ? {} : NOT_AGAIN
+  return new ApiError(code, message, { retry_after: wait, details, headers })
 }
 
 /** Most clients wait less than this before they try again. */
 const SOON_SECONDS = 60
 
 /**
- * Another try would be paid again and would most likely end as this one. The clients of OpenAI and Anthropic try again by
- * themselves unless they are told.
+ * Another try would call the tools again, or would be paid again and most likely end as this one. The SDK and the clients
+ * of OpenAI and Anthropic try again by themselves unless they are told.
  */
 const NOT_AGAIN = { 'X-Should-Retry': 'false' }
 

@@ -66,7 +66,6 @@ export async function makeKey(
     tier,
     hint: hintOf(secret),
     hash: sha256(secret),
-    previous_hash: null,
     previous_secret_expires_at: null,
     created_at: time,
     created_by: actor.id,

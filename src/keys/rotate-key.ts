@@ -4,9 +4,10 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
 import { newKey } from '../security/key-format.ts'
-import { RotationBody } from '../shapes.ts'
+import { RotationBody, requireFewSecrets } from '../shapes.ts'
+import type { Database } from '../storage/database.ts'
 import { requireNoEscalation } from './escalation.ts'
-import { hintOf, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
+import { hintOf, type Key, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
 import { withOwner } from './key-names.ts'
 import * as keys from './store.ts'
@@ -17,7 +18,7 @@ export const rotateKey = operation({
   path: '/v1/keys/{key_id}/rotate',
   summary: 'Rotate an API key',
   description:
-    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again; 0 ends it now.',
+    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now.',
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',
@@ -42,12 +43,10 @@ export const rotateKey = operation({
     if (status !== 'active') throw conflict(`This key is ${status}: create a new one`)
 
     const secret = newKey(randomBytes)
-    const grace = body.grace_period_seconds
     const changes = {
       hash: sha256(secret),
       hint: hintOf(secret),
-      previous_hash: grace > 0 ? key.hash : null,
-      previous_secret_expires_at: grace > 0 ? time + grace * 1000 : null,
+      previous_secret_expires_at: await keepSecret(db, key, body.grace_period_seconds * 1000, time),
       // An earlier rotator that has the secret could rotate with the key itself, to hide that.
       rotated_by: actor.id === key.id ? key.rotated_by : actor.id,
     }
@@ -56,3 +55,15 @@ export const rotateKey = operation({
     return { ...(await withOwner(db, actor, shown)), secret }
   },
 })
+
+/** Keeps the present secret for its grace period. Returns when the last of the earlier secrets ends. */
+async function keepSecret(db: Database, { id, hash }: Key, grace_ms: number, now: number): Promise<number | null> {
+  if (grace_ms === 0) {
+    await keys.removeEarlierSecrets(db, id, Number.MAX_SAFE_INTEGER)
+    return null
+  }
+  const earlier = (await keys.listEarlierSecrets(db, id, now)).map(({ expires_at }) => expires_at)
+  requireFewSecrets(earlier.length)
+  await keys.insertEarlierSecret(db, { hash, key_id: id, expires_at: now + grace_ms })
+  return Math.max(now + grace_ms, ...earlier)
+}

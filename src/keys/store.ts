@@ -6,6 +6,7 @@ import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import type { EarlierSecretsTable } from '../storage/tables/security-tables.ts'
 import type { Key } from './key.ts'
 
 type KeyRow = Omit<Key, 'permissions'> & { permissions: string }
@@ -20,14 +21,38 @@ export type KeyFilter = {
   status?: 'active' | 'expired' | 'revoked' | undefined
 }
 
-/** Finds a key by the hash of its present or previous secret. */
-export async function findByHash(db: Database, hash: string): Promise<Key | undefined> {
-  const row = await db
+/** A key that was found by a secret. `until`: when an earlier secret ends; null for the present one. */
+export type KeyOfSecret = { key: Key; until: number | null }
+
+export async function findBySecret(db: Database, hash: string): Promise<KeyOfSecret | undefined> {
+  const present = await db.selectFrom('keys').selectAll().where('hash', '=', hash).executeTakeFirst()
+  if (present) return { key: fromRow(present), until: null }
+  const earlier = await db
     .selectFrom('keys')
-    .selectAll()
-    .where((key) => key.or([key('hash', '=', hash), key('previous_hash', '=', hash)]))
+    .innerJoin('earlier_secrets as s', 's.key_id', 'keys.id')
+    .selectAll('keys')
+    .select('s.expires_at as until')
+    .where('s.hash', '=', hash)
     .executeTakeFirst()
-  return row && fromRow(row)
+  if (!earlier) return undefined
+  const { until, ...row } = earlier
+  return { key: fromRow(row), until }
+}
+
+/** The earlier secrets of a key that count still. The others are removed. */
+export async function listEarlierSecrets(db: Database, key_id: string, now: number): Promise<{ expires_at: number }[]> {
+  await removeEarlierSecrets(db, key_id, now)
+  return db.selectFrom('earlier_secrets').select('expires_at').where('key_id', '=', key_id).execute()
+}
+
+export async function insertEarlierSecret(db: Database, secret: EarlierSecretsTable): Promise<void> {
+  await db.insertInto('earlier_secrets').values(secret).execute()
+}
+
+/** Removes the earlier secrets of a key that end no later than `until`. */
+export async function removeEarlierSecrets(db: Database, key_id: string, until: number): Promise<void> {
+  const earlier = db.deleteFrom('earlier_secrets').where('key_id', '=', key_id)
+  await earlier.where('expires_at', '<=', until).execute()
 }
 
 export async function find(db: Database, id: string): Promise<Key | undefined> {

@@ -22,19 +22,18 @@ function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
 /** Keys in use are kept in memory, until they change on any node. */
 export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' | 'storage'>): KeyVerifier {
   const load = async (hash: string) => {
-    const key = await keys.findByHash(storage.db, hash)
-    if (!key) return undefined
-    const actor = actorOf(key)
-    if (key.hash === hash) return { key, actor }
-    return { key, actor: { ...actor, by_previous_secret_until: key.previous_secret_expires_at ?? 0 } }
+    const found = await keys.findBySecret(storage.db, hash)
+    if (!found) return undefined
+    const { key, until } = found
+    return { key, actor: { ...actorOf(key), ...(until !== null && { by_previous_secret_until: until }) } }
   }
   const used = new Map<string, number>()
   const noteUse = (key_id: string) => void used.set(key_id, now())
 
-  const inForce = (found: KnownKey | undefined, hash: string): Actor | undefined => {
+  const inForce = (found: KnownKey | undefined): Actor | undefined => {
     if (!found || statusOf(found.key, now()) !== 'active') return undefined
     const { key, actor } = found
-    if (key.hash !== hash && (key.previous_secret_expires_at ?? 0) <= now()) return undefined
+    if ((actor.by_previous_secret_until ?? Number.POSITIVE_INFINITY) <= now()) return undefined
     noteUse(key.id)
     return actor
   }
@@ -42,7 +41,7 @@ export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' |
   return {
     noteUse,
     async verify(hash) {
-      return inForce(await memo('keys', hash, () => load(hash), subjectsOf), hash)
+      return inForce(await memo('keys', hash, () => load(hash), subjectsOf))
     },
     async flush() {
       if (used.size === 0) return

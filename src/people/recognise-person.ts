@@ -40,8 +40,8 @@ export async function recognisePerson(
   const invited = invitation === undefined ? undefined : await invitations.findOpen(db, sha256(invitation), now)
   if (invitation !== undefined) {
     const maker = invited && (await findMaker(db, invited, parts.config, now))
-    if (!maker || invited?.email !== identity.email) return 'invitation_invalid'
-    if (!identity.email_verified) return 'email_not_verified'
+    if (!maker || invited?.email !== identity.address?.email) return 'invitation_invalid'
+    if (!identity.address?.isVerified) return 'email_not_verified'
   }
   const identified = await people.findByIdentity(db, identity.issuer, identity.subject)
   if (!identified && !invited && !isOfDomain(identity, issuer)) return 'other_domain'
@@ -49,7 +49,7 @@ export async function recognisePerson(
 
   const person = await keepPerson(db, identity, known, parts)
   await followGroups(db, person, identity, issuer, parts)
-  await acceptInvitations(db, person, invited, parts)
+  if (identity.address?.isVerified) await acceptInvitations(db, person, identity.address.email, invited, parts)
   const present = await listRoles(db, [person.id])
   const roles = present.filter((role) => endOfRole(role, issuer.name) > now)
   return roles.length === 0 ? 'no_role' : { person, roles }
@@ -68,14 +68,25 @@ export async function refreshPerson(
   await followGroups(db, await keepPerson(db, identity, known, parts), identity, issuer, parts)
 }
 
+/** Ends what the provider's groups gave to a person for whom it vouches no longer. */
+export async function forsakePerson(
+  db: Database,
+  person_id: string,
+  issuer: OidcSettings,
+  parts: RecogniseParts,
+): Promise<void> {
+  const known = await people.find(db, person_id)
+  if (known) await followGroups(db, known, { groups: [] }, issuer, parts)
+}
+
 /** The person with the same address at another provider, if the operator links them and it has given them a role. */
 async function findLinked(
   db: Database,
-  { issuer, subject, email, email_verified }: Identity,
+  { issuer, subject, address }: Identity,
   { config }: RecogniseParts,
 ): Promise<Person | undefined> {
-  if (!config.console.linkVerifiedEmails || !email_verified || email === null) return undefined
-  const linked = await people.findByVerifiedEmail(db, email)
+  if (!config.console.linkVerifiedEmails || !address?.isVerified) return undefined
+  const linked = await people.findByVerifiedEmail(db, address.email)
   if (!linked || (await listRoles(db, [linked.id])).length === 0) return undefined
   // Who was removed stays the same person, and is not taken for another one with their address.
   if ((await people.findIdOf(db, issuer, subject)) !== undefined) return undefined
@@ -83,17 +94,21 @@ async function findLinked(
   return linked
 }
 
+/** Writes down what the provider says of a person. What it does not say stays as it was. */
 async function keepPerson(
   db: Database,
-  { issuer, subject, name, email, email_verified }: Identity,
+  { issuer, subject, name, address }: Identity,
   known: Person | undefined,
   { newId, now }: RecogniseParts,
 ): Promise<Person> {
-  const said = { name, email, email_verified: email_verified ? 1 : 0, last_seen_at: now }
+  const told = address && { email: address.email, email_verified: address.isVerified ? 1 : 0 }
   if (known) {
-    await people.update(db, { ...said, id: known.id })
-    return { ...known, ...said }
+    const person = { ...known, ...told, name: name ?? known.name, last_seen_at: now }
+    await people.update(db, person)
+    return person
   }
+  const shown = { name: name ?? address?.email ?? subject, email: null, email_verified: 0 }
+  const said = { ...shown, ...told, last_seen_at: now }
   const former = await people.findIdOf(db, issuer, subject)
   const person = { ...said, id: former ?? newId('prs', now), created_at: now }
   await people.insert(db, person)
@@ -102,19 +117,23 @@ async function keepPerson(
 }
 
 /** An empty list admits every domain. */
-function isOfDomain({ email, email_verified }: Identity, { emailDomains }: OidcSettings): boolean {
+function isOfDomain({ address }: Identity, { emailDomains }: OidcSettings): boolean {
   if (emailDomains.length === 0) return true
-  return email_verified && emailDomains.includes(email?.split('@').at(-1) ?? '')
+  return address !== undefined && address.isVerified && emailDomains.includes(address.email.split('@').at(-1) ?? '')
 }
 
-/** Gives the roles of the person's groups, and ends those of groups that the person has left. */
+/**
+ * Gives the roles of the person's groups, and ends those of groups that the person has left. A provider that says nothing
+ * of groups changes no role, and does not vouch for any: they end when `keepRoles` is over.
+ */
 async function followGroups(
   db: Database,
   person: Person,
-  { groups }: Identity,
+  { groups }: Pick<Identity, 'groups'>,
   issuer: OidcSettings,
   parts: RecogniseParts,
 ): Promise<void> {
+  if (!groups) return
   const source = `group:${issuer.name}`
   const cause = causedBy(person, parts)
   const wanted = await grantsOf(db, groups, issuer, parts)
@@ -183,13 +202,13 @@ export async function reportIdleRoles(db: Database, { config, log }: { config: C
 async function acceptInvitations(
   db: Database,
   person: Person,
+  email: string,
   invited: Invitation | undefined,
   parts: RecogniseParts,
 ): Promise<void> {
   const { config, now } = parts
   const cause = causedBy(person, parts)
-  const { id: person_id, email, email_verified } = person
-  if (email === null || email_verified === 0) return
+  const { id: person_id } = person
   for (const hash of new Set([invited?.hash ?? null, null])) {
     const accepted = await invitations.accept(db, { hash, email }, { person_id, now })
     if (!accepted) continue

@@ -73,7 +73,6 @@ export async function giveRole(
     hint: '',
     // No secret has this hash.
     hash: id,
-    previous_hash: null,
     previous_secret_expires_at: null,
     created_at: now,
     created_by: by,

@@ -24,6 +24,7 @@ import type {
   AuditLogTable,
   ConsoleLinksTable,
   ConsoleSessionsTable,
+  EarlierSecretsTable,
   InvitationsTable,
   KeyFactorsTable,
   KeysTable,
@@ -90,6 +91,7 @@ export type Tables = {
   providers: ProvidersTable
   console_sessions: ConsoleSessionsTable
   console_links: ConsoleLinksTable
+  earlier_secrets: EarlierSecretsTable
   listeners: ListenersTable
   agent_counts: AgentCountsTable
   ledger: LedgerTable

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
-import { fromRow } from './store.ts'
+import { fromRow, toRow } from './store.ts'
 import type { Webhook } from './webhook.ts'
 
 /** No callback of the run can be added by others until the transaction ends. The run need not be stored yet. */
@@ -36,10 +36,7 @@ export async function listRequests(db: Database): Promise<string[]> {
 }
 
 export async function insert(db: Database, callback: Webhook & { request_id: string }): Promise<void> {
-  await db
-    .insertInto('webhooks')
-    .values({ ...callback, events: JSON.stringify(callback.events) })
-    .execute()
+  await db.insertInto('webhooks').values(toRow(callback)).execute()
   await announce(db, 'callbacks', callback.request_id)
 }
 

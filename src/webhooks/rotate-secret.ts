@@ -1,8 +1,8 @@
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { RotationBody } from '../shapes.ts'
+import { RotationBody, requireFewSecrets } from '../shapes.ts'
 import * as webhooks from './store.ts'
-import { newSecret, presentWebhook, WebhookParams, WebhookWithSecret } from './webhook.ts'
+import { newSecret, presentWebhook, secretsInGrace, WebhookParams, WebhookWithSecret } from './webhook.ts'
 import { concernedAgent, getChangeable, requireKey } from './webhook-in-scope.ts'
 
 export const rotateWebhookSecret = operation({
@@ -11,12 +11,13 @@ export const rotateWebhookSecret = operation({
   path: '/v1/webhooks/{webhook_id}/rotate-secret',
   summary: "Rotate a webhook's secret",
   description:
-    'The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once.',
+    'The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now.',
   permission: 'write',
   audit: { target: 'webhook_id' },
   mfa: 'webhooks',
   idempotent: true,
   secret: true,
+  errors: ['conflict'],
   params: WebhookParams,
   concerns: concernedAgent,
   body: RotationBody,
@@ -29,11 +30,12 @@ export const rotateWebhookSecret = operation({
     requireKey(actor)
     const { secret, sealed } = newSecret(keyring)
     const time = now()
-    const grace = body.grace_period_seconds
+    const grace_ms = body.grace_period_seconds * 1000
+    const earlier = grace_ms > 0 ? secretsInGrace(webhook, time) : []
+    requireFewSecrets(earlier.length)
     const changes = {
       ...sealed,
-      previous_secret: grace > 0 ? webhook.secret : null,
-      previous_secret_expires_at: grace > 0 ? time + grace * 1000 : null,
+      earlier_secrets: grace_ms > 0 ? [{ secret: webhook.secret, expires_at: time + grace_ms }, ...earlier] : [],
       updated_at: Math.max(time, webhook.updated_at),
     }
     await webhooks.update(db, webhook.id, changes)

@@ -96,10 +96,7 @@ export async function countAndHold(db: Database, project_id: string, agent_id: s
 }
 
 export async function insert(db: Database, webhook: Webhook): Promise<void> {
-  await db
-    .insertInto('webhooks')
-    .values({ ...webhook, events: JSON.stringify(webhook.events) })
-    .execute()
+  await db.insertInto('webhooks').values(toRow(webhook)).execute()
   await announce(db, 'webhooks', webhook.id)
 }
 
@@ -120,11 +117,15 @@ export async function moveOfAgent(db: Database, agent_id: string, project_id: st
 export async function update(
   db: Database,
   id: string,
-  { events, ...changes }: Partial<Omit<Webhook, 'id' | 'agent_id' | 'request_id' | 'created_at'>>,
+  { events, earlier_secrets, ...changes }: Partial<Omit<Webhook, 'id' | 'agent_id' | 'request_id' | 'created_at'>>,
 ): Promise<void> {
   await db
     .updateTable('webhooks')
-    .set({ ...changes, ...(events && { events: JSON.stringify(events) }) })
+    .set({
+      ...changes,
+      ...(events && { events: JSON.stringify(events) }),
+      ...(earlier_secrets && { earlier_secrets: JSON.stringify(earlier_secrets) }),
+    })
     .where('id', '=', id)
     .execute()
   await announce(db, 'webhooks', id)
@@ -180,11 +181,17 @@ export async function remove(db: Database, id: string): Promise<void> {
   await announce(db, 'webhooks', id)
 }
 
-type WebhookRow = Omit<Webhook, 'events' | 'status' | 'disabled_reason' | 'format'> & {
+type WebhookRow = Omit<Webhook, 'events' | 'earlier_secrets' | 'status' | 'disabled_reason' | 'format'> & {
   events: string
+  earlier_secrets: string
   status: string
   disabled_reason: string | null
   format: string | null
+}
+
+export function toRow(webhook: Webhook): WebhookRow {
+  const { events, earlier_secrets } = webhook
+  return { ...webhook, events: JSON.stringify(events), earlier_secrets: JSON.stringify(earlier_secrets) }
 }
 
 export function fromRow(row: WebhookRow): Webhook {
@@ -192,6 +199,7 @@ export function fromRow(row: WebhookRow): Webhook {
     ...row,
     format: row.format as Webhook['format'],
     events: jsonOf('webhook', row)('events'),
+    earlier_secrets: jsonOf('webhook', row)('earlier_secrets'),
     status: row.status as Webhook['status'],
     disabled_reason: row.disabled_reason as Webhook['disabled_reason'],
   }

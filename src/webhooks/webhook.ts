@@ -63,7 +63,7 @@ export const WebhookReply = z
     disabled_reason: DisabledReason.nullable(),
     description: z.string().nullable(),
     secret_hint: z.string(),
-    previous_secret_expires_at: Time.nullable().describe('Until then deliveries are signed with the old secret too'),
+    previous_secret_expires_at: Time.nullable().describe('Until then deliveries are signed with an old secret too'),
     failing_since: Time.nullable().describe('The first failed attempt since the last success'),
     created_by: z
       .string()
@@ -83,11 +83,14 @@ export const WebhookWithSecret = z
 /** `event` is what every webhook is sent. `a2a` is the run as A2A tells a task. */
 export const CallbackFormat = z.enum(['event', 'a2a'])
 
-/** A webhook as it is stored. Both secrets and the headers are sealed. */
+type EarlierSecret = { secret: string; expires_at: number }
+
+/** A webhook as it is stored. Its secrets and the headers are sealed. */
 export type Webhook = RowWith<
   WebhooksTable,
   {
     events: (EventType | '*')[]
+    earlier_secrets: EarlierSecret[]
     status: z.output<typeof WebhookStatus>
     disabled_reason: z.output<typeof DisabledReason> | null
     format: z.output<typeof CallbackFormat> | null
@@ -120,20 +123,17 @@ export function newSecret(keyring: Keyring): { secret: string; sealed: Pick<Webh
   return { secret, sealed: { secret: keyring.encrypt(secret, SECRET_PURPOSE), secret_hint } }
 }
 
-/** The secrets that sign a delivery: the newest first, then the previous one during its grace period. */
+/** The secrets that sign a delivery: the newest first, then the earlier ones during their grace periods. */
 export function signingSecrets(webhook: Webhook, keyring: Keyring, now: number): string[] {
-  const sealed = [webhook.secret]
-  if (webhook.previous_secret !== null && isInGrace(webhook, now)) sealed.push(webhook.previous_secret)
-  return sealed.map((secret) => keyring.decrypt(secret, SECRET_PURPOSE))
+  const sealed = [webhook, ...secretsInGrace(webhook, now)]
+  return sealed.map(({ secret }) => keyring.decrypt(secret, SECRET_PURPOSE))
 }
 
 export function presentWebhook(webhook: Webhook, now: number): z.input<typeof WebhookReply> {
-  return {
-    ...webhook,
-    previous_secret_expires_at: isInGrace(webhook, now) ? webhook.previous_secret_expires_at : null,
-  }
+  const ends = secretsInGrace(webhook, now).map(({ expires_at }) => expires_at)
+  return { ...webhook, previous_secret_expires_at: ends.length > 0 ? Math.max(...ends) : null }
 }
 
-function isInGrace({ previous_secret_expires_at: end }: Pick<Webhook, 'previous_secret_expires_at'>, now: number) {
-  return end !== null && end > now
+export function secretsInGrace({ earlier_secrets }: Pick<Webhook, 'earlier_secrets'>, now: number): EarlierSecret[] {
+  return earlier_secrets.filter(({ expires_at }) => expires_at > now)
 }

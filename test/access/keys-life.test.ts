@@ -48,12 +48,27 @@ onManyNodes('the life of a key', (service, engine) => {
       assert.equal((await self(body.data.secret)).status, 200)
     })
 
-    test('a second rotation ends the secret before the last', async () => {
+    test('a second rotation does not end the grace of the first secret; grace_period_seconds: 0 ends all', async () => {
       const { id, secret: first } = await create({ role: 'viewer' })
-      const second = (await rotate(id)).body.data.secret
-      const third = (await rotate(id)).body.data.secret
-      const statuses = await Promise.all([first, second, third].map(async (key) => (await self(key)).status))
-      assert.deepEqual(statuses, [401, 200, 200])
+      const second = (await rotate(id, { grace_period_seconds: 7_200 })).body.data
+      const third = (await rotate(id, { grace_period_seconds: 3_600 })).body.data
+      assert.equal(third.previous_secret_expires_at, second.previous_secret_expires_at, 'when the last one ends')
+      const statuses = async (...more: string[]) =>
+        Promise.all([first, second.secret, third.secret, ...more].map(async (key) => (await self(key)).status))
+      assert.deepEqual(await statuses(), [200, 200, 200])
+      service().advance(3_601_000)
+      assert.deepEqual(await statuses(), [200, 401, 200])
+      const last = (await rotate(id, { grace_period_seconds: 0 })).body.data
+      assert.equal(last.previous_secret_expires_at, null)
+      assert.deepEqual(await statuses(last.secret), [401, 401, 401, 200])
+    })
+
+    test('409 for a sixth secret in its grace period', async () => {
+      const { id } = await create({ role: 'viewer' })
+      for (let times = 0; times < 5; times++) assert.equal((await rotate(id)).status, 200)
+      const { status, body } = await rotate(id)
+      assert.deepEqual([status, body.error.code], [409, 'conflict'])
+      assert.equal((await rotate(id, { grace_period_seconds: 0 })).status, 200)
     })
 
     test('a key may rotate itself', async () => {

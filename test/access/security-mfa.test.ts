@@ -248,6 +248,29 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.deepEqual(statuses.toSorted(), [200, ...Array(19).fill(401)])
     })
 
+    test('a request that is sent again with its code and its Idempotency-Key gets its answer', async () => {
+      const agent = await newAgent({ requiredFor: ['keys'] })
+      const send = (headers: Record<string, string>, name = 'once') => {
+        const body = { name, agent_id: agent, role: 'viewer' }
+        return service().call('POST', '/v1/keys', { key: key.secret, body, headers })
+      }
+      const headers = { 'X-Service-OTP': app.code(), 'Idempotency-Key': `once-${agent}` }
+      const first = await send(headers)
+      assert.equal(first.status, 201, first.text)
+      const again = await send(headers)
+      assert.deepEqual([again.status, again.body.data], [201, first.body.data])
+      assert.equal(again.headers.get('idempotent-replayed'), 'true')
+
+      const { 'X-Service-OTP': _code, ...without } = headers
+      for (const [other, message] of [
+        [await send(headers, 'another'), WRONG],
+        [await send({ ...headers, 'Idempotency-Key': `other-${agent}` }), WRONG],
+        [await send(without), NEEDED],
+      ] as const) {
+        assert.deepEqual([other.status, other.body.error.message], [401, message])
+      }
+    })
+
     test('five wrong ones lock the key for five minutes: the right one is refused meanwhile', async () => {
       for (let i = 0; i < 5; i++) assert.deepEqual(await update(app.wrong()), refused(WRONG))
       const send = () =>

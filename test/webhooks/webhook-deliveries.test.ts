@@ -443,6 +443,29 @@ onAnyEngine(
       assert.deepEqual(body.data, { ...failed, body: sent?.body })
     })
 
+    test('two rotations: each old secret verifies until its own grace ends', async (t) => {
+      const inbox = await openInbox(t)
+      const { agent_id, id, secret: first } = await subscribe(service(), inbox.url)
+      const rotate = async (grace_period_seconds: number) => {
+        const options = { body: { grace_period_seconds } }
+        const { body } = await service().call('POST', `/v1/webhooks/${id}/rotate-secret`, options)
+        return body.data as { secret: string; previous_secret_expires_at: string }
+      }
+      const second = await rotate(7_200)
+      const third = await rotate(3_600)
+      assert.equal(third.previous_secret_expires_at, second.previous_secret_expires_at, 'when the last one ends')
+      const secrets = [first, second.secret, third.secret]
+      const verifiedBy = async (count: number) => {
+        await happen(service(), { agent_id })
+        const arrived = (await inbox.first(count)).at(-1) as Arrival
+        await delivery(service(), id, 1)
+        return secrets.map((secret) => verifies(arrived, secret))
+      }
+      assert.deepEqual(await verifiedBy(1), [true, true, true])
+      pass(service(), 3_601_000)
+      assert.deepEqual(await verifiedBy(2), [true, false, true])
+    })
+
     test('rotation: the old secret verifies inside the grace, not after', async (t) => {
       const inbox = await openInbox(t)
       const { agent_id, id, secret: old } = await subscribe(service(), inbox.url)

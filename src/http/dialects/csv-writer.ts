@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { csvOf } from '../../lib/text/csv.ts'
+import { prefers } from '../input/accept.ts'
 import type { Writer } from './dialect.ts'
 
 /** Whether the client wants the items of a reply as CSV. */
-export function wantsCsv(accept: string, format: unknown): boolean {
-  return format === 'csv' || (format === undefined && /\btext\/csv\b/i.test(accept))
+export function wantsCsv(accept: string | undefined, format: unknown): boolean {
+  return format === 'csv' || (format === undefined && prefers(accept, 'text/csv'))
 }
 
 /** Writes the items in one field of the reply as CSV. */

@@ -7,6 +7,7 @@ import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
 import type { Content } from '../../storage/bytes/content.ts'
 import type { Page, PageQuery } from '../../storage/queries/page.ts'
+import { prefers } from '../input/accept.ts'
 import { readBody } from '../input/body.ts'
 import { readIdempotencyKey } from '../input/idempotency-key.ts'
 import { queryReader } from '../input/query.ts'
@@ -44,7 +45,7 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
       const body = operation.upload ? {} : readBody(operation, bytes)
       const isOpenai = forOpenai && isOpenaiClient(message.headers)
       const asked = readQuery(isOpenai && operation.list ? openaiFileQuery(query) : query)
-      const isCsv = asCsv && wantsCsv(message.headers.accept ?? '', asked['format'])
+      const isCsv = asCsv && wantsCsv(message.headers.accept, asked['format'])
       return {
         body,
         query: asked,
@@ -60,8 +61,8 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
 
 export type PathRoute = Extract<Route, { read: unknown }>
 
-function modeOf({ streams, accepted }: Operation, { accept = '', prefer = '' }: IncomingHttpHeaders): Mode {
-  if (streams && (streams.always || /\btext\/event-stream\b/i.test(accept))) return 'stream'
+function modeOf({ streams, accepted }: Operation, { accept, prefer = '' }: IncomingHttpHeaders): Mode {
+  if (streams && (streams.always || prefers(accept, 'text/event-stream'))) return 'stream'
   // RFC 7240.
   return accepted && /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(prefer)) ? 'background' : 'reply'
 }

@@ -37,8 +37,11 @@ function integersOf(shape: z.ZodObject): ReadonlySet<string> {
 }
 
 function pairs(raw: string): [string, string][] {
-  return raw.split('&').map((pair) => {
+  // A trailing `&`, or two of them, is what clients leave that put queries together.
+  const given = raw.split('&').filter((pair) => pair !== '')
+  return given.map((pair) => {
     const [name = '', ...rest] = pair.split('=')
+    if (name === '') throw invalid({ field: '(query)', error: 'has a value without a name' })
     return [decode(name), decode(rest.join('='))]
   })
 }

@@ -13,8 +13,8 @@ import { unauthorized, validUntil } from './guards/authenticate.ts'
 import { enterAgent } from './guards/authorise.ts'
 import { hasMoved } from './guards/choose-project.ts'
 import { passesGate } from './guards/pass-gate.ts'
-import { requireCode } from './guards/require-code.ts'
-import { fingerprint } from './idempotency/repeatable.ts'
+import { readCode, spendCode } from './guards/require-code.ts'
+import { fingerprint, type Repeatable } from './idempotency/repeatable.ts'
 import type { Authorised, FoundAgent } from './request.ts'
 import { type Input, runAlone, runOperation, runWithin } from './run-operation.ts'
 
@@ -49,7 +49,14 @@ async function runChecked(
   const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
   const gates = operation.acrossAgents ? await gatesInReach(edge, authorised) : gatesOf(edge, agent)
   const called = early ? await gatesOfCalled(edge, authorised, early) : []
-  await requireCode(authorised, body, { gates, called, spend: edge.spendCode })
+  const code = readCode(authorised, body, { gates, called })
+  if (code !== undefined) {
+    // A code counts once. A request that is sent again has spent it, and gets its answer.
+    const repeatable = repeatableOf(authorised, wanted)
+    const answered = repeatable && (await edge.idempotency.findAnswer(repeatable))
+    if (answered) return answered
+    await spendCode(actor, code, edge.spendCode)
+  }
   const input = early ?? readInput(authorised, wanted)
   await operation.check?.(input, edge.parts, actor)
 
@@ -68,11 +75,12 @@ type Prepared = { input: Input; agent: FoundAgent | undefined; uploads: Uploads 
 async function runOnce(
   edge: Edge,
   authorised: Authorised,
-  { given, writer, sent, idempotencyKey: key }: CallRequest,
+  wanted: CallRequest,
   channel: ReplyChannel,
   { input, agent, uploads }: Prepared,
 ): Promise<Rendered> {
-  const { arrived, actor, operation, params } = authorised
+  const { given, writer, sent } = wanted
+  const { arrived, actor, operation } = authorised
   const { path, request_id, address } = arrived
   const call = {
     door: arrived.dialect.door,
@@ -90,21 +98,30 @@ async function runOnce(
     span: arrived.span,
     closedAgents: () => findClosed(authorised, edge),
   }
-  if (key === undefined) return runOperation(edge.parts, call, channel)
-  const repeatable = {
-    // The reply to a request about a run is found when the run is erased.
-    request_id: params['request_id'] ?? request_id,
-    scope: repeatScope(actor),
-    project_id: actor.scope.project_id,
-    key,
-    fingerprint: fingerprint(operation.method, path, arrived.query, sent),
-    secret: operation.secret ?? false,
-  }
+  const repeatable = repeatableOf(authorised, wanted)
+  if (!repeatable) return runOperation(edge.parts, call, channel)
   // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
   const unattended = { ...channel, onHangUp: undefined }
   return isOneTransaction(operation, channel.mode)
     ? edge.idempotency.onceWithin(repeatable, (db, repeated) => runWithin(db, edge.parts, call, unattended, repeated))
     : edge.idempotency.once(repeatable, (held) => runAlone(edge.parts, call, unattended, held))
+}
+
+/** Undefined for a request without an Idempotency-Key. */
+function repeatableOf(
+  { arrived, actor, operation, params }: Authorised,
+  { sent, idempotencyKey: key }: CallRequest,
+): Repeatable | undefined {
+  if (key === undefined) return undefined
+  return {
+    // The reply to a request about a run is found when the run is erased.
+    request_id: params['request_id'] ?? arrived.request_id,
+    scope: repeatScope(actor),
+    project_id: actor.scope.project_id,
+    key,
+    fingerprint: fingerprint(operation.method, arrived.path, arrived.query, sent),
+    secret: operation.secret ?? false,
+  }
 }
 
 /** Refuses an actor whose right has ended since the request was let in, and an agent that has moved since. */

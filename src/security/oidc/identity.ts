@@ -1,57 +1,62 @@
 import { z } from 'zod'
 import type { OidcSettings } from './oidc-settings.ts'
 
-/** As whom a provider knows a person, and what it says of them. */
+/** As whom a provider knows a person, and what it says of them. Undefined is what it does not say. */
 export type Identity = {
   issuer: string
   subject: string
-  name: string
-  email: string | null
-  email_verified: boolean
-  groups: readonly string[]
+  name: string | undefined
+  address: EmailAddress | undefined
+  groups: readonly string[] | undefined
   /** Whether a second factor was used. */
   is_strong: boolean
   /** The session of the person at the provider. */
   session: string | null
 }
 
+type EmailAddress = { email: string; isVerified: boolean }
+
 const MOST_GROUPS = 1_000
 const MAX_CHARACTERS = 320
 
 const Claims = z.looseObject({
-  iss: z.string(),
-  sub: z.string().min(1).max(255),
   name: z.string().optional().catch(undefined),
   preferred_username: z.string().optional().catch(undefined),
-  email: z.email().max(MAX_CHARACTERS).optional().catch(undefined),
+  email: z.email().max(MAX_CHARACTERS).toLowerCase().optional().catch(undefined),
   email_verified: z.union([z.boolean(), z.stringbool()]).optional().catch(undefined),
   amr: z.array(z.string()).optional().catch(undefined),
   acr: z.string().optional().catch(undefined),
   sid: z.string().max(255).optional().catch(undefined),
 })
 
-export function readIdentity(claims: object, settings: OidcSettings): Identity {
-  const { iss, sub, name, preferred_username, email, email_verified, amr = [], acr = '', sid } = Claims.parse(claims)
-  const shown = name ?? preferred_username ?? email ?? sub
+/**
+ * What the documents say: the ID token and the reply of UserInfo, as far as they are there. The first that says a thing
+ * counts. An address is verified by a document that has the same address, never by one that speaks of another.
+ */
+export function readIdentity(
+  documents: readonly object[],
+  who: Pick<Identity, 'issuer' | 'subject'>,
+  { groupsClaim, mfa, trustEmail }: OidcSettings,
+): Identity {
+  const said = documents.map((document) => ({ ...Claims.parse(document), groups: groupsIn(document, groupsClaim) }))
+  const first = <Value>(read: (claims: (typeof said)[number]) => Value | undefined) =>
+    said.map(read).find((value) => value !== undefined)
+  const email = first((claims) => claims.email)
+  const isVerified = said.some((claims) => claims.email === email && claims.email_verified === true)
+  const amr = first((claims) => claims.amr) ?? []
   return {
-    issuer: iss,
-    subject: sub,
-    name: shown.slice(0, MAX_CHARACTERS),
-    email: email?.toLowerCase() ?? null,
-    email_verified: email !== undefined && (email_verified === true || settings.trustEmail),
-    groups: groupsIn(claims, settings.groupsClaim),
-    is_strong: amr.some((method) => settings.mfa.amr.includes(method)) || settings.mfa.acr.includes(acr),
-    session: sid ?? null,
+    ...who,
+    name: first(({ name, preferred_username }) => name ?? preferred_username)?.slice(0, MAX_CHARACTERS),
+    address: email === undefined ? undefined : { email, isVerified: isVerified || trustEmail },
+    groups: first(({ groups }) => groups),
+    is_strong: amr.some((method) => mfa.amr.includes(method)) || mfa.acr.includes(first(({ acr }) => acr) ?? ''),
+    session: first(({ sid }) => sid) ?? null,
   }
 }
 
-/** Whether the claims tell the groups, if only that there are none. */
-export function tellsGroups(claims: object, claim: string): boolean {
-  return valueOf(claims, claim) !== undefined
-}
-
-function groupsIn(claims: object, claim: string): string[] {
-  const value = valueOf(claims, claim)
+function groupsIn(document: object, claim: string): string[] | undefined {
+  const value = valueOf(document, claim)
+  if (value === undefined) return undefined
   const groups = Array.isArray(value) ? value : [value]
   return groups.filter((group) => typeof group === 'string').slice(0, MOST_GROUPS)
 }

@@ -10,17 +10,24 @@ const MAX_AGE = '5m'
 const Claims = z.object({
   sub: z.string().optional(),
   sid: z.string().optional(),
+  iat: z.number(),
   nonce: z.never().optional(),
   events: z.looseObject({ [EVENT]: z.looseObject({}) }),
 })
 
-/** Whose sessions have ended at the provider: one of theirs, or all. Undefined for a token that does not count. */
+/** Sessions that have ended at the provider: one of a person, or all that began before the provider said so. */
+export type EndedThere = { subject: string | undefined; session: string | undefined; began_before: number }
+
+/**
+ * Undefined for a token that does not count. Whoever sends a token again ends nothing with it that began later, except
+ * for the few seconds by which clocks may differ.
+ */
 export async function readLogoutToken(
   token: string,
   { clientId }: OidcSettings,
   provider: IdentityProvider,
   now: number,
-): Promise<{ subject: string | undefined; session: string | undefined } | undefined> {
+): Promise<EndedThere | undefined> {
   const { jwtVerify, errors } = jose()
   try {
     const { issuer } = await provider.metadata()
@@ -34,7 +41,8 @@ export async function readLogoutToken(
     })
     const claims = Claims.safeParse(payload).data
     if (!claims || (claims.sub === undefined && claims.sid === undefined)) return undefined
-    return { subject: claims.sub, session: claims.sid }
+    const began_before = (claims.iat + CLOCK_SKEW_SECONDS) * 1000
+    return { subject: claims.sub, session: claims.sid, began_before }
   } catch (error) {
     if (error instanceof errors.JOSEError) return undefined
     throw error

@@ -1,8 +1,8 @@
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
 import { lazily } from '../../lib/lazily.ts'
-import { CLOCK_SKEW_SECONDS } from '../tokens/bearer-token.ts'
+import { CLOCK_SKEW_SECONDS, jose, Unavailable } from '../tokens/bearer-token.ts'
 import { type IdentityProvider, identityProvider } from '../tokens/identity-provider.ts'
-import { type Identity, readIdentity, tellsGroups } from './identity.ts'
+import { type Identity, readIdentity } from './identity.ts'
 import { readLogoutToken } from './logout-token.ts'
 import type { OidcSettings } from './oidc-settings.ts'
 
@@ -12,7 +12,8 @@ const openid = lazily<typeof import('openid-client')>('openid-client')
 /** What ties an answer of the provider to the browser that was sent there. */
 export type Checks = { state: string; nonce: string; verifier: string }
 
-export type IssuerTokens = { refresh_token?: string; id_token?: string }
+/** `is_offline`: the provider lets us ask after the person has signed out there. */
+export type IssuerTokens = { refresh_token?: string; id_token?: string; is_offline?: boolean }
 
 /** Who a person is, as the provider has just said, and with what it is asked again. */
 export type Vouched = { identity: Identity; tokens: IssuerTokens }
@@ -42,6 +43,7 @@ export class IssuerRefusal extends Error {
 const ANSWER_TIMEOUT_SECONDS = 5
 /** What the provider publishes of itself is asked for again after this time. */
 const DISCOVERY_MS = 3_600_000
+const MAX_SUBJECT = 255
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers
@@ -84,17 +86,19 @@ export class OidcIssuer {
     })
   }
 
-  /** Asks again who the person is. Undefined when the provider says that the sign-in has ended there. */
-  async confirm({ refresh_token, id_token }: IssuerTokens, subject: string): Promise<Vouched | undefined> {
-    if (refresh_token === undefined) return undefined
+  /** Asks again who the person is. Returns the provider's word if it vouches for the person no longer. */
+  async confirm(known: IssuerTokens, subject: string): Promise<Vouched | { refused: string }> {
+    const { refresh_token } = known
+    if (refresh_token === undefined) return { refused: 'no_refresh_token' }
     return this.#ask(async (configuration) => {
       try {
         const tokens = await openid().refreshTokenGrant(configuration, refresh_token)
-        const vouched = await this.#vouch(configuration, tokens, subject)
-        return { ...vouched, tokens: { refresh_token, ...(id_token && { id_token }), ...vouched.tokens } }
+        const { identity, tokens: renewed } = await this.#vouch(configuration, tokens, subject)
+        return { identity, tokens: { ...known, ...renewed } }
       } catch (error) {
-        if (errorCodeOf(error) === 'invalid_grant') return undefined
-        throw error
+        const refused = isRefusal(error) ? errorCodeOf(error) : undefined
+        if (refused === undefined || ABOUT_THE_CLIENT.has(refused)) throw error
+        return { refused }
       }
     })
   }
@@ -146,24 +150,50 @@ export class OidcIssuer {
 
   /** Whose sessions the provider says have ended. Undefined if the token does not count. */
   readLogout(token: string): ReturnType<typeof readLogoutToken> {
-    this.#provider ??= identityProvider({ provider: this.settings.issuer, fetch, now: this.#now })
-    return readLogoutToken(token, this.settings, this.#provider, this.#now())
+    return readLogoutToken(token, this.settings, this.#published(), this.#now())
   }
 
-  /** The identity in the ID token. What it leaves out is asked for: groups are often told there only. */
+  #published(): IdentityProvider {
+    this.#provider ??= identityProvider({ provider: this.settings.issuer, fetch, now: this.#now })
+    return this.#provider
+  }
+
+  /** The identity in the ID token. What it leaves out is asked for at UserInfo. */
   async #vouch(configuration: Configuration, tokens: Tokens, subject?: string): Promise<Vouched> {
-    const { access_token, refresh_token, id_token } = tokens
+    const { access_token, refresh_token, id_token, scope } = tokens
+    const { roles, scopes } = this.settings
+    const { userinfo_endpoint, issuer } = configuration.serverMetadata()
     const ofToken = tokens.claims()
     const expected = subject ?? ofToken?.sub
-    if (expected === undefined || (ofToken && ofToken.sub !== expected)) {
+    if (expected === undefined || expected.length > MAX_SUBJECT || (ofToken && ofToken.sub !== expected)) {
       throw new IssuerRefusal('other_subject', 'the provider speaks of another person')
     }
-    const { userinfo_endpoint, issuer } = configuration.serverMetadata()
-    const isComplete = ofToken && (this.settings.roles.length === 0 || tellsGroups(ofToken, this.settings.groupsClaim))
-    const further =
-      !isComplete && userinfo_endpoint ? await openid().fetchUserInfo(configuration, access_token, expected) : {}
-    const identity = readIdentity({ ...further, ...ofToken, iss: issuer, sub: expected }, this.settings)
-    return { identity, tokens: { ...(refresh_token && { refresh_token }), ...(id_token && { id_token }) } }
+    if (id_token !== undefined) await this.#checkSignature(id_token)
+    const who = { issuer, subject: expected }
+    const documents: object[] = ofToken ? [ofToken] : []
+    const { address, groups } = readIdentity(documents, who, this.settings)
+    const isComplete = (address || !scopes.includes('email')) && (groups || roles.length === 0)
+    if (!isComplete && userinfo_endpoint) {
+      documents.push(await openid().fetchUserInfo(configuration, access_token, expected))
+    }
+    const is_offline = (scope?.split(' ') ?? scopes).includes('offline_access')
+    const given = { ...(refresh_token && { refresh_token, is_offline }), ...(id_token && { id_token }) }
+    return { identity: readIdentity(documents, who, this.settings), tokens: given }
+  }
+
+  /** The provider has just given this token, so a key that is not known here is a new one. */
+  async #checkSignature(id_token: string): Promise<void> {
+    const { compactVerify, errors } = jose()
+    try {
+      await compactVerify(id_token, this.#published().keyFor).catch((error) => {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        this.#provider = undefined
+        return compactVerify(id_token, this.#published().keyFor)
+      })
+    } catch (error) {
+      if (error instanceof Unavailable) throw new IssuerUnavailable(error.message, { cause: error })
+      throw new IssuerRefusal('bad_signature', error)
+    }
   }
 
   async #ask<T>(work: (configuration: Configuration) => Promise<T>): Promise<T> {
@@ -189,28 +219,39 @@ export class OidcIssuer {
 }
 
 async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
-  const { discovery, None, clockTolerance, allowInsecureRequests, enableNonRepudiationChecks } = openid()
+  const { discovery, None, clockTolerance, allowInsecureRequests } = openid()
   const metadata = { [clockTolerance]: CLOCK_SKEW_SECONDS, ...(clientSecret && { client_secret: clientSecret }) }
   const isPlain = new URL(issuer).protocol === 'http:'
   return discovery(new URL(issuer), clientId, metadata, clientSecret === undefined ? None() : undefined, {
     timeout: ANSWER_TIMEOUT_SECONDS,
     // The operator wrote http:// into the configuration.
-    execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
+    execute: isPlain ? [allowInsecureRequests] : [],
   })
 }
 
+/** Refusals that say nothing of the person: the operator has to look at the settings of the client. */
+const ABOUT_THE_CLIENT: ReadonlySet<string> = new Set([
+  'invalid_client',
+  'invalid_request',
+  'invalid_scope',
+  'insufficient_scope',
+  'unsupported_grant_type',
+])
+
 /** The provider's own word for an error, as its protocol lists them. */
 function errorCodeOf(error: unknown): string | undefined {
-  const { AuthorizationResponseError, ResponseBodyError } = openid()
+  const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openid()
   const isSaid = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError
-  return isSaid && /^[a-z_]{1,60}$/.test(error.error) ? error.error : undefined
+  const isChallenge = error instanceof WWWAuthenticateChallengeError
+  const said = isSaid ? error.error : isChallenge ? error.cause[0]?.parameters.error : undefined
+  return said !== undefined && /^[a-z_]{1,60}$/.test(said) ? said : undefined
 }
 
-/** Errors of the network, of time and of a server that fails are no refusals. */
+/** Errors of the network, of time and of a server that fails or is busy are no refusals. */
 function isRefusal(error: unknown): boolean {
   const { ClientError, ResponseBodyError, WWWAuthenticateChallengeError, AuthorizationResponseError } = openid()
   if (error instanceof AuthorizationResponseError) return error.error !== 'temporarily_unavailable'
-  if (error instanceof ResponseBodyError) return error.status < 500
+  if (error instanceof ResponseBodyError) return error.status < 500 && error.status !== 408 && error.status !== 429
   if (error instanceof WWWAuthenticateChallengeError) return true
   const UNANSWERED = [
     'OAUTH_TIMEOUT',

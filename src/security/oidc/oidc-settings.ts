@@ -43,9 +43,7 @@ export const OidcSettings = z.strictObject({
     .regex(DURATION_PATTERN, 'must be a duration such as 7d')
     .default('7d')
     .transform(parseDuration)
-    .describe(
-      'How long a group gives its role when the provider cannot be asked: it gave no refresh token, or has ended the sign-in',
-    ),
+    .describe('How long a group gives its role when the provider cannot be asked, or says nothing of groups'),
   emailDomains: z
     .array(z.string().regex(/^[a-z0-9.-]+$/, 'must be a domain in lower case'))
     .default([])

@@ -54,6 +54,18 @@ export async function claim(
   }
 }
 
+/** What was answered to a request with this fingerprint. */
+export async function findDone(
+  db: Database,
+  { scope, key, fingerprint }: { scope: string; key: string; fingerprint: string },
+  now: number,
+): Promise<Extract<Claimed, { state: 'done' }> | undefined> {
+  const found = await find(db, scope, key)
+  if (!found || found.created_at + VALID_MS <= now) return undefined
+  const state = stateOf(found, fingerprint)
+  return state.state === 'done' ? state : undefined
+}
+
 function find(db: Database, scope: string, key: string): Promise<FoundClaim | undefined> {
   return db.selectFrom('claims').selectAll().where('scope', '=', scope).where('key', '=', key).executeTakeFirst()
 }

@@ -56,7 +56,6 @@ function keys({ text, integer }: ColumnTypes): string[] {
       tier ${text} not null,
       hint ${text} not null,
       hash ${text} not null unique,
-      previous_hash ${text} unique,
       previous_secret_expires_at ${integer},
       created_at ${integer} not null,
       created_by ${text} not null,
@@ -76,6 +75,13 @@ function keys({ text, integer }: ColumnTypes): string[] {
     `create unique index keys_role_of_person on keys (person_id, coalesce(project_id, ''))
       where role_source is not null and revoked_at is null`,
     'create index keys_by_role on keys (role_id) where role_id is not null',
+
+    `create table earlier_secrets (
+      hash ${text} primary key,
+      key_id ${text} not null references keys (id) on delete cascade,
+      expires_at ${integer} not null
+    )`,
+    'create index earlier_secrets_by_key on earlier_secrets (key_id)',
 
     `create table key_factors (
       key_id ${text} not null references keys (id) on delete cascade,

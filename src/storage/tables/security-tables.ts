@@ -11,7 +11,7 @@ export type KeysTable = {
   tier: string
   hint: string
   hash: string
-  previous_hash: string | null
+  /** When the last of its earlier secrets ends. */
   previous_secret_expires_at: number | null
   created_at: number
   created_by: string
@@ -29,6 +29,9 @@ export type KeysTable = {
   /** When the identity provider whose groups give this role last said so. Null for what no group gives. */
   vouched_at: number | null
 }
+
+/** A secret that a key had before. It counts until its grace period ends. */
+export type EarlierSecretsTable = { hash: string; key_id: string; expires_at: number }
 
 /** A human being who signs in with an identity provider. */
 export type PersonsTable = {

@@ -8,11 +8,11 @@ export type WebhooksTable = {
   status: string
   disabled_reason: string | null
   description: string | null
-  /** Sealed, like `previous_secret`. */
+  /** Sealed. */
   secret: string
   secret_hint: string
-  previous_secret: string | null
-  previous_secret_expires_at: number | null
+  /** JSON: those that still sign, sealed, with their ends; the newest first. */
+  earlier_secrets: string
   /** The time of the first failure since the last success. */
   failing_since: number | null
   /** The key, or the role of a person. Null for a callback. */

@@ -8,7 +8,7 @@ import type { Service } from '../service/service.ts'
 export async function makePerson(service: Service, name: string): Promise<string> {
   const { audit, config, newId, log, now, storage } = service.app.parts
   const issuer = OidcSettings.parse({ name: 'sample', issuer: 'https://sample.example.com', clientId: 'sample' })
-  const told = { issuer: issuer.issuer, subject: name, name, email: null, email_verified: false, groups: [] }
+  const told = { issuer: issuer.issuer, subject: name, name, address: undefined, groups: [] }
   const identity = { ...told, is_strong: false, session: null }
   const parts = { audit, config, newId, log, now: now(), request_id: newId('req', now()), address: null }
   await storage.transaction((db) => recognisePerson(db, identity, issuer, parts))

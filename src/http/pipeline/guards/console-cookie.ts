@@ -1,4 +1,5 @@
 import type { Actor } from '../../../operation/actor.ts'
+import type { EndedThere } from '../../../security/oidc/logout-token.ts'
 import type { OidcIssuer, Vouched } from '../../../security/oidc/oidc-issuer.ts'
 import type { Arrived } from '../request.ts'
 import type { ConsoleDoor } from './console-door.ts'
@@ -29,6 +30,8 @@ export type ConsoleSessions = {
   validUntil(actor: Actor): Promise<number>
   /** Returns where the browser signs out at the identity provider too. `back` is where it comes back to. */
   signOut(actor: Actor, from: { request_id: string; address: string }, back: string): Promise<string | undefined>
+  /** Ends the session that a browser had when it went to a provider, by whom it came back as. */
+  endEarlier(secret: string, by: Actor, from: { request_id: string; address: string }): Promise<void>
   /** The identity providers that the sign-in page offers. */
   issuers(): { name: string; label: string }[]
   findIssuer(name: string): OidcIssuer | undefined
@@ -46,11 +49,7 @@ export type ConsoleSessions = {
     from: { request_id: string; address: string; name: string; project: string | undefined },
   ): Promise<{ actor: Actor; id: string; secret: string } | string>
   /** Ends the sessions that a person has by an identity provider. */
-  endOfIssuer(
-    issuer: string,
-    whose: { subject?: string | undefined; session?: string | undefined },
-    from: { request_id: string; address: string },
-  ): Promise<void>
+  endOfIssuer(issuer: string, whose: EndedThere, from: { request_id: string; address: string }): Promise<void>
 }
 
 const SECRET = /^[\w-]{43}$/

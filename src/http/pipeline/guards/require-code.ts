@@ -1,4 +1,5 @@
 import { ApiError } from '../../../errors.ts'
+import type { Actor } from '../../../operation/actor.ts'
 import { type Operation, protectedNames } from '../../../operation.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
@@ -11,21 +12,17 @@ const HEADER = 'x-service-otp'
 const CODE = /^\d{6}$/
 
 /**
- * Asks for a one-time code where the service or the agent wants one for this operation. People whose identity provider
- * has asked for a second factor need none. `called` are the agents that the input lets another agent call.
+ * The one-time code of the request, where the service or the agent wants one for this operation. People whose identity
+ * provider has asked for a second factor need none. `called` are the agents that the input lets another agent call.
  */
-export async function requireCode(
-  authorised: Authorised,
+export function readCode(
+  { arrived, actor, operation }: Authorised,
   body: unknown,
-  { gates, called, spend }: { gates: Gate[]; called: Gate[]; spend: SpendCode },
-): Promise<void> {
+  { gates, called }: { gates: Gate[]; called: Gate[] },
+): string | undefined {
+  const { kind, is_strong } = actor
   const isInvoking = called.some(({ mfa }) => mfa?.has('invoke'))
-  if (isInvoking || needsCode(authorised.operation, body, gates)) await readAndSpend(authorised, spend)
-}
-
-async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): Promise<void> {
-  const { kind, id, is_strong } = actor
-  if (is_strong) return
+  if (is_strong || !(isInvoking || needsCode(operation, body, gates))) return undefined
   const code = arrived.message.headers[HEADER]
   if (kind !== 'key' && kind !== 'person') {
     throw codeRequired('This needs a one-time code, which a token cannot have')
@@ -33,6 +30,10 @@ async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): P
   if (typeof code !== 'string' || !CODE.test(code)) {
     throw codeRequired('This needs a one-time code: send its six digits as X-Service-OTP')
   }
+  return code
+}
+
+export async function spendCode({ id }: Actor, code: string, spend: SpendCode): Promise<void> {
   const result = await spend(id, code)
   if (result === undefined) throw codeRequired('This needs a one-time code, and this key has no second factor yet')
   if (result.ok) return

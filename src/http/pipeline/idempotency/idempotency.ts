@@ -70,6 +70,16 @@ export class Idempotency {
     })
   }
 
+  /** What was answered to the same request under its key. One that runs on this node is waited for. */
+  async findAnswer(request: Repeatable): Promise<Rendered | undefined> {
+    const { storage, now, waitMs } = this.#parts
+    const { scope, key, fingerprint } = request
+    const here = this.#requests.find(JSON.stringify([scope, key]))
+    if (here?.fingerprint === fingerprint) await Promise.race([here.ended, delay(waitMs, undefined, { ref: false })])
+    const found = await claims.findDone(storage.db, request, now())
+    return found && this.#answerOf(found, request)
+  }
+
   /** Resolves when no run holds a key any more. */
   async close(): Promise<void> {
     this.#stopRenewing()

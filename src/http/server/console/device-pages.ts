@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { z } from 'zod'
-import { ApiError, invalid, unavailable } from '../../../errors.ts'
+import { ApiError, forbidden, invalid, unavailable } from '../../../errors.ts'
 import { parseIfJson } from '../../../lib/json.ts'
 import { ONE_LINE } from '../../../lib/text/text.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
@@ -84,9 +84,13 @@ class DevicePages {
   }
 
   async #read<Shape extends z.ZodType>(arrived: Arrived, body: Shape): Promise<z.output<Shape>> {
+    const { config } = this.#front.edge.parts
+    if (!config.console.deviceSignIn) {
+      throw forbidden('Signing in devices is switched off (console.deviceSignIn). Use a key.')
+    }
     this.#console.door.checkSecrecy(arrived)
     checkBodyHeaders(arrived)
-    const bytes = await readBytes(arrived.message, this.#front.edge.parts.config)
+    const bytes = await readBytes(arrived.message, config)
     return validate(body, readBody({ body }, bytes))
   }
 

@@ -7,7 +7,7 @@ import { readBody } from '../../input/body.ts'
 import { readBytes } from '../../input/read-bytes.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
-import { sessionCookie } from '../../pipeline/guards/console-cookie.ts'
+import { readCookie, sessionCookie } from '../../pipeline/guards/console-cookie.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Arrived } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
@@ -68,7 +68,8 @@ class IssuerPages {
       this.#tell(arrived, issuer, error)
       throw unavailable('The identity provider does not answer. Keys and links still sign in', 5_000)
     })
-    const attempt = { issuer: issuer.settings.name, checks, to, ...(invitation !== undefined && { invitation }) }
+    // The browser does not bring the cookie of its session when it comes back from another site.
+    const attempt = { issuer: issuer.settings.name, checks, to, invitation, earlier: readCookie(arrived) }
     arrived.headers['Set-Cookie'] = attemptCookie(arrived, attempt, parts)
     this.#front.requests.count(arrived, 200)
     send(response, arrived.headers, {
@@ -101,7 +102,7 @@ class IssuerPages {
     this.#redirect(arrived, response, attempt?.to ?? '/', cookies)
   }
 
-  /** Says why not, if the person is not signed in. The browser does not send the session of before from another site: it ends in time. */
+  /** Says why not, if the person is not signed in. The session that the browser had before ends. */
   async #signIn(arrived: Arrived, issuer: OidcIssuer, attempt: SignInAttempt): Promise<{ secret: string } | string> {
     const { request_id, address, secure, message } = arrived
     const callback = new URL(`${this.#callback(arrived, issuer)}?${arrived.query}`)
@@ -113,6 +114,7 @@ class IssuerPages {
         this.#tell(arrived, issuer, new Error(signed))
         return signed
       }
+      if (attempt.earlier) await this.#console.sessions.endEarlier(attempt.earlier, signed.actor, arrived)
       arrived.trace.actor = signed.actor
       return signed
     } catch (error) {

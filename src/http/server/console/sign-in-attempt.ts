@@ -13,6 +13,8 @@ const Attempt = z.object({
   /** Where in the console the browser goes afterwards. */
   to: z.string(),
   invitation: z.string().optional(),
+  /** The secret of the session that the browser had. */
+  earlier: z.string().optional(),
   expires_at: z.number(),
 })
 

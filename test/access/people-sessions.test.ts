@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { SignJWT } from 'jose'
+import { PersonTab } from '../support/console/person-tab.ts'
+import { CLIENT } from '../support/outside/oidc-issuer.ts'
+import { startToldIssuer, type ToldIssuer } from '../support/outside/told-issuer.ts'
+import { ANY_ENGINE, type Service, startService, withService } from '../support/service/service.ts'
+
+const MINUTE = 60_000
+const VIEWERS = [{ group: 'all', project: 'default', role: 'viewer' }]
+const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout'
+
+for (const engine of ANY_ENGINE) {
+  describe(`sessions of people begin and end, on ${engine}`, () => {
+    let issuer: ToldIssuer
+    let service: Service
+    before(async () => {
+      issuer = await startToldIssuer()
+      issuer.idToken = { sub: 'ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
+      const { issuer: url } = issuer
+      Object.assign(issuer.metadata, { end_session_endpoint: `${url}/end`, revocation_endpoint: `${url}/revoke` })
+      service = await startService(engine, {
+        MOORAGE_CONSOLE__OIDC: JSON.stringify([issuer.entry({ roles: VIEWERS })]),
+      })
+    })
+    after(async () => {
+      await service.stop()
+      await issuer.close()
+    })
+
+    const newTab = () => new PersonTab(() => service)
+
+    test('the session that the browser had before ends, once the provider has vouched for the person', async () => {
+      const tab = newTab()
+      await tab.signIn(service.admin)
+      const { cookie: earlier } = tab
+      issuer.idToken = { ...issuer.idToken, sub: 'stranger', groups: [] }
+      assert.equal(await issuer.signIn(tab), '/#sign-in-failed=no_role')
+      tab.cookie = earlier
+      assert.equal(await tab.isIn(), true, 'nobody has signed in instead')
+
+      issuer.idToken = { ...issuer.idToken, sub: 'ada', groups: ['all'] }
+      assert.equal(await issuer.signIn(tab), '/')
+      assert.equal(await tab.isIn(), true)
+      assert.notEqual(tab.cookie, earlier)
+      tab.cookie = earlier
+      assert.equal(await tab.isIn(), false)
+    })
+
+    test('a provider that cannot take its tokens back still signs the browser out', async () => {
+      const tab = newTab()
+      await issuer.signIn(tab)
+      const { body } = await tab.ask('DELETE', '/console/session')
+      assert.equal(issuer.seen['/revoke'], 1)
+      assert.equal(new URL(body.data.sign_out_url).pathname, '/end')
+    })
+
+    test('a logout token that is sent again ends no session that began after it', async () => {
+      const first = newTab()
+      await issuer.signIn(first)
+      const logout_token = await new SignJWT({ events: { [LOGOUT]: {} }, jti: 'once' })
+        .setProtectedHeader({ alg: 'ES256', kid: 'one', typ: 'logout+jwt' })
+        .setIssuer(issuer.issuer)
+        .setAudience(CLIENT.id)
+        .setSubject('ada')
+        .setIssuedAt()
+        .sign(issuer.key.privateKey)
+      const tell = async () => {
+        const body = new URLSearchParams({ logout_token })
+        return (await fetch(`${service.url}/console/sign-in/told/logout`, { method: 'POST', body })).status
+      }
+      assert.equal(await tell(), 200)
+      assert.equal(await first.isIn(), false)
+      service.advance(MINUTE)
+      const second = newTab()
+      await issuer.signIn(second)
+      assert.equal(await tell(), 200)
+      assert.equal(await second.isIn(), true)
+    })
+  })
+}
+
+test('403 for a device where the operator has switched its sign-in off', () =>
+  withService(
+    'sqlite',
+    async (service) => {
+      const begun = await service.call('POST', '/console/devices', { key: null, body: {} })
+      assert.equal(begun.status, 403, begun.text)
+      assert.match(begun.body.error.message, /console\.deviceSignIn/)
+      const body = { device: 'd', name: 'laptop' }
+      assert.equal((await service.call('POST', '/console/devices/key', { key: null, body })).status, 403)
+    },
+    {
+      MOORAGE_CONSOLE__DEVICE_SIGN_IN: 'false',
+      MOORAGE_CONSOLE__OIDC: JSON.stringify([{ name: 'corp', issuer: 'https://id.example.com', clientId: 'moorage' }]),
+    },
+  ))
