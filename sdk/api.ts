@@ -1379,6 +1379,8 @@ export type UpdateAgent = {
     /** jwt: required `aud` claim */
     audience?: string | undefined
   } | null | undefined
+  /** The agent's `digest` as you know it: 409 if the agent has become something else */
+  digest?: string | undefined
 }
 
 export type ToolTest = {

@@ -57,7 +57,7 @@ export function methods({ call, list, lines }: Caller) {
       overview: (query?: ListQuery<'listOverview'>, o?: RequestOptions) => list('listOverview', { query }, o),
       /** Get an agent */
       get: (agent_id: string, o?: RequestOptions) => call('getAgent', { params: { agent_id } }, o),
-      /** Update an agent. Changes the fields that are named; an object such as `limits` is replaced whole. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`. */
+      /** Update an agent. Changes the fields that are named; an object such as `limits` is replaced whole. With `digest` exactly what you know is changed, or nothing: 409. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`. */
       update: (agent_id: string, body: Body<'updateAgent'>, o?: RequestOptions) => call('updateAgent', { params: { agent_id }, body }, o),
       /** Delete an agent. Cancels what runs, then removes the agent with its deployments, memory, logs, webhooks and scoped keys. */
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
