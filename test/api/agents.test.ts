@@ -308,6 +308,7 @@ onBothEngines('agents', (service) => {
       const { digest } = (await call('GET', '/v1/agents/exact')).body.data
       const replies = await Promise.all([4, 5, 6].map((max_steps) => change({ limits: { max_steps }, digest })))
       const [made, ...others] = replies.toSorted((a, b) => a.status - b.status)
+      assert.ok(made)
       assert.deepEqual([made.status, ...others.map(({ body }) => body.error.code)], [200, 'conflict', 'conflict'])
       assert.deepEqual((await call('GET', '/v1/agents/exact')).body, made.body)
       assert.equal((await change({ description: 'mine', digest: made.body.data.digest })).status, 200)
