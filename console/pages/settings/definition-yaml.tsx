@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { MoorageError } from '../../../sdk/client.ts'
+import type { MoorageError } from '../../../sdk/client.ts'
 import { useModelNames } from '../../lib/agents/model-names.ts'
 import { useRefusal } from '../../lib/forms/use-refusal.ts'
 import { may } from '../../lib/session-state.ts'
@@ -13,6 +13,7 @@ import { useWords } from './use-words.ts'
 /** The whole definition as text. The service checks it as it checks the form. This file is loaded when it is first shown. */
 export function DefinitionYaml({ draft, error }: { draft: DraftOfAgent; error: MoorageError | undefined }) {
   const [isTyping, setTyping] = useState(false)
+  const [read] = useState(definitionReader)
   const words = useWords(isTyping, useModelNames(isTyping))
   const refusal = useRefusal(error, draft.text)
   if (!may('updateAgent')) return <Snippet label="definition" text={draft.text} />
@@ -20,38 +21,40 @@ export function DefinitionYaml({ draft, error }: { draft: DraftOfAgent; error: M
     <YamlEditor
       label="Definition"
       value={draft.text}
-      onInput={(typed) => draft.setText(typed, whatSays(typed))}
-      marks={marksOf(draft.text, refusal)}
+      onInput={(typed) => draft.setText(typed, read(typed).said)}
+      marks={marksOf(read(draft.text), refusal)}
       wordsAt={words}
       onFocus={() => setTyping(true)}
     />
   )
 }
 
-/** What a definition in YAML says. Throws if it says nothing that could be one. */
-function readDefinition(text: string): ReadYaml & { value: object } {
-  const { value, lines } = readYaml(text)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value, lines }
-  throw new MoorageError('invalid_request', 'A definition has fields, each with its name and a colon')
+type Reading = { said: object; lines: ReadYaml['lines'] } | { said?: undefined; problem: Mark }
+
+/** Reads definitions in YAML. A long one takes a moment, so what was read last is remembered. */
+function definitionReader(): (text: string) => Reading {
+  let last: { text: string; reading: Reading } | undefined
+  return (text) => {
+    if (last?.text !== text) last = { text, reading: readDefinition(text) }
+    return last.reading
+  }
 }
 
-function whatSays(text: string): object | undefined {
+function readDefinition(text: string): Reading {
   try {
-    return readDefinition(text).value
-  } catch {
-    return undefined
+    const { value, lines } = readYaml(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { said: value, lines }
+    return { problem: { line: 1, message: 'A definition has fields, each with its name and a colon' } }
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error
+    return { problem: { line: error.line, message: error.message } }
   }
 }
 
 /** What is wrong, at its line: what cannot be read, or else what the service objected to. */
-function marksOf(text: string, error: MoorageError | undefined): Mark[] {
-  try {
-    const { lines } = readDefinition(text)
-    return (error?.details ?? []).map(({ field, error: message }) => ({ line: lineOf(field, lines), message }))
-  } catch (problem) {
-    const { message } = problem as Error
-    return [{ line: problem instanceof YamlError ? problem.line : 1, message }]
-  }
+function marksOf(reading: Reading, error: MoorageError | undefined): Mark[] {
+  if (!reading.said) return [reading.problem]
+  return (error?.details ?? []).map(({ field, error: message }) => ({ line: lineOf(field, reading.lines), message }))
 }
 
 /** The line of the field, or of what it would belong to. */
