@@ -69,6 +69,8 @@ describe('YAML in the console', () => {
     ['a line that fits nowhere', 'a:\n    b: 1\n  c: 2', 3, /indented|same column/],
     ['no colon', 'a: 1\nnonsense\nb: 2', 2, /key/],
     ['a colon in a text', 'a: b: c', 1, /mapping/],
+    ['an open bracket', 'a:\n  b: [1\n\n', 2, /end with a \]/],
+    ['an open quote', 'a: 1\nb: "c\n\n', 2, /quote/],
     ['an anchor', 'a: &x 1', 1, /Anchors/],
     ['an alias', 'a: 1\nb: *x', 2, /alias/i],
     ['an unknown tag', 'a: !x 1', 1, /tag/],

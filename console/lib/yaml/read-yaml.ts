@@ -19,7 +19,7 @@ export function readYaml(text: string): ReadYaml {
   const lineAt = (offset: number) => lineCounter.linePos(offset).line
   const document = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true })
   const [problem] = [...document.errors, ...document.warnings].toSorted((a, b) => a.pos[0] - b.pos[0])
-  if (problem) throw new YamlError(lineAt(problem.pos[0]), problem.message)
+  if (problem) throw new YamlError(lineAt(placeOf(problem.pos[0], text)), problem.message)
   visit(document, {
     Alias: (_key, { range }) => refuseAnchor(lineAt(range?.[0] ?? 0)),
     Node: (_key, { anchor, range }) => (anchor ? refuseAnchor(lineAt(range?.[0] ?? 0)) : undefined),
@@ -27,6 +27,12 @@ export function readYaml(text: string): ReadYaml {
   const lines = new Map<string, number>()
   addLines(document.contents, [], lines, lineAt)
   return { value: document.toJS() as unknown, lines }
+}
+
+/** What is missing is missing behind the last word, and not in the empty lines after it. */
+function placeOf(offset: number, text: string): number {
+  const isBehind = /^[^\S\n]*(\n|$)/.test(text.slice(offset))
+  return isBehind ? Math.max(0, text.slice(0, offset).trimEnd().length - 1) : offset
 }
 
 function refuseAnchor(line: number): never {
