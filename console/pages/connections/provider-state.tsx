@@ -29,7 +29,9 @@ export function ProviderState({ name }: { name: string }) {
       )}
       <Button look="quiet" icon="retry" label={`Ask ${name} again`} isBusy={isLoading} onClick={reload} />
       {may('testProvider') && (
-        <Button look="quiet" icon="play" label={`Test a model of ${name}`} onClick={() => setTesting(true)} />
+        <Button look="quiet" icon="play" label={`Test a model of ${name}`} onClick={() => setTesting(true)}>
+          Test
+        </Button>
       )}
       {isTesting && (
         <Dialog title={`Test a model of ${name}`} onClose={() => setTesting(false)}>
