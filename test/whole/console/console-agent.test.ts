@@ -211,7 +211,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('alert').getByText('limits.max_concurrency').waitFor()
     await text.fill('a: [')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Line 1: A bracket is missing').waitFor()
+    await page.getByText(/^Line 1: .*end with a \]/).waitFor()
     await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: 4'))
     await page.getByRole('button', { name: 'Save' }).click()
     // Nothing is left to save.
