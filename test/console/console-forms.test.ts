@@ -52,11 +52,9 @@ describe('what the reader of a form has changed', () => {
 })
 
 test('a number is read as it is written; other text is left to the service', () => {
-  const typed = ['', ' ', '0', '.05', '0.', ' 7 ', '-1', '1e3', '0.7.5', '.', '1..2', 'few', '0x1f', '1e999', '1,000']
-  assert.deepEqual(typed.map(numberIn), [
-    ...[null, null, 0, 0.05, 0, 7, -1, 1000],
-    ...['0.7.5', '.', '1..2', 'few', '0x1f', '1e999', '1,000'],
-  ])
+  const numbers = { '': null, ' ': null, '0': 0, '.05': 0.05, '0.': 0, ' 7 ': 7, '-1': -1, '1e3': 1000 }
+  for (const [text, number] of Object.entries(numbers)) assert.equal(numberIn(text), number, text)
+  for (const text of ['0.7.5', '.', '1..2', 'few', '0x1f', '1e999', '1,000']) assert.equal(numberIn(text), text)
 })
 
 describe('the definition in YAML', () => {
