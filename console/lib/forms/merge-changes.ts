@@ -1,4 +1,4 @@
-/** A value that two have changed: the reader in the form, and somebody else meanwhile. */
+/** A value that two have changed: the reader in the form, and another person meanwhile. */
 export type Clash = { field: string; theirs: unknown }
 
 type Merged<Of> = {

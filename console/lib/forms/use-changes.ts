@@ -6,7 +6,7 @@ type Send<Body> = (changes: Partial<Body>) => Promise<unknown>
 
 /**
  * What the reader changes in a form that was opened with a record. The returned function sends the fields that they have
- * changed, if any. It refuses if somebody else has changed the same ones since: the reader is told, and a second save
+ * changed, if any. It refuses if another person has changed the same ones since: the reader is told, and a second save
  * replaces them.
  */
 export function useChanges<Body extends object>(
@@ -23,7 +23,7 @@ export function useChanges<Body extends object>(
 }
 
 export function changedElsewhere(clashes: readonly Clash[]): MoorageError {
-  return new MoorageError('conflict', 'Somebody else has changed the same while you were editing.', {
+  return new MoorageError('conflict', 'Another person changed the same while you were editing.', {
     details: clashes.map(({ field, theirs }) => ({
       field,
       error: `was changed${valueText(theirs)} while you were editing. Save again to replace that with yours.`,
