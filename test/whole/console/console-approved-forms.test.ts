@@ -15,7 +15,7 @@ inHarbour('what the forms of the console say and send', (open, harbour) => {
       }
       scene.approve(t, `forms/${name}`, [
         [/\b[\d.]+ (ms|s)\b/g, 'duration'],
-        [/\b[0-9a-f]{64}\b/g, '<digest>'],
+        [/\b[0-9a-f]{64}\b/g, 'digest'],
       ])
     })
   }
