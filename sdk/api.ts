@@ -1393,6 +1393,8 @@ export type UpdateAgent = {
     /** jwt: required `aud` claim */
     audience?: string | undefined
   } | null | undefined
+  /** The agent's `digest` as you know it: 409 if the agent has become something else */
+  digest?: string | undefined
 }
 
 export type ToolTest = {
@@ -2978,7 +2980,7 @@ export type SetProvider = {
   type?: 'openai-compatible' | 'openai' | 'anthropic' | undefined
   /** Its address, up to `/v1`; needed for `openai-compatible`. null: the vendor itself */
   base_url?: string | null | undefined
-  /** Its key; no reply ever shows it. null: it wants none */
+  /** Its key; no reply ever shows it. null: it wants none. Absent: the stored one stays, while the origin of the address does */
   api_key?: string | null | undefined
   /** Whether its models take images: `true`, `false`, or by the name of a model. null: they are tried */
   vision?: boolean | Record<string, boolean> | null | undefined
@@ -2998,6 +3000,8 @@ export type ProviderTest = {
   ok: boolean
   /** What the operator should look at */
   error: string | null
+  /** `untested`: the list of models is public, so test a `model`. `none`: the provider has no key */
+  key: 'accepted' | 'untested' | 'none'
   /** How many models it has, as far as it says */
   models: number
   duration_ms: number

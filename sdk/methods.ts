@@ -57,7 +57,7 @@ export function methods({ call, list, lines }: Caller) {
       overview: (query?: ListQuery<'listOverview'>, o?: RequestOptions) => list('listOverview', { query }, o),
       /** Get an agent */
       get: (agent_id: string, o?: RequestOptions) => call('getAgent', { params: { agent_id } }, o),
-      /** Update an agent. Changes the fields that are named; an object such as `limits` is replaced whole. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`. */
+      /** Update an agent. Changes the fields that are named; an object such as `limits` is replaced whole. With `digest` exactly what you know is changed, or nothing: 409. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`. */
       update: (agent_id: string, body: Body<'updateAgent'>, o?: RequestOptions) => call('updateAgent', { params: { agent_id }, body }, o),
       /** Delete an agent. Cancels what runs, then removes the agent with its deployments, memory, logs, webhooks and scoped keys. */
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
@@ -273,7 +273,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listSecrets'>, o?: RequestOptions) => list('listSecrets', { query }, o),
     },
     providers: {
-      /** Set a model provider. Agents use it as `name/model`, from their next run on. Its key is stored encrypted, and no reply ever shows it. Setting it again replaces it as a whole: without `api_key` it has none. It is called under the rules of `outgoing`, as tools are. 409 for a name that `moorage.yaml` has. */
+      /** Set a model provider. Agents use it as `name/model`, from their next run on. Its key is stored encrypted, and no reply ever shows it. Setting it again replaces it as a whole, except for its key: without `api_key` the stored one stays while the origin of the address does, and 400 asks for it with another origin. It is called under the rules of `outgoing`, as tools are. 409 for a name that `moorage.yaml` has. */
       set: (name: string, body: Body<'setProvider'>, o?: RequestOptions) => call('setProvider', { params: { name }, body }, o),
       /** Delete a model provider. Agents that name it fail from their next run on. It deletes what was set through the API; one of the same name in `moorage.yaml` stays. */
       delete: (name: string, o?: RequestOptions) => call('deleteProvider', { params: { name } }, o),
@@ -281,7 +281,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listProviders'>, o?: RequestOptions) => list('listProviders', { query }, o),
       /** List the models of a provider. Asks the provider itself, now, and waits up to 15 seconds. */
       models: (name: string, o?: RequestOptions) => call('listProviderModels', { params: { name } }, o),
-      /** Test a model provider. Asks the provider for its list of models, which costs nothing, and says how it went. With `model` it also has that model answer one short message. */
+      /** Test a model provider. Asks the provider for its list of models, which costs nothing, and says how it went. A provider with a key is asked for the list without it, too: a public list does not prove the key. With `model` it also has that model answer one short message. */
       test: (name: string, body: Body<'testProvider'> = {}, o?: RequestOptions) => call('testProvider', { params: { name }, body }, o),
     },
     budgets: {

@@ -48,3 +48,11 @@ export function reasonOf(error: MoorageError | undefined, field: string): string
   if (error && reason) told.set(error, (told.get(error) ?? new Set()).add(field))
   return reason
 }
+
+/** The same for a field that holds a whole value, such as a schema: what is wrong with it, and where in it. */
+export function reasonWithin(error: MoorageError | undefined, field: string): string | undefined {
+  const wrong = error?.details.find((detail) => detail.field === field || detail.field.startsWith(`${field}.`))
+  const reason = wrong && reasonOf(error, wrong.field)
+  const place = wrong?.field.slice(field.length + 1)
+  return place ? `${place}: ${reason}` : reason
+}

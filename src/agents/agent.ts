@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { conflict } from '../errors.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity, AuthSettings } from '../security/security-settings.ts'
 import { bareShape, parseStored, Time } from '../shapes.ts'
@@ -18,6 +19,12 @@ const Access = z.strictObject({
   auth: AuthSettings.nullable().describe('Tokens that are accepted for this agent besides keys').default(null),
 })
 
+/** A precondition of a change: the `digest` that the client has read. */
+export const KnownDigest = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex, as the agent has it')
+  .optional()
+
 export const CreateAgentBody = z
   .strictObject({ name: AgentName, ...DefinitionFields.shape, ...Access.shape })
   .meta({ id: 'CreateAgent' })
@@ -29,9 +36,10 @@ export const UpdateAgentBody = z
     status: AgentStatus,
     ...bareShape(DefinitionFields.shape),
     ...bareShape(Access.shape),
+    digest: KnownDigest.describe("The agent's `digest` as you know it: 409 if the agent has become something else"),
   })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine(({ digest: _digest, ...changes }) => Object.keys(changes).length > 0, 'must name at least one field')
   .meta({ id: 'UpdateAgent' })
 
 export const AgentParams = z.strictObject({ agent_id: z.string() })
@@ -100,6 +108,11 @@ export function openAuth(
 /** The agent as clients see it. */
 export function presentAgent(agent: Agent, keyring: Keyring): z.input<typeof AgentReply> {
   return { ...agent, auth: maskSecrets(openAuth(agent, keyring)), digest: digestOf(agent) }
+}
+
+/** Refuses a change of an agent that is not what the client knows. The agent is locked, so that it stays what it is. */
+export function requireDigest(agent: Agent, known: string | undefined): void {
+  if (known !== undefined && digestOf(agent) !== known) throw conflict(`Agent "${agent.name}" was changed meanwhile`)
 }
 
 const SECRET_FIELDS = new Set(['clientSecret', 'secret'])

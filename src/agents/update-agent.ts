@@ -2,7 +2,7 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { type Agent, AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
+import { type Agent, AgentParams, AgentReply, presentAgent, requireDigest, sealAuth, UpdateAgentBody } from './agent.ts'
 import { checkAccess } from './check-access.ts'
 import { checkDefinition, checkKind, checkOutputSchema } from './check-definition.ts'
 import * as agents from './store.ts'
@@ -20,7 +20,7 @@ export const updateAgent = operation({
   path: '/v1/agents/{agent_id}',
   summary: 'Update an agent',
   description:
-    'Changes the fields that are named; an object such as `limits` is replaced whole. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`.',
+    'Changes the fields that are named; an object such as `limits` is replaced whole. With `digest` exactly what you know is changed, or nothing: 409. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`.',
   permission: 'write',
   audit: { target: 'agent_id' },
   userTokens: true,
@@ -45,8 +45,11 @@ export const updateAgent = operation({
     }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now' | 'shownAgents'>,
   ) {
     const agent = await agents.lock(db, params.agent_id)
-    const { auth, ...changes } = body
-    const shared = Object.keys(body).find((field) => !OF_ONE_USER.has(field))
+    const { auth, digest, ...changes } = body
+    requireDigest(agent, digest)
+    const shared = Object.keys({ ...changes, ...(auth !== undefined && { auth }) }).find(
+      (field) => !OF_ONE_USER.has(field),
+    )
     if (shared !== undefined) requireEveryUser(actor, `${shared} concerns all users`)
     checkAccess(body, actor, config)
     await checkDefinition(changes, { db, config, project_id: agent.project_id })

@@ -1,4 +1,4 @@
-import { AgentParams } from '../agents/agent.ts'
+import { AgentParams, requireDigest } from '../agents/agent.ts'
 import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { agentsCalled, checkAgentTools } from '../agents/tools/check-agent-tools.ts'
@@ -54,7 +54,7 @@ export const createDeployment = operation({
 
     const existing = await deployments.findVersion(db, agent.id, version)
     if (digest !== undefined) {
-      if (digestOf(agent) !== digest) throw conflict(`Agent "${agent.name}" was changed meanwhile`)
+      requireDigest(agent, digest)
       // The digest is computed again: a definition may have got a field since the version was made.
       if (existing && digestOf(existing.definition) !== digest) {
         throw conflict(`Version "${version}" exists already and is something else`)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { KnownDigest } from '../agents/agent.ts'
 import { type Definition, DefinitionFields, definitionOf, digestOf } from '../agents/definition.ts'
 import { Environment } from '../runtime/tools/called-agent.ts'
 import { bareShape, KeyName, Label, Time } from '../shapes.ts'
@@ -20,11 +21,9 @@ export const CreateDeploymentBody = z
     environment: Environment,
     version: Version,
     message: Label(1000, 0).nullable().default(null),
-    digest: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex, as the agent has it')
-      .optional()
-      .describe("The agent's `digest` as you know it: 409 if the agent, or the label, has become something else"),
+    digest: KnownDigest.describe(
+      "The agent's `digest` as you know it: 409 if the agent, or the label, has become something else",
+    ),
   })
   .meta({ id: 'CreateDeployment' })
 

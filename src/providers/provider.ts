@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { conflict, forbidden, invalid } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
-import type { Provider } from '../runtime/providers/provider-source.ts'
+import { type Provider, urlOf } from '../runtime/providers/provider-source.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
 import { PROVIDER_NAME, ProviderType, Vision } from '../security/provider-name.ts'
@@ -23,8 +23,10 @@ export const SetProviderBody = z
     api_key: ToolSecret.shape.value
       .max(MAX_KEY)
       .nullable()
-      .describe('Its key; no reply ever shows it. null: it wants none')
-      .default(null),
+      .optional()
+      .describe(
+        'Its key; no reply ever shows it. null: it wants none. Absent: the stored one stays, while the origin of the address does',
+      ),
     vision: Vision.nullable()
       .describe('Whether its models take images: `true`, `false`, or by the name of a model. null: they are tried')
       .default(null),
@@ -70,6 +72,21 @@ function purposeOf({ project_id, name }: Named): string {
 
 export function sealKey(named: Named, key: string | null, keyring: Keyring): string | null {
   return key === null ? null : keyring.encrypt(key, purposeOf(named))
+}
+
+/** A key that is not sent again is kept for the same origin only. Otherwise a new address would receive the old key. */
+export function requireKeyAgain(wanted: Addressed, known: StoredProvider | undefined): void {
+  if (known === undefined || known.api_key === null || originOf(wanted) === originOf(known)) return
+  throw invalid({
+    field: 'api_key',
+    error: 'is required, because the address has another origin: send the key again, or null for none',
+  })
+}
+
+type Addressed = Pick<StoredProvider, 'name' | 'type' | 'base_url'>
+
+function originOf({ name, type, base_url }: Addressed): string | undefined {
+  return URL.parse(urlOf({ name, type, baseUrl: base_url ?? undefined }) ?? '')?.origin
 }
 
 export function openProvider(stored: StoredProvider, keyring: Keyring): Provider {

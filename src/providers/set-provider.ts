@@ -6,6 +6,7 @@ import {
   ProviderReply,
   presentStored,
   requireAddress,
+  requireKeyAgain,
   requireName,
   requireNotConfigured,
   requireWholeProject,
@@ -20,7 +21,7 @@ export const setProvider = operation({
   path: '/v1/providers/{name}',
   summary: 'Set a model provider',
   description:
-    'Agents use it as `name/model`, from their next run on. Its key is stored encrypted, and no reply ever shows it. Setting it again replaces it as a whole: without `api_key` it has none. It is called under the rules of `outgoing`, as tools are. 409 for a name that `moorage.yaml` has.',
+    'Agents use it as `name/model`, from their next run on. Its key is stored encrypted, and no reply ever shows it. Setting it again replaces it as a whole, except for its key: without `api_key` the stored one stays while the origin of the address does, and 400 asks for it with another origin. It is called under the rules of `outgoing`, as tools are. 409 for a name that `moorage.yaml` has.',
   permission: 'manage',
   audit: { target: 'name' },
   mfa: 'secrets',
@@ -38,8 +39,12 @@ export const setProvider = operation({
     requireNotConfigured(name, config.providers)
     requireAddress(base_url, policiesOf(config).outgoing)
     const named = { project_id: actor.scope.project_id, name }
-    const sealed = { ...named, type, base_url, vision, api_key: sealKey(named, api_key, keyring), updated_at: now() }
-    const { created_at } = await providers.put(db, sealed)
-    return presentStored({ ...sealed, created_at })
+    const wanted = { ...named, type, base_url, vision, updated_at: now() }
+    if (api_key !== undefined) {
+      return presentStored(await providers.put(db, { ...wanted, api_key: sealKey(named, api_key, keyring) }))
+    }
+    const known = await providers.find(db, named)
+    requireKeyAgain(wanted, known)
+    return presentStored(await providers.putKeepingKey(db, wanted, known))
   },
 })

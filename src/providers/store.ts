@@ -1,6 +1,8 @@
+import type { Selectable } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
+import type { ProvidersTable } from '../storage/tables/security-tables.ts'
 import type { StoredProvider } from './provider.ts'
 
 /** The most providers a project may have: all of them are opened together when a run first needs one. */
@@ -8,25 +10,59 @@ const MAX_PROVIDERS = 100
 
 export async function listAll(db: Database, project_id: string): Promise<StoredProvider[]> {
   const select = db.selectFrom('providers').selectAll().where('project_id', '=', project_id)
-  const rows = await select.orderBy('name').execute()
-  return rows.map((row) => {
-    const vision = jsonOf('provider', { ...row, id: row.name })<StoredProvider['vision']>('vision')
-    return { ...row, vision, type: row.type as StoredProvider['type'] }
-  })
+  return (await select.orderBy('name').execute()).map(fromRow)
 }
 
-/** Inserts the provider, or replaces the one of the same name. Returns when that name was first set. */
-export async function put(db: Database, provider: Omit<StoredProvider, 'created_at'>): Promise<{ created_at: number }> {
-  const { project_id, name, type, base_url, api_key, updated_at } = provider
-  const vision = provider.vision === null ? null : JSON.stringify(provider.vision)
-  const { created_at } = await db
+type Named = Pick<StoredProvider, 'project_id' | 'name'>
+
+export async function find(db: Database, { project_id, name }: Named): Promise<StoredProvider | undefined> {
+  const select = db.selectFrom('providers').selectAll().where('project_id', '=', project_id)
+  const row = await select.where('name', '=', name).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+type Put = Omit<StoredProvider, 'created_at'>
+
+/** Inserts the provider, or replaces the one of the same name. */
+export async function put(db: Database, provider: Put): Promise<StoredProvider> {
+  const row = rowOf(provider)
+  const { project_id: _project, name: _name, created_at: _created, ...changes } = row
+  const stored = await db
     .insertInto('providers')
-    .values({ project_id, name, type, base_url, api_key, vision, created_at: updated_at, updated_at })
-    .onConflict((known) =>
-      known.columns(['project_id', 'name']).doUpdateSet({ type, base_url, api_key, vision, updated_at }),
-    )
-    .returning('created_at')
+    .values(row)
+    .onConflict((known) => known.columns(['project_id', 'name']).doUpdateSet(changes))
+    .returningAll()
     .executeTakeFirstOrThrow()
+  return added(db, fromRow(stored))
+}
+
+/** The same, and the key stays, if its provider is still the one that is known. */
+export async function putKeepingKey(
+  db: Database,
+  provider: Omit<Put, 'api_key'>,
+  known: StoredProvider | undefined,
+): Promise<StoredProvider> {
+  const row = rowOf({ ...provider, api_key: null })
+  const { type, base_url, vision, updated_at } = row
+  const stored = await db
+    .insertInto('providers')
+    .values(row)
+    .onConflict((there) => {
+      const update = there.columns(['project_id', 'name']).doUpdateSet({ type, base_url, vision, updated_at })
+      return known
+        ? update
+            .where('providers.type', '=', known.type)
+            .where('providers.base_url', 'is not distinct from', known.base_url)
+        : update.where('providers.api_key', 'is', null)
+    })
+    .returningAll()
+    .executeTakeFirst()
+  if (!stored) throw conflict(`Provider "${row.name}" was changed meanwhile`)
+  return added(db, fromRow(stored))
+}
+
+async function added(db: Database, provider: StoredProvider): Promise<StoredProvider> {
+  const { project_id } = provider
   const { total } = await db
     .selectFrom('providers')
     .select(({ fn }) => fn.countAll<number>().as('total'))
@@ -34,7 +70,7 @@ export async function put(db: Database, provider: Omit<StoredProvider, 'created_
     .executeTakeFirstOrThrow()
   if (Number(total) > MAX_PROVIDERS) throw conflict(`There are ${MAX_PROVIDERS} providers already: delete one first`)
   await announce(db, 'providers', project_id)
-  return { created_at }
+  return provider
 }
 
 export async function remove(db: Database, project_id: string, name: string): Promise<void> {
@@ -45,4 +81,14 @@ export async function remove(db: Database, project_id: string, name: string): Pr
     .executeTakeFirst()
   if (numDeletedRows === 0n) throw notFound('Provider', name)
   await announce(db, 'providers', project_id)
+}
+
+function fromRow(row: Selectable<ProvidersTable>): StoredProvider {
+  const vision = jsonOf('provider', { ...row, id: row.name })<StoredProvider['vision']>('vision')
+  return { ...row, vision, type: row.type as StoredProvider['type'] }
+}
+
+function rowOf({ project_id, name, type, base_url, api_key, vision, updated_at }: Put) {
+  const text = vision === null ? null : JSON.stringify(vision)
+  return { project_id, name, type, base_url, api_key, vision: text, created_at: updated_at, updated_at }
 }

@@ -11,7 +11,7 @@ export const testProvider = operation({
   path: '/v1/providers/{name}/test',
   summary: 'Test a model provider',
   description:
-    'Asks the provider for its list of models, which costs nothing, and says how it went. With `model` it also has that model answer one short message.',
+    'Asks the provider for its list of models, which costs nothing, and says how it went. A provider with a key is asked for the list without it, too: a public list does not prove the key. With `model` it also has that model answer one short message.',
   permission: 'manage',
   audit: { target: 'name' },
   idempotent: true,
@@ -28,6 +28,9 @@ export const testProvider = operation({
     .object({
       ok: z.boolean(),
       error: z.string().nullable().describe('What the operator should look at'),
+      key: z
+        .enum(['accepted', 'untested', 'none'])
+        .describe('`untested`: the list of models is public, so test a `model`. `none`: the provider has no key'),
       models: z.int().describe('How many models it has, as far as it says'),
       duration_ms: z.int(),
     })
@@ -39,6 +42,8 @@ export const testProvider = operation({
     const started = now()
     const { ids, error: noList } = await askForModels(name, context)
     const error = model === undefined ? noList : await askModel(`${name}/${model}`, context)
-    return { ok: error === null, error, models: ids.length, duration_ms: now() - started }
+    const given = error !== null ? 'nothing' : model === undefined ? 'list' : 'answer'
+    const key = await context.runtime.provenKey(actor.scope.project_id, name, given)
+    return { ok: error === null, error, key, models: ids.length, duration_ms: now() - started }
   },
 })

@@ -6,7 +6,7 @@ import { ModelFailure, PromptTooLong } from './models/model.ts'
 import { AgentFailure, type Log, type LogEntry } from './outcome.ts'
 import { OutputInvalid } from './output/check-output.ts'
 import { listModels } from './providers/list-models.ts'
-import { keysOf } from './providers/provider-source.ts'
+import { keysOf, type Provider } from './providers/provider-source.ts'
 import type { AskedStep } from './remote-agent/asked-step.ts'
 import type { CheckedPoint } from './remote-agent/check/check-points.ts'
 import type { StepsReply } from './remote-agent/remote-conversation.ts'
@@ -28,6 +28,8 @@ import { type TriedCall, type TriedTool, tryTool } from './tools/try-tool.ts'
 
 export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & { defaultTimeoutMs: number; pauses: PauseSource }
 
+type ProvenKey = 'accepted' | 'untested' | 'none'
+
 /** Runs agents: a message goes in, an outcome comes out. */
 export class Runtime {
   readonly #options: RuntimeOptions
@@ -44,8 +46,26 @@ export class Runtime {
 
   /** The models that a provider itself says it has; undefined if there is no such provider. Throws ModelFailure. */
   async listModels(project_id: string, name: string): Promise<string[] | undefined> {
-    const provider = (await this.#options.providers(project_id)).find((known) => known.name === name)
+    const provider = await this.#findProvider(project_id, name)
     return provider && listModels(provider, this.#options)
+  }
+
+  /**
+   * Whether what the provider gave proves its key: an answer of a model does. A list of models does not if a request
+   * without the key gets it, too.
+   */
+  async provenKey(project_id: string, name: string, given: 'list' | 'answer' | 'nothing'): Promise<ProvenKey> {
+    const provider = await this.#findProvider(project_id, name)
+    if (!provider?.apiKey) return 'none'
+    if (given !== 'list') return given === 'answer' ? 'accepted' : 'untested'
+    return listModels({ ...provider, apiKey: undefined }, this.#options).then(
+      () => 'untested',
+      () => 'accepted',
+    )
+  }
+
+  async #findProvider(project_id: string, name: string): Promise<Provider | undefined> {
+    return (await this.#options.providers(project_id)).find((known) => known.name === name)
   }
 
   /** Tries one tool outside of any run. `key` names the call to its server. A client that goes away cancels it. */

@@ -302,6 +302,20 @@ onBothEngines('agents', (service) => {
       assert.deepEqual((await call('GET', `/v1/agents/${id}`)).body, body)
     })
 
+    test('with digest: 409 if the agent was changed meanwhile, and of several changes at once one is made', async () => {
+      await createAgent(service(), 'exact', { limits: { max_steps: 3 } })
+      const change = (changes: object) => call('PATCH', '/v1/agents/exact', changes)
+      const { digest } = (await call('GET', '/v1/agents/exact')).body.data
+      const replies = await Promise.all([4, 5, 6].map((max_steps) => change({ limits: { max_steps }, digest })))
+      const [made, ...others] = replies.toSorted((a, b) => a.status - b.status)
+      assert.ok(made)
+      assert.deepEqual([made.status, ...others.map(({ body }) => body.error.code)], [200, 'conflict', 'conflict'])
+      assert.deepEqual((await call('GET', '/v1/agents/exact')).body, made.body)
+      assert.equal((await change({ description: 'mine', digest: made.body.data.digest })).status, 200)
+      const [nothing] = (await change({ digest: made.body.data.digest })).body.error.details
+      assert.deepEqual(nothing, { field: '(body)', error: 'must name at least one field' })
+    })
+
     test('a new name is known at once, the old one is free', async () => {
       const id = await createAgent(service(), 'old-name')
       assert.equal((await call('PATCH', `/v1/agents/${id}`, { name: 'new-name' })).status, 200)

@@ -73,7 +73,7 @@ onManyNodes(
         service().advance(1000)
         const { body: keyed } = await setLocal(service(), 'changing', 'after')
         await ask(service(), 'uses-changing')
-        const { body: keyless } = await put(service(), 'changing', { base_url: model.url })
+        const { body: keyless } = await setLocal(service(), 'changing', null)
         await ask(service(), 'uses-changing')
         assert.deepEqual(
           model.requests.map(({ headers }) => headers.authorization),
@@ -81,6 +81,39 @@ onManyNodes(
         )
         assert.equal(keyless.data.has_key, false)
         assert.equal(keyless.data.created_at, keyed.data.created_at)
+      })
+
+      test('without api_key the stored one stays while the address keeps its origin; elsewhere it is asked for', async () => {
+        await setLocal(service(), 'moving')
+        await createAgent(service(), 'uses-moving', { model: 'moving/tiny' })
+        const kept = await put(service(), 'moving', { base_url: `${model.url}/`, vision: true })
+        assert.deepEqual([kept.status, kept.body.data.has_key, kept.body.data.vision], [200, true, true], kept.text)
+        await ask(service(), 'uses-moving')
+        assert.equal(model.requests[0]?.headers.authorization, `Bearer ${KEY}`)
+
+        const elsewhere = { base_url: locked.url }
+        for (const other of [elsewhere, { type: 'openai' }]) {
+          const refused = await put(service(), 'moving', other)
+          assert.deepEqual([refused.status, refused.body.error.details?.[0].field], [400, 'api_key'], refused.text)
+        }
+        const { body: listed } = await service().call('GET', '/v1/providers?limit=100')
+        const { base_url } = listed.data.find(({ name }: { name: string }) => name === 'moving')
+        assert.equal(base_url, `${model.url}/`, 'nothing was changed')
+        assert.equal((await put(service(), 'moving', { ...elsewhere, api_key: KEY })).body.data.has_key, true)
+        assert.equal((await put(service(), 'moving', { base_url: model.url, api_key: null })).body.data.has_key, false)
+        // There is no key that could go to another address.
+        assert.equal((await put(service(), 'moving', elsewhere)).body.data.has_key, false)
+      })
+
+      test('of two who set one at the same time, the one without a key does not remove the key of the other', async () => {
+        for (let i = 0; i < 10; i++) {
+          const name = `raced-${i}`
+          const [keyed] = await Promise.all([setLocal(service(), name), put(service(), name, { base_url: model.url })])
+          assert.equal(keyed.status, 200)
+          const { body } = await service().call('GET', '/v1/providers?limit=100')
+          assert.equal(body.data.find((one: { name: string }) => one.name === name).has_key, true)
+          await service().call('DELETE', `/v1/providers/${name}`)
+        }
       })
 
       test('400 for what cannot be a provider, without quoting the key', async () => {
@@ -199,9 +232,15 @@ onManyNodes(
       test('lists models, or has one of them answer', async () => {
         await setLocal(service(), 'tested')
         const { duration_ms, ...listed } = await run('tested')
-        assert.deepEqual(listed, { ok: true, error: null, models: 2 })
+        assert.deepEqual(listed, { ok: true, error: null, key: 'untested', models: 2 })
         assert.equal(typeof duration_ms, 'number')
-        assert.equal((await run('tested', { model: 'tiny' })).ok, true)
+        assert.deepEqual(
+          model.lists.map(({ authorization }) => authorization),
+          [`Bearer ${KEY}`, undefined],
+          'the list is public: a request without the key gets it, too',
+        )
+        const answered = await run('tested', { model: 'tiny' })
+        assert.deepEqual([answered.ok, answered.key], [true, 'accepted'])
         assert.equal(model.requests[0]?.body.max_tokens, 16)
         model.reply({ status: 404, body: { error: { message: 'no such model' } } })
         const failed = await run('tested', { model: 'other' })
@@ -209,6 +248,18 @@ onManyNodes(
           [failed.ok, failed.error],
           [false, 'Model provider tested answered 404: the model was not found'],
         )
+      })
+
+      test('says that a key was accepted only if the list is not given without it', async () => {
+        const strict = await startLocalServer((request, response) => {
+          const isKnown = request.headers.authorization === `Bearer ${KEY}`
+          response.writeHead(isKnown ? 200 : 401).end(JSON.stringify({ data: [{ id: 'tiny' }] }))
+        })
+        await put(service(), 'strict', { base_url: strict.url, api_key: KEY })
+        assert.equal((await run('strict')).key, 'accepted')
+        await strict.close()
+        await setLocal(service(), 'open', null)
+        assert.equal((await run('open')).key, 'none')
       })
 
       test('says what is wrong with the key or the address', async () => {
@@ -384,7 +435,10 @@ onManyNodes(
       const listed = await shell.moorage(['providers', 'list'])
       assert.match(listed.stdout, /^NAME +TYPE +ADDRESS +KEY +FROM\nmine +openai-compatible +\S+ +set +api\n$/)
       assert.equal((await shell.moorage(['providers', 'models', 'mine'])).stdout, 'MODEL\nmine/tiny\nmine/tiny-2\n')
-      assert.match((await shell.moorage(['providers', 'test', 'mine'])).stderr, /mine answers, and has 2 models/)
+      assert.match(
+        (await shell.moorage(['providers', 'test', 'mine'])).stderr,
+        /mine listed 2 models. The list is public, so the key is not tested/,
+      )
       const answered = await shell.moorage(['providers', 'test', 'mine', '--model', 'tiny'])
       assert.match(answered.stderr, /mine\/tiny answers/)
       assert.ok(!(set.stdout + set.stderr + listed.stdout).includes(KEY))

@@ -124,8 +124,11 @@ const definition = (of: object) =>
 const TYPED = ['app', 'his', 'limits: { max', 'type: http', 'X-Till: 4', '# comment']
 
 test('what the form of an agent shows is what it saves', () => {
-  assert.deepEqual(wantedOf(definition(BARE), valuesOf(definition(FULL))), FULL)
-  assert.deepEqual(wantedOf(definition(FULL), valuesOf(definition(BARE))), { kind: 'model', remote: null, ...BARE })
+  assert.deepEqual(wantedOf(definition(BARE), valuesOf(definition(FULL))), definition(FULL))
+  assert.deepEqual(wantedOf(definition(FULL), valuesOf(definition(BARE))), definition(BARE))
+  // What was not typed stays exactly as it is, also where the form would write it otherwise.
+  const odd = definition({ description: '', memory: { ...FULL.memory, summarize: true } })
+  assert.deepEqual(wantedOf(odd, valuesOf(odd)), odd)
 })
 
 describe('what the console makes of values', () => {

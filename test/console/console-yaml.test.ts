@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { parse } from 'yaml'
-import { readYaml } from '../../console/lib/yaml/yaml-read.ts'
-import { YamlError } from '../../console/lib/yaml/yaml-scalar.ts'
+import { readYaml, YamlError } from '../../console/lib/yaml/read-yaml.ts'
 import { yamlText } from '../../console/lib/yaml/yaml-text.ts'
 
 describe('YAML in the console', () => {
-  test('what it writes it reads again, and another reader reads the same', () => {
+  test('what it writes it reads again', () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme' }),
       fc.stringMatching(/^[ \n#:\-"'{}[\],|>&*!?a-c0-9.~]{0,12}$/),
@@ -23,7 +22,6 @@ describe('YAML in the console', () => {
       fc.property(named, (definition) => {
         const written = yamlText(definition)
         assert.deepEqual(readYaml(written).value, definition, written)
-        assert.deepEqual(parse(written, { maxAliasCount: 0 }), definition, written)
       }),
       { numRuns: 500 },
     )
@@ -43,6 +41,9 @@ describe('YAML in the console', () => {
     'nothing behind a name': 'a:\nb:\n  c:\nd: 1\n',
     escapes: 'a: "\\u00e9\\n\\t\\"\\\\\\x41"\n',
     'a beginning': '---\na: 1\n',
+    'a comment before the beginning, an end, and a mark of the byte order': '\uFEFF# mine\n---\na: 1\n...\n',
+    'a folded text with an indented paragraph': 'a: >\n  x\n\n    y\n\n  z\n',
+    'a block below its name, and an escaped line break': 'a:\n  |\n  x\nb: "x\\\n  y"\nc: {x}\na#b: 1\n',
   }
   for (const [what, text] of Object.entries(TEXTS)) {
     test(`reads as others do: ${what}`, () => assert.deepEqual(readYaml(text).value, parse(text)))
@@ -62,18 +63,17 @@ describe('YAML in the console', () => {
   })
 
   const MISTAKES: [what: string, text: string, line: number, message: RegExp][] = [
-    ['a tab', 'a:\n\tb: 1', 2, /spaces, not tabs/],
-    ['a name that is there twice', 'a: 1\nb: 2\na: 3', 3, /a is here twice/],
-    ['a line too far right', 'a: 1\n   b: 2', 2, /indented too far/],
-    ['a line that fits nowhere', 'a:\n    b: 1\n  c: 2', 3, /indented|missing/],
-    ['no colon', 'a: 1\nnonsense\nb: 2', 2, /A name and a colon are missing/],
-    ['an open quote', 'a: "b\nc: 1', 1, /quotation mark is missing/],
-    ['an open bracket', 'a: [1,\nb: 2', 1, /missing|cannot/],
-    ['text behind a quote', 'a: "b" c', 1, /Nothing may follow/],
-    ['a colon in a text', 'a: b: c', 1, /needs quotation marks/],
-    ['an anchor', 'a: &x 1', 1, /begins with & needs quotation marks/],
-    ['an alias', 'a: 1\nb: *x', 2, /begins with \*/],
-    ['a tag', 'a: !!str 1', 1, /begins with !/],
+    ['a tab', 'a:\n\tb: 1', 2, /[Tt]abs/],
+    ['a name that is there twice', 'a: 1\nb: 2\na: 3', 3, /unique/],
+    ['a name that is there twice in braces', 'a: {b: 1, b: 2}', 1, /unique/],
+    ['a line that fits nowhere', 'a:\n    b: 1\n  c: 2', 3, /indented|same column/],
+    ['no colon', 'a: 1\nnonsense\nb: 2', 2, /key/],
+    ['a colon in a text', 'a: b: c', 1, /mapping/],
+    ['an open bracket', 'a:\n  b: [1\n\n', 2, /end with a \]/],
+    ['an open quote', 'a: 1\nb: "c\n\n', 2, /quote/],
+    ['an anchor', 'a: &x 1', 1, /Anchors/],
+    ['an alias', 'a: 1\nb: *x', 2, /alias/i],
+    ['an unknown tag', 'a: !x 1', 1, /tag/],
   ]
   for (const [what, text, line, message] of MISTAKES) {
     test(`says in which line the mistake is: ${what}`, () => {
@@ -83,13 +83,4 @@ describe('YAML in the console', () => {
       )
     })
   }
-
-  test('a long text is read in a moment', () => {
-    const long = yamlText({
-      tools: Array.from({ length: 2_000 }, (_, i) => ({ name: `n${i}`, about: 'x '.repeat(50) })),
-    })
-    const started = performance.now()
-    readYaml(long)
-    assert.ok(performance.now() - started < 2_000)
-  })
 })

@@ -1,6 +1,7 @@
+import { useState } from 'preact/hooks'
 import { session } from '../session-state.ts'
 
-// A draft survives a reload. It goes with the tab, or when its reader signs out. Drafts hold definitions, never secrets.
+// A draft survives a reload. It goes with the tab, or when its reader signs out. Drafts hold definitions and messages, never secrets.
 const nameOf = (subject: string) => `draft ${session.value?.actor_id} ${subject}`
 
 /** What was typed about this subject and not saved, by the same key or person. */
@@ -20,4 +21,16 @@ export function keepDraft(subject: string, draft: object | undefined): void {
 
 export function forgetDrafts(): void {
   sessionStorage.clear()
+}
+
+/** A text that is typed and not sent. It is there again when the reader comes back. */
+export function useDraftText(subject: string): [text: string, setText: (text: string) => void] {
+  const [text, setText] = useState(() => findDraft<{ text: string }>(subject)?.text ?? '')
+  return [
+    text,
+    (next) => {
+      setText(next)
+      keepDraft(subject, next ? { text: next } : undefined)
+    },
+  ]
 }

@@ -37,6 +37,12 @@ export function exactText(time: string | number): string {
   return exact.format(new Date(time))
 }
 
+/** A time where the time zone is, to the minute: `Thu, 19 Nov 2026, 09:00`. */
+export function zonedText(time: string | Date, timeZone: string): string {
+  const day = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' } as const
+  return new Date(time).toLocaleString('en-GB', { ...day, hour: '2-digit', minute: '2-digit', timeZone })
+}
+
 /** The time of day with milliseconds, for log lines. */
 export function clockText(time: string): string {
   return clock.format(Date.parse(time))

@@ -1,14 +1,17 @@
 import { useState } from 'preact/hooks'
-import type { Provider, ProviderTest } from '../../../sdk/client.ts'
+import type { Provider, ProviderTest, SetProvider } from '../../../sdk/client.ts'
+import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
+import { counted } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
+import { ModelTest } from './model-test.tsx'
 
 const KINDS: { type: Provider['type']; title: string; about: string; name: string }[] = [
   { type: 'openai', title: 'OpenAI', about: 'With a key of the vendor', name: 'openai' },
@@ -18,39 +21,46 @@ const KINDS: { type: Provider['type']; title: string; about: string; name: strin
 
 type Props = { provider: Provider | undefined; onClose(): void; onSaved(): void }
 
-/** Sets a provider, and asks it at once whether it answers. */
+/** Sets a provider, and asks it at once for its models. */
 export function ProviderDialog({ provider, onClose, onSaved }: Props) {
-  const [type, setType] = useState<Provider['type']>(provider?.type ?? 'openai-compatible')
   const [name, setName] = useState(provider?.name ?? '')
-  const [address, setAddress] = useState(provider?.base_url ?? '')
+  const [values, setValues] = useState(() => valuesOf(provider))
   const [key, setKey] = useState('')
+  const [isKeyless, setKeyless] = useState(false)
   const [tested, setTested] = useState<ProviderTest | undefined>(undefined)
+  const mergeWith = useMerge(valuesOf(provider))
   const save = useAction(async () => {
     setTested(undefined)
-    // What is set here replaces the provider as a whole.
-    const vision = provider?.vision ?? null
-    const api_key = key.trim() || null
-    await service.providers.set(name.trim(), { type, base_url: address.trim() || null, api_key, vision })
+    const body = bodyOf(provider ? await mergeWith(values, provider.name) : values)
+    // Without `api_key` the service keeps the one that it has.
+    const api_key = isKeyless ? null : key.trim() || undefined
+    await service.providers.set(name.trim(), api_key === undefined ? body : { ...body, api_key })
     onSaved()
-    const test = may('testProvider') ? await service.providers.test(name.trim()) : undefined
-    if (test && !test.ok) return setTested(test)
-    toast(test ? `${name.trim()} is saved: its ${test.models} models were listed` : `${name.trim()} is saved`)
+    if (!may('testProvider')) {
+      toast(`${name.trim()} is saved`)
+      return onClose()
+    }
+    const test = await service.providers.test(name.trim())
+    if (!test.ok || test.key === 'untested') return setTested(test)
+    const models = `its ${counted(test.models, 'model')} ${test.models === 1 ? 'was' : 'were'} listed`
+    toast(`${name.trim()} is saved: ${models}${test.key === 'accepted' ? ', and its key was accepted' : ''}`)
     onClose()
   })
-  const isVendor = type !== 'openai-compatible'
+  const isVendor = values.type !== 'openai-compatible'
+  const keyReason = reasonOf(save.error, 'api_key')
   return (
     <Dialog title={provider ? `Change ${provider.name}` : 'New provider'} onClose={onClose}>
       <Form onSubmit={() => save.run()}>
         <fieldset class="cards">
           <legend>It speaks as</legend>
-          {KINDS.map((kind) => (
-            <label key={kind.type}>
+          {KINDS.map(({ type, ...kind }) => (
+            <label key={type}>
               <input
                 type="radio"
                 name="type"
-                checked={kind.type === type}
+                checked={type === values.type}
                 onChange={() => {
-                  setType(kind.type)
+                  setValues({ ...values, type })
                   if (!provider && KINDS.some((other) => other.name === name)) setName(kind.name)
                 }}
               />
@@ -75,34 +85,50 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
         <Field
           label="Address"
           type="url"
-          value={address}
-          onInput={setAddress}
+          value={values.base_url}
+          onInput={(base_url) => setValues({ ...values, base_url })}
           error={reasonOf(save.error, 'base_url')}
           placeholder={isVendor ? '' : 'https://llm.example.com/v1'}
-          hint={isVendor ? "Empty: the vendor's own" : 'Up to /v1'}
+          hint={isVendor ? "Leave empty for the vendor's own" : 'Up to /v1'}
           isRequired={!isVendor}
           isMono
         />
-        <Field
-          label="API key"
-          type="password"
-          autoComplete="off"
-          value={key}
-          onInput={setKey}
-          error={reasonOf(save.error, 'api_key')}
-          hint={
-            provider?.has_key
-              ? 'Type it again: it is stored sealed, and cannot be read back. Empty: no key.'
-              : 'Stored sealed, and never shown again. Empty: it wants none.'
-          }
-          isRequired={isVendor}
-        />
+        {!isKeyless && (
+          <Field
+            label="API key"
+            type="password"
+            autoComplete="off"
+            value={key}
+            onInput={setKey}
+            error={keyReason && key === '' ? KEY_AGAIN : keyReason}
+            placeholder={provider?.has_key ? 'stored' : ''}
+            hint={
+              provider?.has_key
+                ? 'A key is stored. Leave empty to keep it.'
+                : 'Stored sealed, and never shown again. Leave empty if it needs none.'
+            }
+            isRequired={isVendor && !provider?.has_key}
+          />
+        )}
+        {provider?.has_key && (
+          <label class="check">
+            <input type="checkbox" checked={isKeyless} onChange={() => setKeyless(!isKeyless)} />
+            This provider needs no key: delete the stored one
+          </label>
+        )}
         <Failure error={save.error} />
-        {tested && (
+        {tested && !tested.ok && (
           <p class="notice" role="alert">
             <b>It is saved, but the test failed.</b> {tested.error}
           </p>
         )}
+        {tested?.ok && (
+          <p class="notice" role="status">
+            <b>It is saved, but its key is not tested.</b> Its list of models is public:{' '}
+            {counted(tested.models, 'model')}. Have one of them answer to test the key.
+          </p>
+        )}
+        {tested?.ok && <ModelTest name={name.trim()} />}
         <DialogActions>
           <Button onClick={onClose}>{tested ? 'Close' : 'Cancel'}</Button>
           <Button look="main" type="submit" isBusy={save.isBusy}>
@@ -112,4 +138,35 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
       </Form>
     </Dialog>
   )
+}
+
+const KEY_AGAIN =
+  'The address leads to another server, so the stored key is not sent there. Type the key again, or choose below that it needs none.'
+
+function valuesOf(provider: Provider | undefined) {
+  const { type = 'openai-compatible', base_url, vision = null } = provider ?? {}
+  return { type, base_url: base_url ?? '', vision } as Pick<Provider, 'type' | 'vision'> & { base_url: string }
+}
+
+type Values = ReturnType<typeof valuesOf>
+
+function bodyOf({ type, base_url, vision }: Values): SetProvider {
+  return { type, base_url: base_url.trim() || null, vision }
+}
+
+/** A provider is set as a whole. What the reader has changed is put onto it as it is now. */
+function useMerge(opened: Values): (wanted: Values, name: string) => Promise<Values> {
+  const saveChanges = useChanges(opened)
+  return async (wanted, name) => {
+    let merged = wanted
+    for await (const provider of service.providers.list({ limit: 100 })) {
+      if (provider.name !== name) continue
+      const now = valuesOf(provider)
+      merged = now
+      await saveChanges(wanted, now, async (changes) => {
+        merged = { ...now, ...changes }
+      })
+    }
+    return merged
+  }
 }

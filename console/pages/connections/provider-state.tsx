@@ -1,11 +1,16 @@
+import { useState } from 'preact/hooks'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
+import { counted } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { Status } from '../../ui/data/status.tsx'
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { ModelTest } from './model-test.tsx'
 
-/** Whether the provider answers: it is asked for its models. Some list them to any key, so this does not say that the key is right. */
+/** Whether the provider can be reached: it is asked for its models. Only an answer of a model proves that its key is right. */
 export function ProviderState({ name }: { name: string }) {
+  const [isTesting, setTesting] = useState(false)
   const { data, isLoading, reload } = useResource(
     may('listProviderModels') ? `provider models ${name}` : undefined,
     (signal) => service.providers.models(name, { signal }),
@@ -15,14 +20,27 @@ export function ProviderState({ name }: { name: string }) {
     <span class="provider-state">
       {data.error === null ? (
         <>
-          <Status value="answers" /> <span class="soft">its {data.models.length} models were listed</span>
+          <Status value="reachable" /> <span class="soft">lists {counted(data.models.length, 'model')}</span>
         </>
       ) : (
         <>
           <Status value="failing" /> <span class="wrong">{data.error}</span>
         </>
       )}
-      <Button look="quiet" icon="retry" label={`Test ${name} again`} isBusy={isLoading} onClick={reload} />
+      <Button look="quiet" icon="retry" label={`Ask ${name} again`} isBusy={isLoading} onClick={reload} />
+      {may('testProvider') && (
+        <Button look="quiet" icon="play" label={`Test a model of ${name}`} onClick={() => setTesting(true)}>
+          Test
+        </Button>
+      )}
+      {isTesting && (
+        <Dialog title={`Test a model of ${name}`} onClose={() => setTesting(false)}>
+          <ModelTest name={name} />
+          <DialogActions>
+            <Button onClick={() => setTesting(false)}>Close</Button>
+          </DialogActions>
+        </Dialog>
+      )}
     </span>
   )
 }

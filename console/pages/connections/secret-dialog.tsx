@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Secret } from '../../../sdk/client.ts'
+import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
@@ -16,9 +17,19 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
   const [name, setName] = useState(secret?.name ?? '')
   const [value, setValue] = useState('')
   const [hosts, setHosts] = useState(secret?.hosts.join(', ') ?? '')
+  const saveChanges = useChanges({ hosts: secret?.hosts ?? [] })
   const save = useAction(async () => {
-    const listed = hosts.split(/[\s,]+/).flatMap((host) => (host ? [hostOf(host)] : []))
-    const saved = await service.secrets.set(name.trim(), { value, hosts: listed })
+    let wanted = { hosts: hostsIn(hosts) }
+    // A secret is set as a whole: hosts that the reader has not changed stay as they are now.
+    for await (const now of secret ? service.secrets.list({ limit: 100, sort: 'name' }) : []) {
+      if (now.name !== secret?.name) continue
+      const typed = wanted
+      wanted = { hosts: now.hosts }
+      await saveChanges(typed, wanted, async (changes) => {
+        wanted = { ...wanted, ...changes }
+      })
+    }
+    const saved = await service.secrets.set(name.trim(), { value, ...wanted })
     toast(`Tools use it as {{secret.${saved.name}}}`)
     onSaved()
     onClose()
@@ -71,6 +82,10 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
       </Form>
     </Dialog>
   )
+}
+
+function hostsIn(text: string): string[] {
+  return text.split(/[\s,]+/).flatMap((host) => (host ? [hostOf(host)] : []))
 }
 
 /** People paste the whole address. */

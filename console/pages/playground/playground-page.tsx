@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Agent } from '../../../sdk/client.ts'
+import { useDraftText } from '../../lib/agents/drafts.ts'
 import { attachedTo } from '../../lib/files/shown-file.ts'
 import { useUploads } from '../../lib/files/use-uploads.ts'
 import { setParams } from '../../lib/location.ts'
@@ -28,7 +29,7 @@ export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
 function Playground({ agent: { name } }: { agent: Agent }) {
   const asked = askedInUrl()
   const { session, user, environment, beside } = asked
-  const [text, setText] = useState('')
+  const [text, setText] = useDraftText(`message to ${name}`)
   const uploads = useUploads(user)
   const [selected, setSelected] = useState<string | undefined>(undefined)
   const active = useResource(`serving ${name}`, (signal) =>

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks'
-import type { Project } from '../../../sdk/client.ts'
+import type { CreateProject, Project, UpdateProject } from '../../../sdk/client.ts'
+import { numberIn } from '../../lib/forms/typed-values.ts'
+import { useChanges } from '../../lib/forms/use-changes.ts'
 import { keepProject } from '../../lib/projects/change-project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -8,6 +10,7 @@ import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
+import { NumberField } from '../../ui/forms/number-field.tsx'
 
 const LIMITS = [
   {
@@ -39,23 +42,47 @@ const LIMITS = [
 
 type Props = { project: Project | undefined; onClose(): void; onSaved(told: string): void }
 
+/** What the fields say: limits stand beside the other fields, each with a name of its own. */
+function valuesOf(project: Project | undefined) {
+  return {
+    name: project?.name ?? '',
+    description: project?.description ?? '',
+    ...Object.fromEntries(LIMITS.map(({ name }) => [limitField(name), String(project?.limits[name] ?? '')])),
+  } as { name: string; description: string } & Record<LimitField, string>
+}
+
+type LimitField = `limits.${(typeof LIMITS)[number]['name']}`
+const limitField = (name: (typeof LIMITS)[number]['name']): LimitField => `limits.${name}`
+
+function bodyOf({ name, description, ...limits }: Partial<ReturnType<typeof valuesOf>>): UpdateProject {
+  const named = Object.entries(limits).map(([field, text]) => [field.replace('limits.', ''), numberIn(text)])
+  return {
+    ...(name !== undefined && { name: name.trim() }),
+    ...(description !== undefined && { description: description.trim() || null }),
+    ...(named.length > 0 && { limits: Object.fromEntries(named) as UpdateProject['limits'] & object }),
+  }
+}
+
 /** Makes a project, or changes one. The default one keeps its name. */
 export function ProjectDialog({ project, onClose, onSaved }: Props) {
-  const [name, setName] = useState(project?.name ?? '')
-  const [description, setDescription] = useState(project?.description ?? '')
-  const [limits, setLimits] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries(LIMITS.map((limit) => [limit.name, String(project?.limits[limit.name] ?? '')])),
-  )
+  const [values, setValues] = useState(() => valuesOf(project))
+  const saveChanges = useChanges(values)
   const save = useAction(async () => {
-    const values = {
-      name: name.trim(),
-      description: description.trim() || null,
-      limits: Object.fromEntries(Object.entries(limits).map(([limit, text]) => [limit, text ? Number(text) : null])),
-    }
-    const saved = project ? await service.projects.update(project.id, values) : await service.projects.create(values)
+    let saved: Project
+    if (project) {
+      saved = await service.projects.get(project.id)
+      await saveChanges(values, valuesOf(saved), async (changes) => {
+        saved = await service.projects.update(project.id, bodyOf(changes))
+      })
+    } else saved = await service.projects.create(bodyOf(values) as CreateProject)
     onClose()
     onSaved(project ? `The project ${saved.name} is changed` : `The project ${saved.name} is there: open it to fill it`)
     keepProject(saved)
+  })
+  const field = (name: keyof typeof values) => ({
+    value: values[name],
+    error: reasonOf(save.error, name),
+    onInput: (value: string) => setValues({ ...values, [name]: value }),
   })
   return (
     <Dialog title={project ? `Change ${project.name}` : 'New project'} onClose={onClose}>
@@ -63,35 +90,18 @@ export function ProjectDialog({ project, onClose, onSaved }: Props) {
         {!project?.is_default && (
           <Field
             label="Name"
-            value={name}
-            onInput={setName}
             pattern="[a-z0-9][a-z0-9\-]{0,62}"
             placeholder="shop"
             hint="a to z, digits and -. Requests name the project by it."
-            error={reasonOf(save.error, 'name')}
+            {...field('name')}
             isRequired
             isMono
             hasFocus
           />
         )}
-        <Field
-          label="Description"
-          value={description}
-          onInput={setDescription}
-          error={reasonOf(save.error, 'description')}
-          hasFocus={project?.is_default ?? false}
-        />
-        {LIMITS.map(({ name: limit, label, hint }) => (
-          <Field
-            key={limit}
-            label={label}
-            value={limits[limit] ?? ''}
-            onInput={(text) => setLimits({ ...limits, [limit]: text })}
-            pattern="[1-9][0-9]{0,7}"
-            inputMode="numeric"
-            hint={hint}
-            error={reasonOf(save.error, `limits.${limit}`)}
-          />
+        <Field label="Description" hasFocus={project?.is_default ?? false} {...field('description')} />
+        {LIMITS.map(({ name, label, hint }) => (
+          <NumberField key={name} label={label} hint={hint} {...field(limitField(name))} />
         ))}
         <Failure error={save.error} />
         <DialogActions>

@@ -6,7 +6,7 @@ import { requestPath } from '../../lib/paths.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { exactText } from '../../lib/text/format.ts'
+import { exactText, zonedText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Id } from '../../ui/copy.tsx'
@@ -68,7 +68,10 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
                 <ol class="next-runs">
                   {found.next_runs.map((time) => (
                     <li key={time}>
-                      {exactText(time)} <span class="soft">{<Ago time={time} />}</span>
+                      {found.timezone === null
+                        ? exactText(time)
+                        : `${zonedText(time, found.timezone)} ${found.timezone}`}{' '}
+                      <span class="soft">{<Ago time={time} />}</span>
                     </li>
                   ))}
                 </ol>

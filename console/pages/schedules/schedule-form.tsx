@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { Agent, CreateSchedule, Schedule } from '../../../sdk/client.ts'
+import type { Agent, CreateSchedule, Schedule, UpdateSchedule } from '../../../sdk/client.ts'
+import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { fieldTime } from '../../lib/text/format.ts'
@@ -9,6 +10,7 @@ import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field, Segments, Select } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
+import { NextTimes } from './next-times.tsx'
 
 type Kind = 'cron' | 'every' | 'at'
 
@@ -36,12 +38,14 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
     catch_up: schedule?.catch_up ?? 'none',
     on_budget: schedule?.on_budget ?? 'fail',
   })
+  // The field does not show the seconds of a time. One that stays is sent as it was: not at all.
+  const wanted = bodyOf(kind, values, (text) => (schedule?.at && text === knownAt ? schedule.at : isoTime(text)))
+  const saveChanges = useChanges(schedule ? changeable(schedule) : wanted)
   const save = useAction(async () => {
-    const body = bodyOf(kind, values)
-    // A time that stays is not sent: the field does not show its seconds, and it may have passed.
-    if (kind === 'at' && knownAt && values.at === knownAt) delete body.at
-    if (schedule) await service.schedules.update(agent.id, schedule.id, body)
-    else await service.schedules.create(agent.id, body)
+    if (schedule) {
+      const now = changeable(await service.schedules.get(agent.id, schedule.id))
+      await saveChanges(wanted, now, (changes) => service.schedules.update(agent.id, schedule.id, named(changes)))
+    } else await service.schedules.create(agent.id, named(wanted) as CreateSchedule)
     toast(schedule ? 'The schedule is changed' : 'The schedule is set')
     onSaved()
     onClose()
@@ -78,6 +82,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
             <Field label="Time zone" isRequired {...field('timezone')} />
           </div>
         )}
+        {kind === 'cron' && <NextTimes cron={values.cron} timezone={values.timezone} />}
         {kind === 'every' && <Field label="Every" hint="Such as 15m, 2h or 1d" isMono isRequired {...field('every')} />}
         {kind === 'at' && <Field label="At" type="datetime-local" isRequired {...field('at')} />}
         <div class="columns">
@@ -88,6 +93,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
           <Select
             label="If one still runs"
             value={values.overlap}
+            error={field('overlap').error}
             choices={[
               { value: 'skip', label: 'leave this one out' },
               { value: 'queue', label: 'begin after it' },
@@ -97,6 +103,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
           <Select
             label="If the service was down"
             value={values.catch_up}
+            error={field('catch_up').error}
             choices={[
               { value: 'none', label: 'wait for the next time' },
               { value: 'one', label: 'make up for it once' },
@@ -107,6 +114,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
         <Select
           label="If a budget has no room"
           value={values.on_budget}
+          error={field('on_budget').error}
           choices={[
             { value: 'fail', label: 'fail' },
             { value: 'wait', label: 'wait until it has' },
@@ -130,22 +138,38 @@ type Values = Record<
   string
 >
 
-function bodyOf(
-  kind: Kind,
-  { name, message, environment, overlap, catch_up, on_budget, ...times }: Values,
-): CreateSchedule {
-  const when = {
-    cron: { cron: times.cron.trim(), timezone: times.timezone.trim() },
-    every: { every: times.every.trim() },
-    at: { at: times.at && new Date(times.at).toISOString() },
-  }[kind]
+/** What the form can change of a schedule. Of `cron`, `every` and `at` one is not null. */
+function changeable({ name, message, environment, overlap, catch_up, on_budget, cron, timezone, every, at }: Schedule) {
+  return { cron, timezone, every, at, name, message, environment, overlap, catch_up, on_budget }
+}
+
+type Body = ReturnType<typeof changeable>
+
+function bodyOf(kind: Kind, values: Values, timeOf: (text: string) => string): Body {
+  const { name, message, environment, overlap, catch_up, on_budget } = values
   return {
-    ...when,
+    cron: kind === 'cron' ? values.cron.trim() : null,
+    timezone: kind === 'cron' ? values.timezone.trim() : null,
+    every: kind === 'every' ? values.every.trim() : null,
+    at: kind === 'at' ? timeOf(values.at) : null,
     name: name.trim() || null,
     message,
     environment: environment.trim(),
     overlap: overlap as 'skip',
     catch_up: catch_up as 'none',
     on_budget: on_budget as 'fail',
+  }
+}
+
+const isoTime = (text: string) => (Number.isNaN(Date.parse(text)) ? text : new Date(text).toISOString())
+
+/** As the API takes it: the times that a schedule does not have are not named. */
+function named({ cron, timezone, every, at, ...others }: Partial<Body>): UpdateSchedule {
+  return {
+    ...others,
+    ...(cron && { cron }),
+    ...(timezone && { timezone }),
+    ...(every && { every }),
+    ...(at && { at }),
   }
 }

@@ -55,7 +55,9 @@ export function DangerZone({ agent }: { agent: Agent }) {
           <div>
             <p>
               <b>Delete the agent</b>
-              <span class="hint">With its versions, invocations, logs, metrics and memory.</span>
+              <span class="hint">
+                With its versions, invocations, logs, metrics, memory and schedules, and its own webhooks and keys.
+              </span>
             </p>
             <Button look="danger" onClick={() => openDialog('delete')}>
               Delete …
@@ -82,8 +84,9 @@ export function DangerZone({ agent }: { agent: Agent }) {
           }}
         >
           <p>
-            <b>{agent.name}</b> answers no client any more. Its versions, invocations, logs, metrics and memory are
-            deleted with it. This cannot be undone.
+            <b>{agent.name}</b> answers no client any more. Its versions, invocations, logs, metrics, memory and
+            schedules are deleted with it, and so are the webhooks and keys that are limited to it. This cannot be
+            undone.
           </p>
         </Confirm>
       )}

@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { MoorageError } from '../../../sdk/client.ts'
 import { useModelNames } from '../../lib/agents/model-names.ts'
+import { jsonProblem } from '../../lib/forms/typed-values.ts'
 import { may } from '../../lib/session-state.ts'
-import { reasonOf } from '../../ui/failure.tsx'
+import { reasonOf, reasonWithin } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
+import { NumberField } from '../../ui/forms/number-field.tsx'
 import type { FormValues } from './form-values.ts'
 
 const YES_OR_NO = [
@@ -22,24 +24,33 @@ const FACTS = [
   { value: 'model', label: 'yes, by its own model' },
 ]
 
-type Props = { values: FormValues; error: MoorageError | undefined; onInput(values: FormValues): void }
+type Props = {
+  values: FormValues
+  /** What was there before anything was typed. */
+  before: FormValues
+  error: MoorageError | undefined
+  onInput(values: FormValues): void
+}
 
 /** The settings that most people change. Rules and security are in the YAML. */
-export function DefinitionForm({ values, error, onInput }: Props) {
+export function DefinitionForm({ values, before, error, onInput }: Props) {
   const [isChoosing, setChoosing] = useState(false)
   const models = useModelNames(isChoosing)
   const field = (name: string) => ({
     value: values[name] ?? '',
     error: reasonOf(error, name),
+    isChanged: values[name] !== before[name],
     onInput: (value: string) => onInput({ ...values, [name]: value }),
   })
   const number = (name: string, label: string, hint: string) => (
-    <Field label={label} hint={hint} inputMode="numeric" pattern="[0-9.]*" {...field(name)} />
+    <NumberField label={label} hint={hint} {...field(name)} />
   )
   const choice = (name: string, label: string, choices: typeof FACTS, hint?: string) => {
     const { onInput: onChange, ...rest } = field(name)
     return <Select label={label} hint={hint} choices={choices} onChange={onChange} {...rest} />
   }
+  const schema = reasonWithin(error, 'output.schema')
+  const schemaProblem = schema && (jsonProblem(values['output.schema'] ?? '') ?? schema)
   const longestCall = number('remote.timeout_ms', 'Longest call, in milliseconds', 'Empty: as long as the run')
   return (
     <>
@@ -101,7 +112,7 @@ export function DefinitionForm({ values, error, onInput }: Props) {
           hint="Every answer is a value that fits it. Empty: the agent answers in words."
           isMono
           {...field('output.schema')}
-          error={schemaReason(error)}
+          error={schemaProblem}
         />
         {number('output.retries', 'Retries', 'How often the model is shown what does not fit. Empty: 2')}
       </fieldset>
@@ -137,13 +148,3 @@ export function DefinitionForm({ values, error, onInput }: Props) {
     </>
   )
 }
-
-/** What is wrong with the schema, and where in it. */
-function schemaReason(error: MoorageError | undefined): string | undefined {
-  const wrong = error?.details?.find(({ field }) => field === SCHEMA || field.startsWith(`${SCHEMA}.`))
-  const reason = wrong && reasonOf(error, wrong.field)
-  const place = wrong?.field.slice(SCHEMA.length + 1)
-  return place ? `${place}: ${reason}` : reason
-}
-
-const SCHEMA = 'output.schema'

@@ -1,41 +1,60 @@
 import { useState } from 'preact/hooks'
 import type { MoorageError } from '../../../sdk/client.ts'
 import { useModelNames } from '../../lib/agents/model-names.ts'
+import { useRefusal } from '../../lib/forms/use-refusal.ts'
 import { may } from '../../lib/session-state.ts'
-import { YamlError } from '../../lib/yaml/yaml-scalar.ts'
+import { type ReadYaml, readYaml, YamlError } from '../../lib/yaml/read-yaml.ts'
 import { Snippet } from '../../ui/copy.tsx'
 import { YamlEditor } from '../../ui/editor/yaml-editor.tsx'
 import type { Mark } from '../../ui/editor/yaml-lines.tsx'
-import { readDefinition } from './definition.ts'
 import type { DraftOfAgent } from './use-draft.ts'
 import { useWords } from './use-words.ts'
 
-/** The whole definition as text. The service checks it as it checks the form. */
+/** The whole definition as text. The service checks it as it checks the form. This file is loaded when it is first shown. */
 export function DefinitionYaml({ draft, error }: { draft: DraftOfAgent; error: MoorageError | undefined }) {
   const [isTyping, setTyping] = useState(false)
+  const [read] = useState(definitionReader)
   const words = useWords(isTyping, useModelNames(isTyping))
+  const refusal = useRefusal(error, draft.text)
   if (!may('updateAgent')) return <Snippet label="definition" text={draft.text} />
   return (
     <YamlEditor
       label="Definition"
       value={draft.text}
-      onInput={draft.setText}
-      marks={marksOf(draft.text, error)}
+      onInput={(typed) => draft.setText(typed, read(typed).said)}
+      marks={marksOf(read(draft.text), refusal)}
       wordsAt={words}
       onFocus={() => setTyping(true)}
     />
   )
 }
 
-/** What is wrong, at its line: what cannot be read, or else what the service objected to. */
-function marksOf(text: string, error: MoorageError | undefined): Mark[] {
-  try {
-    const { lines } = readDefinition(text)
-    return (error?.details ?? []).map(({ field, error: message }) => ({ line: lineOf(field, lines), message }))
-  } catch (problem) {
-    const { message } = problem as Error
-    return [{ line: problem instanceof YamlError ? problem.line : 1, message }]
+type Reading = { said: object; lines: ReadYaml['lines'] } | { said?: undefined; problem: Mark }
+
+/** Reads definitions in YAML. A long one takes a moment, so what was read last is remembered. */
+function definitionReader(): (text: string) => Reading {
+  let last: { text: string; reading: Reading } | undefined
+  return (text) => {
+    if (last?.text !== text) last = { text, reading: readDefinition(text) }
+    return last.reading
   }
+}
+
+function readDefinition(text: string): Reading {
+  try {
+    const { value, lines } = readYaml(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { said: value, lines }
+    return { problem: { line: 1, message: 'A definition has fields, each with its name and a colon' } }
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error
+    return { problem: { line: error.line, message: error.message } }
+  }
+}
+
+/** What is wrong, at its line: what cannot be read, or else what the service objected to. */
+function marksOf(reading: Reading, error: MoorageError | undefined): Mark[] {
+  if (!reading.said) return [reading.problem]
+  return (error?.details ?? []).map(({ field, error: message }) => ({ line: lineOf(field, reading.lines), message }))
 }
 
 /** The line of the field, or of what it would belong to. */

@@ -1,43 +1,52 @@
 import type { Agent, UpdateAgent } from '../../../sdk/client.ts'
-import { MoorageError } from '../../../sdk/client.ts'
-import { type ReadYaml, readYaml } from '../../lib/yaml/yaml-read.ts'
 
-/** The fields of an agent that make it what it is, in the order in which people read them. */
-const FIELDS = [
-  'kind',
-  'description',
-  'remote',
-  'model',
-  'temperature',
-  'instructions',
-  'tools',
-  'script',
-  'output',
-  'memory',
-  'limits',
-  'approvals',
-  'metadata',
-  'security',
-] as const satisfies (keyof Agent & keyof UpdateAgent)[]
+/** The fields of an agent that make it what it is, in the order in which people read them, each as a new agent has it. */
+export const DEFAULTS = {
+  kind: 'model',
+  description: null,
+  remote: null,
+  model: 'builtin/echo',
+  temperature: null,
+  instructions: null,
+  tools: [],
+  script: null,
+  output: null,
+  memory: { remember: true, history: 20, recall: 5, retention_days: null, summarize: false, facts: 'off' },
+  limits: {
+    timeout_ms: null,
+    max_steps: 8,
+    max_input_tokens: null,
+    max_output_tokens: null,
+    max_concurrency: null,
+    max_tool_calls: null,
+    max_tokens_per_run: null,
+    max_cost_per_run: null,
+    cut_to_budget: false,
+  },
+  approvals: { self: false, expires_after_seconds: 604_800 },
+  metadata: {},
+  security: null,
+} as const satisfies Partial<Agent & UpdateAgent>
 
-export type Definition = Pick<Agent, (typeof FIELDS)[number]>
+export type Definition = Pick<Agent, keyof typeof DEFAULTS>
+
+const FIELDS = Object.keys(DEFAULTS) as (keyof Definition)[]
 
 /** The agent's definition. How it signs in elsewhere is not part of it: secrets come back as hints only. */
 export function definitionOf(agent: Definition): Definition {
   return Object.fromEntries(FIELDS.map((field) => [field, agent[field]])) as Definition
 }
 
-/** The fields that differ. */
-export function changesOf(before: Definition, wanted: object): UpdateAgent {
-  const changed = Object.entries(wanted).filter(
-    ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field as keyof Definition]),
-  )
-  return Object.fromEntries(changed) as UpdateAgent
-}
-
-/** What a definition in YAML says. Throws if it says nothing that could be one. */
-export function readDefinition(text: string): ReadYaml & { value: object } {
-  const { value, lines } = readYaml(text)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value, lines }
-  throw new MoorageError('invalid_request', 'A definition has fields, each with its name and a colon')
+/** What a text wants the definition to be. A field that it does not have is wanted as its default. */
+export function withDefaults(said: object): Definition {
+  const { memory, limits, approvals } = said as Partial<Definition>
+  const inside = (defaults: object, given: unknown) =>
+    typeof given === 'object' && given !== null && !Array.isArray(given) ? { ...defaults, ...given } : given
+  return {
+    ...DEFAULTS,
+    ...said,
+    memory: memory === undefined ? DEFAULTS.memory : inside(DEFAULTS.memory, memory),
+    limits: limits === undefined ? DEFAULTS.limits : inside(DEFAULTS.limits, limits),
+    approvals: approvals === undefined ? DEFAULTS.approvals : inside(DEFAULTS.approvals, approvals),
+  } as unknown as Definition
 }

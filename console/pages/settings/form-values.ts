@@ -1,112 +1,110 @@
+import { jsonIn, namesIn, numberIn } from '../../lib/forms/typed-values.ts'
 import type { Definition } from './definition.ts'
 
 /** What the fields of the form say, by the paths of the definition. */
 export type FormValues = Record<string, string>
 
-const TEXTS = ['description', 'instructions'] as const
-const LIMITS = [
-  'timeout_ms',
-  'max_steps',
-  'max_input_tokens',
-  'max_output_tokens',
-  'max_concurrency',
-  'max_tool_calls',
-  'max_tokens_per_run',
-  'max_cost_per_run',
-] as const
-const MEMORY = ['history', 'recall', 'retention_days'] as const
-
 /** The number of turns that `true` stands for. */
 const SUMMARIZE_TURNS = '10'
 
+const textIn = (text: string) => text || null
+const yesIn = (text: string) => text === 'true'
+
+/** The fields that stand for one value of the definition, and how what was typed is read. */
+const READ: Record<string, (text: string) => unknown> = {
+  description: textIn,
+  instructions: textIn,
+  model: (text) => (text.includes(',') ? namesIn(text) : text.trim()),
+  temperature: numberIn,
+  'memory.remember': yesIn,
+  'memory.history': numberIn,
+  'memory.recall': numberIn,
+  'memory.retention_days': numberIn,
+  'memory.summarize': (text) => numberIn(text) ?? false,
+  'memory.facts': (text) => text,
+  'limits.timeout_ms': numberIn,
+  'limits.max_steps': numberIn,
+  'limits.max_input_tokens': numberIn,
+  'limits.max_output_tokens': numberIn,
+  'limits.max_concurrency': numberIn,
+  'limits.max_tool_calls': numberIn,
+  'limits.max_tokens_per_run': numberIn,
+  'limits.max_cost_per_run': numberIn,
+  'approvals.self': yesIn,
+  'approvals.expires_after_seconds': numberIn,
+}
+
 export function valuesOf(agent: Definition): FormValues {
-  const text = (value: unknown) => (value === null || value === undefined ? '' : String(value))
-  const remote: Partial<Record<'url' | 'secret' | 'a2a', string>> = agent.remote ?? {}
+  const { remote, output } = agent
+  const isA2a = remote !== null && 'a2a' in remote
   return {
+    ...Object.fromEntries(Object.keys(READ).map((path) => [path, textOf(valueAt(agent, path))])),
     // Both ways to an agent elsewhere are of the kind `remote`.
-    kind: remote.a2a === undefined ? agent.kind : 'a2a',
-    'remote.url': text(remote.url),
-    'remote.secret': text(remote.secret),
-    'remote.a2a': text(remote.a2a),
-    'remote.timeout_ms': text(agent.remote?.timeout_ms),
+    kind: isA2a ? 'a2a' : agent.kind,
+    'remote.url': textOf(remote && 'url' in remote ? remote.url : null),
+    'remote.secret': textOf(remote && 'secret' in remote ? remote.secret : null),
+    'remote.a2a': textOf(isA2a ? remote.a2a : null),
+    'remote.timeout_ms': textOf(remote?.timeout_ms),
+    'output.schema': output ? schemaText(output.schema) : '',
+    'output.retries': textOf(output?.retries),
     model: [agent.model].flat().join(', '),
-    temperature: text(agent.temperature),
-    'output.schema': agent.output ? JSON.stringify(agent.output.schema, null, 2) : '',
-    'output.retries': text(agent.output?.retries),
-    'memory.remember': text(agent.memory.remember),
-    'memory.facts': agent.memory.facts,
     'memory.summarize': turnsOf(agent.memory.summarize),
-    'approvals.self': text(agent.approvals.self),
-    'approvals.expires_after_seconds': text(agent.approvals.expires_after_seconds),
-    ...Object.fromEntries(TEXTS.map((name) => [name, text(agent[name])])),
-    ...Object.fromEntries(LIMITS.map((name) => [`limits.${name}`, text(agent.limits[name])])),
-    ...Object.fromEntries(MEMORY.map((name) => [`memory.${name}`, text(agent.memory[name])])),
   }
 }
+
+const textOf = (value: unknown) => (value === null || value === undefined ? '' : String(value))
+const schemaText = (schema: unknown) => (typeof schema === 'string' ? schema : JSON.stringify(schema, null, 2))
 
 function turnsOf(summarize: boolean | number): string {
   if (summarize === true) return SUMMARIZE_TURNS
   return summarize === false ? '' : String(summarize)
 }
 
-/** The service gets text that is no JSON as it is, and says beside the field what is wrong. */
-function outputIn(values: FormValues): unknown {
-  const text = values['output.schema']?.trim() ?? ''
-  if (text === '') return null
-  const retries = values['output.retries'] ? { retries: Number(values['output.retries']) } : {}
-  try {
-    return { schema: JSON.parse(text) as unknown, ...retries }
-  } catch {
-    return { schema: text, ...retries }
+function valueAt(agent: Definition, path: string): unknown {
+  const [field = '', inner] = path.split('.')
+  const value = agent[field as keyof Definition]
+  return inner === undefined ? value : (value as Record<string, unknown>)[inner]
+}
+
+/** The definition with what the fields say otherwise. What was not typed stays exactly as it is. */
+export function wantedOf(agent: Definition, values: FormValues): Definition {
+  const shown = valuesOf(agent)
+  const isTyped = (path: string) => values[path] !== shown[path]
+  const wanted: Record<string, unknown> = { ...agent }
+  for (const [path, read] of Object.entries(READ)) {
+    if (!isTyped(path)) continue
+    const [field = '', inner] = path.split('.')
+    const value = read(values[path] ?? '')
+    wanted[field] = inner === undefined ? value : { ...(wanted[field] as object), [inner]: value }
+  }
+  const isAny = (names: string[]) => names.some(isTyped)
+  if (isAny(['kind', 'remote.url', 'remote.secret', 'remote.a2a', 'remote.timeout_ms'])) {
+    wanted['kind'] = values['kind'] === 'model' ? 'model' : 'remote'
+    wanted['remote'] = values['kind'] === 'model' ? null : remoteIn(agent, values)
+  }
+  if (isAny(['output.schema', 'output.retries'])) wanted['output'] = outputIn(agent, values)
+  return wanted as Definition
+}
+
+/** Retries alone are sent, too, and the service says that the schema is missing; unless the schema was taken out. */
+function outputIn({ output }: Definition, values: FormValues): unknown {
+  const { 'output.schema': schema = '', 'output.retries': retries = '' } = values
+  if (schema.trim() === '' && (retries === '' || retries === textOf(output?.retries))) return null
+  return {
+    ...(schema.trim() !== '' && { schema: jsonIn(schema) }),
+    ...(retries !== '' && { retries: numberIn(retries) }),
   }
 }
 
-/** Headers are in the YAML. What is compared with the agent's own has its order, too. */
+/** Headers are in the YAML. */
 function remoteIn({ remote }: Definition, values: FormValues): unknown {
   const isA2a = values['kind'] === 'a2a'
   const address = isA2a
     ? { a2a: values['remote.a2a'] ?? '' }
     : { url: values['remote.url'] ?? '', secret: values['remote.secret'] ?? '' }
-  const isSameWay = remote !== null && 'a2a' in remote === isA2a
   return {
-    ...(isSameWay && remote),
-    ...address,
     ...(remote && { headers: remote.headers }),
-    timeout_ms: values['remote.timeout_ms'] ? Number(values['remote.timeout_ms']) : null,
-  }
-}
-
-/** One name, or several with commas between. */
-function modelsIn(text: string): string | string[] {
-  const [first = '', ...others] = text.split(',').map((name) => name.trim())
-  return others.length > 0 ? [first, ...others].filter((name) => name !== '') : first
-}
-
-/** The same in the agent's own shape. What no field says stays as it is. */
-export function wantedOf(agent: Definition, values: FormValues): Record<string, unknown> {
-  const text = (name: string) => values[name] || null
-  const number = (name: string) => (values[name] ? Number(values[name]) : null)
-  const turns = values['memory.summarize'] ?? ''
-  const isSame = turns === turnsOf(agent.memory.summarize)
-  return {
-    kind: values['kind'] === 'model' ? 'model' : 'remote',
-    remote: values['kind'] === 'model' ? null : remoteIn(agent, values),
-    model: modelsIn(values['model'] ?? ''),
-    temperature: number('temperature'),
-    output: outputIn(values),
-    ...Object.fromEntries(TEXTS.map((name) => [name, text(name)])),
-    memory: {
-      ...agent.memory,
-      remember: values['memory.remember'] === 'true',
-      facts: values['memory.facts'],
-      summarize: isSame ? agent.memory.summarize : (number('memory.summarize') ?? false),
-      ...Object.fromEntries(MEMORY.map((name) => [name, number(`memory.${name}`)])),
-    },
-    limits: { ...agent.limits, ...Object.fromEntries(LIMITS.map((name) => [name, number(`limits.${name}`)])) },
-    approvals: {
-      ...agent.approvals,
-      self: values['approvals.self'] === 'true',
-      expires_after_seconds: number('approvals.expires_after_seconds'),
-    },
+    ...address,
+    timeout_ms: numberIn(values['remote.timeout_ms'] ?? ''),
   }
 }

@@ -1,7 +1,6 @@
 import type { Agent } from '../../../sdk/client.ts'
 import { param, setParams } from '../../lib/location.ts'
-import { type Resource, useAction } from '../../lib/resource.ts'
-import { service } from '../../lib/service.ts'
+import { type Resource, useAction, useResource } from '../../lib/resource.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
@@ -12,7 +11,6 @@ import { Form } from '../../ui/forms/form.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { DangerZone } from './danger-zone.tsx'
 import { DefinitionForm } from './definition-form.tsx'
-import { DefinitionYaml } from './definition-yaml.tsx'
 import { RemoteCheck } from './remote-check.tsx'
 import { ToolsForm } from './tools/tools-form.tsx'
 import { useDraft } from './use-draft.ts'
@@ -38,15 +36,14 @@ const VIEWS = [
 function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent> }) {
   const draft = useDraft(agent)
   const save = useAction(async () => {
-    const changes = draft.changes()
-    const saved = Object.keys(changes).length > 0 ? await service.agents.update(agent.id, changes) : agent
-    draft.discard()
+    const saved = await draft.save()
     toast('The working copy is saved')
     resource.replace(saved)
   })
   const { fields } = draft
   // A text that cannot be read is mended before the fields can show it.
   const view = fields ? (param('view') ?? 'form') : 'yaml'
+  const editor = useResource(view === 'yaml' ? 'yaml editor' : undefined, () => import('./definition-yaml.tsx'))
   return (
     <>
       <div class="filters">
@@ -66,22 +63,25 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
       </div>
       {draft.isBehind && (
         <p class="notice">
-          The agent was changed elsewhere after you began. Saving replaces only the fields that you have changed.
+          The agent was changed elsewhere after you began. Saving replaces only what you have changed.
         </p>
       )}
       <Form class="settings" onSubmit={() => save.run()}>
         {view === 'yaml' || !fields ? (
-          <DefinitionYaml draft={draft} error={save.error} />
+          <>
+            {editor.data && <editor.data.DefinitionYaml draft={draft} error={save.error} />}
+            <Failure error={editor.error} retry={editor.reload} />
+          </>
         ) : view === 'tools' ? (
           <ToolsForm
-            key={`${agent.digest} ${draft.round}`}
+            key={draft.round}
             agent={agent}
             tools={fields.definition.tools}
             error={save.error}
             onChange={draft.setTools}
           />
         ) : (
-          <DefinitionForm values={fields.values} error={save.error} onInput={draft.setValues} />
+          <DefinitionForm values={fields.values} before={draft.before} error={save.error} onInput={draft.setValues} />
         )}
         <Failure error={save.error} />
         {may('updateAgent') && (

@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Budget, CreateBudget } from '../../../sdk/client.ts'
+import { numberIn } from '../../lib/forms/typed-values.ts'
+import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Failure, reasonOf, reasonWithin } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
+import { NumberField } from '../../ui/forms/number-field.tsx'
 import { BudgetScopeFields, type ScopeChoice, scopeBody } from './budget-scope-fields.tsx'
 import { kindOf, type LimitKind, limitOf, PERIODS } from './budget-text.ts'
 
@@ -23,10 +26,8 @@ const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 type Props = { budget: Budget | undefined; onClose(): void; onSaved(told: string): void }
 
-/** Makes a budget, or changes one. What it is for, its kind and its period stay: others are another budget. */
-export function BudgetDialog({ budget, onClose, onSaved }: Props) {
-  const [scope, setScope] = useState<ScopeChoice>({ choice: 'project', id: '' })
-  const [values, setValues] = useState({
+function valuesOf(budget: Budget | undefined) {
+  return {
     name: budget?.name ?? '',
     kind: budget ? kindOf(budget) : 'cost_usd',
     amount: budget ? String(limitOf(budget)) : '',
@@ -34,19 +35,34 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
     timezone: budget?.timezone ?? ZONE,
     thresholds: (budget?.thresholds ?? [50, 80, 100]).join(', '),
     action: budget?.action ?? 'refuse',
-  })
+  }
+}
+
+function bodyOf({ name, kind, amount, thresholds, action }: ReturnType<typeof valuesOf>) {
+  return {
+    name: name.trim(),
+    limit: { [kind]: numberIn(amount) } as CreateBudget['limit'],
+    thresholds: thresholds.split(/[\s,%]+/).flatMap((text) => (text ? [numberIn(text) as number] : [])),
+    action,
+  }
+}
+
+/** Makes a budget, or changes one. What it is for, its kind and its period stay: others are another budget. */
+export function BudgetDialog({ budget, onClose, onSaved }: Props) {
+  const [scope, setScope] = useState<ScopeChoice>({ choice: 'project', id: '' })
+  const [values, setValues] = useState(() => valuesOf(budget))
+  const saveChanges = useChanges(bodyOf(values))
   const save = useAction(async () => {
-    const { name, kind, amount, per, timezone, thresholds, action } = values
-    const changes = {
-      name: name.trim(),
-      limit: { [kind]: Number(amount) } as CreateBudget['limit'],
-      thresholds: thresholds.split(/[\s,%]+/).flatMap((text) => (text ? [Number(text)] : [])),
-      action,
+    const body = bodyOf(values)
+    if (budget) {
+      const now = bodyOf(valuesOf(await service.budgets.get(budget.id)))
+      await saveChanges(body, now, (changes) => service.budgets.update(budget.id, changes))
+    } else {
+      const { per, timezone } = values
+      await service.budgets.create({ ...body, scope: scopeBody(scope), per, timezone: timezone.trim() })
     }
-    if (budget) await service.budgets.update(budget.id, changes)
-    else await service.budgets.create({ ...changes, scope: scopeBody(scope), per, timezone: timezone.trim() })
     onClose()
-    onSaved(budget ? `The budget ${changes.name} is changed` : `The budget ${changes.name} holds from now on`)
+    onSaved(budget ? `The budget ${body.name} is changed` : `The budget ${body.name} holds from now on`)
   })
   const field = (name: keyof typeof values, told: string = name) => ({
     value: values[name],
@@ -55,6 +71,7 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
   })
   const choice = (name: keyof typeof values) => ({
     value: values[name],
+    error: reasonOf(save.error, name),
     onChange: (value: string) => setValues({ ...values, [name]: value }),
   })
   const hasDays = values.per === 'day' || values.per === 'month'
@@ -64,10 +81,8 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
         <Field label="Name" placeholder="Support, monthly" isRequired hasFocus {...field('name')} />
         {!budget && <BudgetScopeFields scope={scope} setScope={setScope} error={reasonOf(save.error, 'scope.id')} />}
         <div class="columns">
-          <Field
+          <NumberField
             label="Limit"
-            pattern="[0-9]*\.?[0-9]+"
-            inputMode="decimal"
             placeholder={values.kind === 'cost_usd' ? '25' : '100000'}
             hint={budget ? `In ${KINDS.find(({ value }) => value === values.kind)?.label}.` : 'A number, such as 25.'}
             isRequired
@@ -89,9 +104,9 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
           <Select label="When it is reached" choices={ACTIONS} {...choice('action')} />
           <Field
             label="Tell at"
-            pattern="[0-9,% ]*"
             hint="Per cent of the limit, for webhooks."
             {...field('thresholds')}
+            error={reasonWithin(save.error, 'thresholds')}
           />
         </div>
         <Failure error={save.error} />

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { CreateWebhook, Webhook, WebhookWithSecret } from '../../../sdk/client.ts'
+import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { Button } from '../../ui/button.tsx'
@@ -10,7 +11,7 @@ import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 import { EVENT_TYPES } from './event-types.ts'
 
-type Values = Required<Pick<CreateWebhook, 'url' | 'events' | 'description' | 'agent_id'>>
+type Values = Pick<CreateWebhook, 'url' | 'events'> & Record<'description' | 'agent_id', string | null>
 
 type Props = {
   title: string
@@ -32,6 +33,10 @@ export function CreateWebhookDialog({
   return <WebhookDialog title="New webhook" action="Create webhook" onClose={onClose} work={work} />
 }
 
+function changeable({ url, events, description }: Webhook) {
+  return { url, events: events as CreateWebhook['events'], description }
+}
+
 export function EditWebhookDialog({
   webhook,
   onClose,
@@ -41,8 +46,14 @@ export function EditWebhookDialog({
   onClose(): void
   onChanged(webhook: Webhook): void
 }) {
-  const work = async ({ url, events, description }: Values) =>
-    onChanged(await service.webhooks.update(webhook.id, { url, events, description }))
+  const saveChanges = useChanges(changeable(webhook))
+  const work = async ({ url, events, description }: Values) => {
+    let saved = await service.webhooks.get(webhook.id)
+    await saveChanges({ url, events, description }, changeable(saved), async (changes) => {
+      saved = await service.webhooks.update(webhook.id, changes)
+    })
+    onChanged(saved)
+  }
   return <WebhookDialog title="Edit the webhook" action="Save" webhook={webhook} onClose={onClose} work={work} />
 }
 

@@ -15,6 +15,7 @@ type Props = {
 /** The browser's own modal dialog: it keeps the focus inside, and gives it back. */
 export function Dialog({ title, onClose, isGuarded = false, isWide = false, children }: Props) {
   const element = useRef<HTMLDialogElement>(null)
+  const pressed = useRef<EventTarget | null>(null)
   const id = useId()
   useLayoutEffect(() => {
     const dialog = element.current
@@ -33,8 +34,11 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
   const onKeyDown = (event: KeyboardEvent) => {
     if (isGuarded && event.key === 'Escape') event.preventDefault()
   }
-  const onClick = (event: MouseEvent) => {
-    if (event.target === element.current && !isGuarded) onClose()
+  // A drag that begins in a field and ends beside the dialog is a click on the dialog, too. It selects text.
+  const onClick = ({ target }: MouseEvent) => {
+    const isBeside = target === element.current && pressed.current === element.current
+    pressed.current = null
+    if (isBeside && !isGuarded) onClose()
   }
   return (
     <dialog
@@ -43,6 +47,9 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
       aria-labelledby={id}
       onCancel={onCancel}
       onKeyDown={onKeyDown}
+      onPointerDown={({ target }) => {
+        pressed.current = target
+      }}
       onClick={onClick}
     >
       <div class="inside">

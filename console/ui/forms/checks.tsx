@@ -1,3 +1,5 @@
+import { useRefusal } from '../../lib/forms/use-refusal.ts'
+
 type Choice<Value extends string> = { value: Value; about?: string }
 
 type Props<Value extends string> = {
@@ -9,7 +11,8 @@ type Props<Value extends string> = {
 }
 
 /** Checkboxes: the reader chooses any number of the values. */
-export function Checks<Value extends string>({ legend, choices, chosen, onChange, error }: Props<Value>) {
+export function Checks<Value extends string>({ legend, choices, chosen, onChange, error: refused }: Props<Value>) {
+  const error = useRefusal(refused, chosen)
   const toggle = (value: Value) =>
     onChange(chosen.includes(value) ? chosen.filter((other) => other !== value) : [...chosen, value])
   return (

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useRefusal } from '../../lib/forms/use-refusal.ts'
 
 type Labelled = {
   label: string
@@ -7,9 +8,11 @@ type Labelled = {
   error?: string | undefined
   /** The label is read aloud, but not shown. */
   isBare?: boolean
+  /** It is marked: what it says is not saved. */
+  isChanged?: boolean
 }
 
-type FieldProps = Labelled & {
+export type FieldProps = Labelled & {
   value: string
   onInput(value: string): void
   type?: 'text' | 'password' | 'number' | 'url' | 'search' | 'datetime-local' | 'date'
@@ -25,6 +28,8 @@ type FieldProps = Labelled & {
   isMono?: boolean
   /** What the browser offers while the reader types. */
   suggestions?: readonly string[] | undefined
+  /** Why the form cannot be sent with this value. */
+  problem?: string | undefined
   onFocus?: (() => void) | undefined
 }
 
@@ -32,7 +37,7 @@ type FieldProps = Labelled & {
 export function Field({
   label,
   hint,
-  error: refusal,
+  error: refused,
   value,
   onInput,
   rows,
@@ -41,13 +46,17 @@ export function Field({
   isMono,
   type,
   isBare,
+  isChanged,
   suggestions,
+  problem = '',
   ...rest
 }: FieldProps) {
   const id = useId()
   const [objection, setObjection] = useState<string>()
+  const refusal = useRefusal(refused, value)
   const error = objection ?? refusal
   const element = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
+  useEffect(() => element.current?.setCustomValidity(problem), [problem])
   useEffect(() => {
     if (hasFocus) element.current?.focus()
   }, [])
@@ -69,7 +78,7 @@ export function Field({
     },
   }
   return (
-    <div class={isBare ? 'field bare' : 'field'}>
+    <div class={classOf({ isBare, isChanged })}>
       <label for={id}>{label}</label>
       {rows ? (
         <textarea rows={rows} placeholder={rest.placeholder} {...common} />
@@ -111,9 +120,17 @@ function objectionTo(
   return validationMessage
 }
 
+function classOf({ isBare, isChanged }: Record<'isBare' | 'isChanged', boolean | undefined>): string {
+  return ['field', isBare && 'bare', isChanged && 'changed'].filter(Boolean).join(' ')
+}
+
+const TYPES: Record<string, string> = { int: 'a whole number', number: 'a number', record: 'JSON with fields' }
+
 /** The service names a field as the API does: `url must use https` is about what the form calls the address. */
 function reasonText(label: string, reason: string): string {
-  return reason.replace(/^(url )?(?=must )/, `${label} `)
+  return reason
+    .replace(/^Invalid input: expected (\w+), received \w+$/, (_, type: string) => `must be ${TYPES[type] ?? type}`)
+    .replace(/^(url )?(?=must |is not JSON|was changed)/, `${label} `)
 }
 
 type Choice = { value: string; label: string }
@@ -124,10 +141,11 @@ type SelectProps = Labelled & {
   onChange(value: string): void
 }
 
-export function Select({ label, hint, error, value, choices, onChange, isBare }: SelectProps) {
+export function Select({ label, hint, error: refused, value, choices, onChange, isBare, isChanged }: SelectProps) {
   const id = useId()
+  const error = useRefusal(refused, value)
   return (
-    <div class={isBare ? 'field bare' : 'field'}>
+    <div class={classOf({ isBare, isChanged })}>
       <label for={id}>{label}</label>
       <select
         id={id}

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definitionOf } from '../../../console/pages/settings/definition.ts'
-import type { Agent } from '../../../sdk/client.ts'
-import { DefinitionFields } from '../../../src/agents/definition.ts'
 import { inConsole } from '../../support/console/console.ts'
 import { until } from '../../support/running/until.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
-
-test('the YAML of the console has every field of the definition, and the security', () => {
-  const shown = Object.keys(definitionOf({} as Agent)).toSorted()
-  assert.deepEqual(shown, [...Object.keys(DefinitionFields.shape), 'security'].toSorted())
-})
 
 inConsole('metrics, memory, schedules and settings in the console', (visit, service) => {
   const say = (agent: string, message: string, context = {}) =>
@@ -219,7 +211,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('alert').getByText('limits.max_concurrency').waitFor()
     await text.fill('a: [')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Line 1: A bracket is missing').waitFor()
+    await page.getByText(/^Line 1: .*end with a \]/).waitFor()
     await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: 4'))
     await page.getByRole('button', { name: 'Save' }).click()
     // Nothing is left to save.

@@ -13,7 +13,10 @@ inHarbour('what the forms of the console say and send', (open, harbour) => {
         await scene.act(deeds)
         await scene.close()
       }
-      scene.approve(t, `forms/${name}`, [[/\b[\d.]+ (ms|s)\b/g, 'duration']])
+      scene.approve(t, `forms/${name}`, [
+        [/\b[\d.]+ (ms|s)\b/g, 'duration'],
+        [/\b[0-9a-f]{64}\b/g, 'digest'],
+      ])
     })
   }
 })

@@ -39,8 +39,13 @@ inConsole(
       await dialog.getByLabel('Address', { exact: true }).fill(model.url)
       await dialog.getByLabel('API key', { exact: true }).fill(KEY)
       await dialog.getByRole('button', { name: 'Save and test' }).click()
-      await page.getByText('local is saved: its 2 models were listed').waitFor()
-      await page.getByText('answers', { exact: true }).waitFor()
+      // The list is public, so the key is tested by an answer.
+      await dialog.getByText('its key is not tested').waitFor()
+      await dialog.getByRole('button', { name: 'Test model' }).click()
+      await dialog.getByText('answers', { exact: true }).waitFor()
+      assert.equal(model.requests[0]?.headers.authorization, `Bearer ${KEY}`)
+      await dialog.getByRole('button', { name: 'Close' }).last().click()
+      await page.getByText('lists 2 models').waitFor()
 
       // A secret.
       await click('Secrets')

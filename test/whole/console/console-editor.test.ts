@@ -120,16 +120,20 @@ inConsole('unsaved settings in the console', (visit, service) => {
     await leave()
   })
 
-  test('numbers are saved as they are typed, also those with a point; letters are not', async () => {
-    await createAgent(service(), 'measured')
-    const { page, leave } = await visit('/agents/measured/settings')
-    const typed = { Temperature: '0.7', 'Cost of a run, in US dollars': '.05', 'Rounds of tools': 'few' }
+  test('numbers are saved as they are typed, also those with a point; other text is refused beside its field', async () => {
+    await createAgent(service(), 'measured', { limits: { max_cost_per_run: 0.5 } })
+    const { page, expect, leave } = await visit('/agents/measured/settings')
+    expect(/400/)
+    const typed = { Temperature: '0.7', 'Cost of a run, in US dollars': '0.7.5', 'Rounds of tools': 'few' }
     for (const [label, value] of Object.entries(typed)) await page.getByLabel(label).fill(value)
     await page.getByRole('button', { name: 'Save' }).click()
-    assert.deepEqual(
-      await page.locator(':invalid:not(form, fieldset)').evaluateAll((fields) => fields.map((one) => one.value)),
-      ['few'],
-    )
+    const wrong = page.locator('.field .wrong')
+    await wrong.getByText('Rounds of tools must be a number').waitFor()
+    await wrong.getByText('Cost of a run, in US dollars must be a number').waitFor()
+    assert.equal((await service().call('GET', '/v1/agents/measured')).body.data.limits.max_cost_per_run, 0.5)
+    // What is changed is not wrong any more.
+    await page.getByLabel('Cost of a run, in US dollars').fill('.05')
+    assert.equal(await wrong.count(), 1)
     await page.getByLabel('Rounds of tools').fill('3')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The working copy is saved').waitFor()

@@ -12,13 +12,15 @@ type Props = {
   error?: string | undefined
 }
 
+type Row = { name: string; value: string }
+
 /** The headers of a tool. A secret is named, never written. */
 export function HeaderRows({ headers, secrets, onChange, error }: Props) {
-  const [rows, setRows] = useState(() => Object.entries(headers).map(([name, value]) => ({ name, value })))
+  const [rows, setRows] = useState<Row[]>(() => Object.entries(headers).map(([name, value]) => ({ name, value })))
   const offered = secrets.flatMap((name) => [`Bearer {{secret.${name}}}`, `{{secret.${name}}}`])
-  const change = (next: typeof rows) => {
+  const change = (next: Row[]) => {
     setRows(next)
-    onChange(Object.fromEntries(next.filter(({ name }) => name).map(({ name, value }) => [name.trim(), value])))
+    onChange(Object.fromEntries(next.filter(({ name }) => name.trim()).map(({ name, value }) => [name.trim(), value])))
   }
   return (
     <Rows
@@ -30,7 +32,7 @@ export function HeaderRows({ headers, secrets, onChange, error }: Props) {
       error={error}
       hint={
         <>
-          A secret stands here by its name: <code>{'Bearer {{secret.NAME}}'}</code>.{' '}
+          Refer to a secret by name: <code>{'Bearer {{secret.NAME}}'}</code>.{' '}
           {may('listSecrets') && <a href={href('/connections?view=secrets')}>Your secrets</a>}
         </>
       }
@@ -43,6 +45,7 @@ export function HeaderRows({ headers, secrets, onChange, error }: Props) {
             isMono
             value={row.name}
             onInput={(name) => set({ name })}
+            problem={problemOf(row, rows)}
             placeholder="Name"
           />
           <Field
@@ -58,4 +61,11 @@ export function HeaderRows({ headers, secrets, onChange, error }: Props) {
       )}
     </Rows>
   )
+}
+
+/** What would be lost: a value without a name, or a header that is named twice. */
+function problemOf(row: Row, rows: readonly Row[]): string | undefined {
+  const nameOf = ({ name }: Row) => name.trim().toLowerCase()
+  if (!nameOf(row)) return row.value ? 'A header needs a name' : undefined
+  return rows.some((other) => other !== row && nameOf(other) === nameOf(row)) ? `${row.name} is here twice` : undefined
 }

@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks'
+import { jsonIn, jsonProblem } from '../../../lib/forms/typed-values.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Field, Select } from '../../../ui/forms/field.tsx'
+import { ValueField } from '../../../ui/forms/value-field.tsx'
 import { Rows } from './rows.tsx'
 import { type HttpTool, namesInUrl, PARAMETER_TYPES, type Parameter, parametersOf, schemaOf } from './tool-kinds.ts'
 
@@ -11,26 +13,24 @@ const FRESH: Parameter = { name: '', type: 'string', description: '', isRequired
 /** What the model may fill in. A schema that says more than rows can show is JSON. */
 export function ParameterRows({ tool, onChange, error }: Props) {
   const [rows, setRows] = useState(() => parametersOf(tool.input_schema))
-  const [json, setJson] = useState(() => JSON.stringify(tool.input_schema, null, 2))
   if (!rows) {
+    const problem = error && typeof tool.input_schema === 'string' ? jsonProblem(tool.input_schema) : undefined
     return (
-      <Field
+      <ValueField<unknown>
         label="Parameters, as JSON Schema"
         rows={8}
         isMono
-        value={json}
-        error={error ?? (read(json) ? undefined : 'This is not JSON')}
-        onInput={(text) => {
-          setJson(text)
-          const schema = read(text)
-          if (schema) onChange(schema)
-        }}
+        value={tool.input_schema}
+        read={jsonIn}
+        write={(schema) => (typeof schema === 'string' ? schema : JSON.stringify(schema, null, 2))}
+        onInput={(schema) => onChange(schema as HttpTool['input_schema'])}
+        error={problem ?? error}
       />
     )
   }
   const change = (next: Parameter[]) => {
     setRows(next)
-    onChange(schemaOf(next))
+    onChange(schemaOf(next, tool.input_schema))
   }
   const missing = namesInUrl(tool.url).filter((name) => !rows.some((row) => row.name === name))
   return (
@@ -52,6 +52,7 @@ export function ParameterRows({ tool, onChange, error }: Props) {
               isMono
               value={row.name}
               onInput={(name) => set({ name })}
+              problem={problemOf(row, rows)}
               placeholder="name"
             />
             <Select
@@ -87,11 +88,8 @@ export function ParameterRows({ tool, onChange, error }: Props) {
   )
 }
 
-function read(text: string): HttpTool['input_schema'] | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as HttpTool['input_schema']) : undefined
-  } catch {
-    return undefined
-  }
+/** What would be lost: a parameter without a name, or with the name of another. */
+function problemOf(row: Parameter, rows: readonly Parameter[]): string | undefined {
+  if (!row.name) return row.description ? 'A parameter needs a name' : undefined
+  return rows.some((other) => other !== row && other.name === row.name) ? `${row.name} is here twice` : undefined
 }

@@ -1,4 +1,6 @@
+import { namesIn, numberIn } from '../../../lib/forms/typed-values.ts'
 import { Field, Select } from '../../../ui/forms/field.tsx'
+import { ValueField } from '../../../ui/forms/value-field.tsx'
 import { HeaderRows } from './header-rows.tsx'
 import { ParameterRows } from './parameter-rows.tsx'
 import type { AgentTool, HttpTool, McpTool, PersonTool, Tool } from './tool-kinds.ts'
@@ -67,10 +69,12 @@ export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
         onChange={(headers) => set({ headers })}
         error={reason('headers')}
       />
-      <Field
+      <ValueField
         label="Tools that may be used"
-        value={tool.allow?.join(', ') ?? ''}
-        onInput={(text) => set({ allow: text.trim() ? text.split(',').map((name) => name.trim()) : null })}
+        value={tool.allow ?? []}
+        read={namesIn}
+        write={(names) => names.join(', ')}
+        onInput={(allow) => set({ allow: allow.length > 0 ? allow : null })}
         error={reason('allow')}
         hint="Names, with commas between them. Empty: all of them. Test shows which there are."
         isMono
@@ -85,14 +89,15 @@ export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>,
   return (
     <>
       <Naming tool={tool} onChange={set} reason={reason} />
-      <Field
+      <ValueField
         label="Rejected after seconds"
-        value={tool.expires_after_seconds?.toString() ?? ''}
-        onInput={(text) => set({ expires_after_seconds: text ? Number(text) : null })}
+        value={tool.expires_after_seconds}
+        read={numberIn}
+        write={(seconds) => String(seconds ?? '')}
+        onInput={(expires_after_seconds) => set({ expires_after_seconds })}
         error={reason('expires_after_seconds')}
         hint="If no person has answered by then. Empty: as the agent says"
-        inputMode="numeric"
-        pattern="[0-9]*"
+        inputMode="decimal"
       />
     </>
   )
@@ -189,13 +194,14 @@ function Calling({ tool: { timeout_ms, approval }, onChange, reason }: CallingPr
         ]}
         onChange={(value) => value !== 'conditions' && onChange({ approval: value as 'never' | 'always' })}
       />
-      <Field
+      <ValueField<number | null>
         label="Longest call, in milliseconds"
-        value={timeout_ms ? String(timeout_ms) : ''}
-        onInput={(text) => onChange({ timeout_ms: Number(text) })}
+        value={timeout_ms}
+        read={numberIn}
+        write={(ms) => String(ms ?? '')}
+        onInput={(ms) => onChange({ timeout_ms: ms as number })}
         error={reason('timeout_ms')}
-        inputMode="numeric"
-        pattern="[0-9]*"
+        inputMode="decimal"
       />
     </div>
   )

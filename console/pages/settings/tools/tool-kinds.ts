@@ -50,44 +50,67 @@ export const KINDS: { type: Tool['type']; label: string; about: string; begin():
   },
 ]
 
-/** A parameter that the form can show: a name, a plain type, a description. */
-export type Parameter = { name: string; type: string; description: string; isRequired: boolean }
-
-export const PARAMETER_TYPES = ['string', 'number', 'integer', 'boolean']
+/** The tool with what its kind has where it says nothing: a definition in YAML may leave that out. */
+export function withToolDefaults(tool: Tool): Tool {
+  const kind = KINDS.find(({ type }) => type === tool.type)
+  return kind ? ({ ...kind.begin(), ...tool } as Tool) : tool
+}
 
 type Schema = HttpTool['input_schema']
 type Property = { type?: string; description?: string }
 
-/** The parameters of a schema; undefined if it says more than the form can show. */
-export function parametersOf({
-  type: _object,
-  properties = {},
-  required = [],
-  ...more
-}: Schema): Parameter[] | undefined {
-  const isPlain = ({ type, description, ...rest }: Property) =>
-    PARAMETER_TYPES.includes(type ?? 'string') && typeof (description ?? '') === 'string' && !Object.keys(rest).length
+/** A parameter that the form can show: a name, a plain type, a description. `own` is what the schema has for it. */
+export type Parameter = { name: string; type: string; description: string; isRequired: boolean; own?: Property }
+
+export const PARAMETER_TYPES = ['string', 'number', 'integer', 'boolean']
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The parameters of a schema; undefined if it says more than the form can show, or is no schema. */
+export function parametersOf(schema: unknown): Parameter[] | undefined {
+  if (!isObject(schema)) return undefined
+  const { type: object, properties = {}, required = [], additionalProperties: _more, ...others } = schema as Schema
+  if (object !== 'object' || !isObject(properties) || !Array.isArray(required) || Object.keys(others).length > 0)
+    return undefined
   const entries = Object.entries(properties as Record<string, Property>)
-  if (Object.keys(more).some((key) => key !== 'additionalProperties')) return undefined
-  if (!entries.every(([, property]) => isPlain(property))) return undefined
-  return entries.map(([name, { type = 'string', description = '' }]) => ({
+  const isNamed = (name: unknown) => entries.some(([known]) => known === name)
+  if (!entries.every(([name, property]) => name && isPlain(property))) return undefined
+  if (!required.every(isNamed) || new Set(required).size < required.length) return undefined
+  return entries.map(([name, own]) => ({
     name,
-    type,
-    description,
-    isRequired: (required as string[]).includes(name),
+    type: own.type ?? '',
+    description: own.description ?? '',
+    isRequired: required.includes(name),
+    own,
   }))
 }
 
-export function schemaOf(parameters: readonly Parameter[]): Schema {
+function isPlain(property: unknown): boolean {
+  if (!isObject(property)) return false
+  const { type, description = '', ...others } = property as Property
+  return PARAMETER_TYPES.includes(type ?? '') && typeof description === 'string' && Object.keys(others).length === 0
+}
+
+/** The schema with these parameters. Whatever else it says stays. */
+export function schemaOf(parameters: readonly Parameter[], schema: Schema): Schema {
   const named = parameters.filter(({ name }) => name)
-  const required = named.filter(({ isRequired }) => isRequired).map(({ name }) => name)
+  const known = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []
+  const wanted = named.filter(({ isRequired }) => isRequired).map(({ name }) => name)
+  const required = [...known.filter((name) => wanted.includes(name)), ...wanted.filter((name) => !known.includes(name))]
+  const { properties: _properties, required: _required, ...others } = schema
   return {
-    type: 'object',
-    properties: Object.fromEntries(
-      named.map(({ name, type, description }) => [name, { type, ...(description && { description }) }]),
-    ),
-    ...(required.length > 0 && { required }),
-  }
+    ...others,
+    ...((named.length > 0 || 'properties' in schema) && {
+      properties: Object.fromEntries(named.map((parameter) => [parameter.name, propertyOf(parameter)])),
+    }),
+    ...((required.length > 0 || 'required' in schema) && { required }),
+  } as Schema
+}
+
+function propertyOf({ type, description, own = {} }: Parameter): Property {
+  const { description: _description, ...others } = own
+  const isSame = description === (own.description ?? '')
+  return { ...(isSame ? own : others), type, ...(!isSame && description && { description }) }
 }
 
 /** The names in braces that an address has. */

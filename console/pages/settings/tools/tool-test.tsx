@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Agent, ToolTest as Tested } from '../../../../sdk/client.ts'
+import { jsonIn } from '../../../lib/forms/typed-values.ts'
 import { useAction } from '../../../lib/resource.ts'
 import { service } from '../../../lib/service.ts'
 import { durationText } from '../../../lib/text/format.ts'
@@ -8,7 +9,7 @@ import { Status } from '../../../ui/data/status.tsx'
 import { Failure } from '../../../ui/failure.tsx'
 import { Field, Select } from '../../../ui/forms/field.tsx'
 import { LongText } from '../../../ui/steps/long-text.tsx'
-import { type HttpTool, parametersOf, type Tool } from './tool-kinds.ts'
+import { parametersOf, type Tool } from './tool-kinds.ts'
 
 /** Calls the tool as it stands in the form, saved or not. */
 export function ToolTest({ agent, tool }: { agent: Agent; tool: Tool }) {
@@ -19,10 +20,10 @@ export function ToolTest({ agent, tool }: { agent: Agent; tool: Tool }) {
   const offered = tested?.tools ?? []
   const chosen = offered.find((one) => one.name === name) ?? offered[0]
   const schema = tool.type === 'http' ? tool.input_schema : chosen?.input_schema
-  const parameters = schema && parametersOf(schema as HttpTool['input_schema'])
+  const parameters = schema && parametersOf(schema)
   const isCall = tool.type === 'http' || (tool.type === 'mcp' && chosen !== undefined)
   const run = useAction(async (withCall: boolean) => {
-    const typed = parameters ? typedValues(parameters, values) : (JSON.parse(json) as Record<string, unknown>)
+    const typed = parameters ? typedValues(parameters, values) : jsonIn(json)
     const call = { ...(chosen && tool.type === 'mcp' && { name: chosen.name }), arguments: typed }
     const reply = await service.agents.testTool(agent.id, {
       tool,

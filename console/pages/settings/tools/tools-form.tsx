@@ -4,7 +4,7 @@ import { useResource } from '../../../lib/resource.ts'
 import { service } from '../../../lib/service.ts'
 import { may } from '../../../lib/session-state.ts'
 import { Button } from '../../../ui/button.tsx'
-import { reasonOf } from '../../../ui/failure.tsx'
+import { reasonWithin } from '../../../ui/failure.tsx'
 import { AgentFields, HttpFields, McpFields, PersonFields } from './tool-fields.tsx'
 import { KINDS, type Tool } from './tool-kinds.ts'
 import { ToolTest } from './tool-test.tsx'
@@ -33,7 +33,7 @@ export function ToolsForm({ agent, tools, error, onChange }: Props) {
   return (
     <fieldset disabled={!may('updateAgent')}>
       <legend>Tools</legend>
-      {tools.length === 0 && <p class="hint">The model can call nothing yet.</p>}
+      {tools.length === 0 && <p class="hint">This agent has no tools yet.</p>}
       {tools.map((tool, i) => (
         <ToolCard
           key={keys[i]}
@@ -43,7 +43,7 @@ export function ToolsForm({ agent, tools, error, onChange }: Props) {
           isOpen={keys[i] === opened || error?.details?.some(({ field }) => field.startsWith(`tools.${i}.`)) === true}
           onChange={(changed) => onChange(tools.with(i, changed))}
           onRemove={() => remove(i)}
-          reason={(field) => reasonOf(error, `tools.${i}.${field}`)}
+          reason={(field) => reasonWithin(error, `tools.${i}.${field}`)}
         />
       ))}
       <div class="kinds">

@@ -17,11 +17,15 @@ const COLUMNS: Column<Provider>[] = [
   { title: 'FROM', of: (provider) => (provider.source === 'api' ? 'api' : 'moorage.yaml') },
 ]
 
+const UNTESTED = '. The list is public, so the key is not tested: have a model answer with --model'
+
 type SetOptions = Common & { type: Provider['type']; baseUrl?: string; key: boolean }
 
 export function providers(command: Command, world: World): void {
   takesStore(command.command('set'))
-    .description('Set a model provider that agents use as name/model; its key is asked for, or read from stdin')
+    .description(
+      'Set a model provider that agents use as name/model; its key is asked for, or read from stdin. Empty: the stored key stays',
+    )
     .argument('<name>', 'such as openai')
     .addOption(
       new Option('--type <type>', 'the protocol that it speaks')
@@ -31,8 +35,8 @@ export function providers(command: Command, world: World): void {
     .option('--base-url <url>', 'its address, such as https://llm.example.com/v1')
     .option('--no-key', 'it wants no key')
     .action(async (name: string, { type, baseUrl, key, ...options }: SetOptions) => {
-      const api_key = key ? await readSecret(world, 'API key') : ''
-      const body = { type, base_url: baseUrl ?? null, api_key: api_key === '' ? null : api_key }
+      const typed = key ? await readSecret(world, 'API key (empty: as it is stored)') : null
+      const body = { type, base_url: baseUrl ?? null, ...(typed !== '' && { api_key: typed }) }
       const provider = await withClientOrStore(world, options, (client) => client.providers.set(name, body, options))
       const keyless = provider.has_key ? '' : ', without a key'
       printDone(world, provider, options, `Set ${provider.name}${keyless}: agents use it as ${name}/<model>`)
@@ -60,18 +64,19 @@ export function providers(command: Command, world: World): void {
     })
 
   takesStore(command.command('test'))
-    .description('Ask a provider for its models, or have one of them answer')
+    .description('Ask a provider for its models, or have one of them answer, which also tests the key')
     .argument('<name>')
     .option('--model <model>', 'have this model answer one short message')
     .action(async (name: string, { model, ...options }: Common & { model?: string }) => {
       const body = model === undefined ? {} : { model }
-      const { ok, error, models } = await withClientOrStore(world, options, (client) =>
+      const { ok, error, key, models } = await withClientOrStore(world, options, (client) =>
         client.providers.test(name, body, options),
       )
       if (!ok) throw new Failure(EXIT.failed, error ?? 'It did not answer')
-      const count = counted(models, 'model')
-      const words = model === undefined ? `${name} answers, and has ${count}` : `${name}/${model} answers`
-      printDone(world, { ok, models }, options, words)
+      const told = { accepted: ' and accepted the key', untested: UNTESTED, none: '' }[key]
+      const words =
+        model === undefined ? `${name} listed ${counted(models, 'model')}${told}` : `${name}/${model} answers`
+      printDone(world, { ok, key, models }, options, words)
     })
 
   takesStore(command.command('remove'))

@@ -1,0 +1,41 @@
+import { useRef } from 'preact/hooks'
+import { MoorageError } from '../../../sdk/client.ts'
+import { type Clash, changedFields, mergeChanges } from './merge-changes.ts'
+
+type Send<Body> = (changes: Partial<Body>) => Promise<unknown>
+
+/**
+ * What the reader changes in a form that was opened with a record. The returned function sends the fields that they have
+ * changed, if any. It refuses if another person has changed the same ones since: the reader is told, and a second save
+ * replaces them.
+ */
+export function useChanges<Body extends object>(
+  opened: Body,
+): (wanted: Body, now: Body, send: Send<Body>) => Promise<void> {
+  const began = useRef(opened)
+  return async (wanted, now, send) => {
+    const merged = mergeChanges(began.current, wanted, now)
+    began.current = merged.began
+    if (merged.clashes.length > 0) throw changedElsewhere(merged.clashes)
+    const changes = changedFields(now, merged.value)
+    if (Object.keys(changes).length > 0) await send(changes)
+  }
+}
+
+export function changedElsewhere(clashes: readonly Clash[]): MoorageError {
+  return new MoorageError('conflict', 'Another person changed the same while you were editing.', {
+    details: clashes.map(({ field, theirs }) => ({
+      field,
+      error: `was changed${valueText(theirs)} while you were editing. Save again to replace that with yours.`,
+    })),
+  })
+}
+
+const LONGEST_SHOWN = 60
+
+function valueText(value: unknown): string {
+  if (value === null || value === undefined) return ' to nothing'
+  if (typeof value === 'object') return ''
+  const text = String(value)
+  return text.length > LONGEST_SHOWN || text.includes('\n') ? '' : ` to ${text}`
+}

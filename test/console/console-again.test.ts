@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inConsole } from '../support/console/console.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+const CITY = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+
+inConsole('messages in the console', (visit, service) => {
+  test('one that was typed and not sent is there when the reader comes back', async () => {
+    await createAgent(service(), 'listener')
+    const { page, leave } = await visit('/agents/listener')
+    const message = page.getByLabel('Message', { exact: true })
+    await message.fill('A long thought')
+    await page.getByRole('link', { name: 'Memory' }).click()
+    await page.getByRole('heading', { name: 'listener' }).waitFor()
+    await page.getByRole('link', { name: 'Playground' }).click()
+    assert.equal(await message.inputValue(), 'A long thought')
+    await message.press('Enter')
+    await page.getByText('A long thought').first().waitFor()
+    await page.reload()
+    await page.getByText('A long thought').first().waitFor()
+    assert.equal(await message.inputValue(), '')
+    await leave()
+  })
+
+  test('one whose call asked for JSON is asked again in words, and the button says so', async () => {
+    const script = { rules: [{ output: { city: 'Paris' } }] }
+    await createAgent(service(), 'guide', { model: 'builtin/script', script })
+    await createAgent(service(), 'atlas', { model: 'builtin/script', script, output: { schema: CITY } })
+    const ask = async (agent: string, body: object) =>
+      (await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Where?', ...body } })).body.data
+    const ofCall = await ask('guide', { output: { schema: CITY } })
+    const ofAgent = await ask('atlas', {})
+    assert.deepEqual([ofCall.output, ofAgent.output], [{ city: 'Paris' }, { city: 'Paris' }])
+    const { page, settled, go, leave } = await visit(`/activity/${ofCall.request_id}`)
+    await page.getByRole('button', { name: 'Ask again in words' }).waitFor()
+    await go(`/activity/${ofAgent.request_id}`)
+    await settled()
+    await page.getByRole('button', { name: 'Run again' }).waitFor()
+    await leave()
+  })
+})
