@@ -6,12 +6,12 @@ import { pageQuery, useShownPage } from '../../lib/page-query.ts'
 import { reloadPage, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { waitingApprovals } from '../../lib/waiting-approvals.ts'
+import { ApprovalCard } from '../../ui/approvals/approval-card.tsx'
 import { Pager } from '../../ui/data/pager.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
-import { ApprovalCard } from './approval-card.tsx'
 
 const LIMIT = 20
 /** The value of `status` in the URL that shows everything. Without a value, the page shows what waits. */

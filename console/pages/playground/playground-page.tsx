@@ -13,6 +13,7 @@ import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
 import { type Conversation, openConversation, type Said, type ShownInvocation, say } from './conversation.ts'
 import { Inspector } from './inspector.tsx'
+import { useMessageDraft } from './message-draft.ts'
 import { askedInUrl, type PlaygroundAsked, PlaygroundFilters } from './playground-filters.tsx'
 import { choicesOf } from './serving-choices.ts'
 
@@ -25,10 +26,10 @@ export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
 }
 
 /** The session is in the URL: a reload finds the conversation again, and what is still being said. */
-function Playground({ agent: { name } }: { agent: Agent }) {
+function Playground({ agent: { id, name } }: { agent: Agent }) {
   const asked = askedInUrl()
   const { session, user, environment, beside } = asked
-  const [text, setText] = useState('')
+  const [text, setText] = useMessageDraft(id)
   const uploads = useUploads(user)
   const [selected, setSelected] = useState<string | undefined>(undefined)
   const active = useResource(`serving ${name}`, (signal) =>
@@ -40,10 +41,9 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   const shown = invocations.find(({ key }) => key === selected) ?? invocations.at(-1)
 
   const send = (said: Said, in_session = session ?? newSession()) => {
-    const isNew = in_session !== session
-    if (isNew) setParams({ session: in_session })
+    if (in_session !== session) setParams({ session: in_session })
     const to = (where: string, suffix = '') =>
-      say(openConversation(name, in_session + suffix, { isNew }), said, { user, environment: where })
+      say(openConversation(name, in_session + suffix), said, { user, environment: where })
     to(environment)
     if (beside) to(beside, '-beside')
     setSelected(undefined)
@@ -81,7 +81,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
           {columns.length === 0 && (
             <div class="chat first">
               <p>
-                Say something to {name}. The session and what is said in it stay: reload the page, or share its address.
+                Send {name} a message. The session stays in this page's URL, so you can reload the page or share it.
               </p>
             </div>
           )}

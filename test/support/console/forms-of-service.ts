@@ -150,8 +150,8 @@ export const FORMS_OF_SERVICE: Forms = {
     [
       '/approvals',
       [
-        ['press', 'Change the arguments'],
-        ['fill', 'Arguments, as JSON', '{"order":"4711","amount":200}'],
+        ['press', 'Change arguments'],
+        ['fill', 'Arguments (JSON)', '{"order":"4711","amount":200}'],
         ['fill', 'Note', 'Less'],
         ['press', 'Reject'],
         ['sent', 'it is rejected'],
