@@ -12,6 +12,7 @@ import { Id } from '../../ui/copy.tsx'
 import { AgentLink } from '../../ui/data/agent-link.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { Who } from '../../ui/data/who.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Failure } from '../../ui/failure.tsx'
@@ -160,8 +161,7 @@ function Toggle({
 }
 
 function WebhookFacts({ webhook }: { webhook: Webhook }) {
-  const { id, url, agent_id, events, description, secret_hint, previous_secret_expires_at, created_at, created_by } =
-    webhook
+  const { id, url, agent_id, events, description, secret_hint, previous_secret_expires_at, created_at } = webhook
   return (
     <Facts
       of={{
@@ -182,7 +182,12 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
         Description: description ?? undefined,
         Created: (
           <>
-            <Ago time={created_at} /> {created_by && <span class="soft">by {created_by}</span>}
+            <Ago time={created_at} />{' '}
+            {webhook.created_by && (
+              <span class="soft">
+                by <Who id={webhook.created_by} name={webhook.created_by_name} />
+              </span>
+            )}
           </>
         ),
         Id: <Id id={id} />,
