@@ -63,8 +63,8 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('dialog', { name: 'New key' }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await say('dark', 'Use dark colours')
-    await until('dark colours', () => page.evaluate(`getComputedStyle(document.body).colorScheme === 'dark'`))
+    await say('dark', 'Use dark colors')
+    await until('dark colors', () => page.evaluate(`getComputedStyle(document.body).colorScheme === 'dark'`))
     // What the page has asked for just before is refused.
     expect(/status of 401/)
     await say('sign out', 'Sign out')
