@@ -133,7 +133,7 @@ inConsole(
     test('a model without a price is named, and its cost is never 0', async () => {
       await ask('gull')
       const { page, leave } = await visit('/usage?by=agent', { isStill: true })
-      await page.getByText('1 call of local/tiny has no price: set prices in moorage.yaml').waitFor()
+      await page.getByText("The total doesn't include 1 call to local/tiny, because the model has no price.").waitFor()
       assert.match(await page.getByRole('row', { name: /^gull/ }).innerText(), /no price$/)
       assert.match(await page.getByRole('row', { name: /^Total/ }).innerText(), /at least \$0\.36$/)
       await page.getByText('How to set it').click()
@@ -161,7 +161,7 @@ inConsole(
       const shop = inProject(service(), 'shop')
       await createAgent(shop, 'clerk', { model: 'local/priced' })
       const { page, leave } = await visit('/usage?project=shop', { isStill: true })
-      await page.getByText('Nothing was used in this time').waitFor()
+      await page.getByText('No usage in this range').waitFor()
       await ask('clerk', {}, shop)
       await page.reload()
       await page.getByRole('row', { name: /^Total.*\$0\.12$/ }).waitFor()
