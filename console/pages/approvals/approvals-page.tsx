@@ -56,19 +56,19 @@ export function ApprovalsPage() {
           label="Kind"
           all="Every kind"
           choices={[
-            ['tool', 'calls of tools'],
+            ['tool', 'tool calls'],
             ['question', 'questions'],
-            ['retry', 'calls cut off'],
+            ['retry', 'interrupted calls'],
           ]}
         />
-        <TextFilter name="request" label="Request id" />
+        <TextFilter name="request" label="Request ID" />
       </div>
       <Failure error={approvals.error} retry={approvals.reload} />
       {rows?.length === 0 && (
-        <Empty title={status === 'pending' ? 'Nothing waits for you' : 'Nothing fits these filters'}>
+        <Empty title="No approvals waiting" filters={['status', 'kind', 'agent', 'request']}>
           <p>
-            A tool with <code>approval: always</code>, or with a condition on its arguments, waits here for a person
-            before it is called. The run goes on when it is decided, and holds nothing until then.
+            Calls to a tool with <code>approval: always</code>, or whose arguments meet its approval condition, wait
+            here for a decision. The run resumes after the decision.
           </p>
         </Empty>
       )}

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
-import { countText, durationText, usdText } from '../../lib/text/format.ts'
+import { countText, durationText } from '../../lib/text/format.ts'
+import { Cost } from '../data/cost.tsx'
 import { attemptAfter, attemptBefore } from './attempts.ts'
 import { StepDetail } from './step-detail.tsx'
 
@@ -12,7 +13,9 @@ export function Steps({ run }: { run: Invocation }) {
   const unfinished = attemptAfter(run)
   return (
     <>
-      {run.steps.length === 0 && <p class="soft">No step was recorded.</p>}
+      {run.steps.length === 0 && (
+        <p class="soft">{run.error ? 'The run failed before its first step.' : 'No steps recorded.'}</p>
+      )}
       <ol class="steps">
         {run.steps.map((step, i) => (
           <li key={i}>
@@ -76,7 +79,11 @@ function Spent({ step }: { step: InvocationStep }) {
   return (
     <>
       {countText(step.usage.total_tokens)} tokens
-      {step.cost_usd !== 0 && <div>{usdText(step.cost_usd)}</div>}
+      {step.cost_usd !== 0 && (
+        <div>
+          <Cost usd={step.cost_usd} />
+        </div>
+      )}
     </>
   )
 }

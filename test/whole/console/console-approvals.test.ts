@@ -76,7 +76,7 @@ inConsole(
       assert.deepEqual(refunds, [])
       await card.getByLabel('Arguments (JSON)').fill('{"amount": 20}')
       await card.getByRole('button', { name: 'Approve' }).click()
-      await page.getByText('Nothing waits for you').waitFor()
+      await page.getByText('No approvals waiting').waitFor()
       await badge.waitFor({ state: 'detached' })
       await ended(first)
       assert.deepEqual(refunds, [{ amount: 20 }])
@@ -87,7 +87,7 @@ inConsole(
       await card.getByLabel('Arguments (JSON)').fill('{"amount": 10}')
       await card.getByLabel('Note').fill('not today')
       await card.getByRole('button', { name: 'Reject' }).click()
-      await page.getByText('Nothing waits for you').waitFor()
+      await page.getByText('No approvals waiting').waitFor()
       const { steps } = await ended(second)
       assert.match(JSON.stringify(steps), /not today/)
       assert.equal(refunds.length, 1)
@@ -96,7 +96,7 @@ inConsole(
       const question = page.getByRole('article', { name: 'Question' })
       await question.getByText('Left or right?').waitFor()
       await question.getByRole('button', { name: 'right' }).click()
-      await page.getByText('Nothing waits for you').waitFor()
+      await page.getByText('No approvals waiting').waitFor()
       assert.match(JSON.stringify(await ended(third)), /right/)
 
       await page.getByLabel('Status').selectOption('approved')
@@ -148,7 +148,7 @@ inConsole(
       const { body } = await service().call('GET', `/v1/approvals?request_id=${request_id}`)
       const path = `/v1/agents/payer/invocations/${request_id}/approvals/${body.data[0].call_id}`
       await service().call('POST', path, { key: secret, body: { decision: 'reject' } })
-      await page.getByText('Nothing waits for you').waitFor()
+      await page.getByText('No approvals waiting').waitFor()
       await leave()
     })
 
