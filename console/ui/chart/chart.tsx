@@ -122,11 +122,12 @@ function Legend({ lines, hidden, setHidden, times, at, format }: LegendProps) {
     if (value === undefined) return ''
     return `: ${value === null ? '–' : format(value)}`
   }
+  const hasTotals = lines.some(({ total }) => total !== undefined)
   const toggle = (label: string) =>
     setHidden(hidden.includes(label) ? hidden.filter((other) => other !== label) : [...hidden, label])
   return (
     <div class="legend">
-      <span>{at === undefined ? 'In total' : exactText((times[at] ?? 0) * 1000)}</span>
+      <span>{at === undefined ? hasTotals && 'In total' : exactText((times[at] ?? 0) * 1000)}</span>
       {lines.map((line) => (
         <button
           key={line.label}

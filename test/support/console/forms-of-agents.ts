@@ -51,7 +51,7 @@ export const FORMS_OF_AGENTS: Forms = {
       ],
     ],
     [
-      '/?open=pause',
+      '/system?open=pause',
       [
         ['fill', 'Reason', 'The bill is too high'],
         ['press', 'Pause the service'],

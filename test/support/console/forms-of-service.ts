@@ -174,7 +174,7 @@ export const FORMS_OF_SERVICE: Forms = {
         ['open', 'recall'],
         ['open', 'model'],
         ['open', 'What the model was shown'],
-        ['open', 'What it left: memories and deliveries'],
+        ['open', 'Memories and deliveries'],
         ['look', 'opened'],
         ['press', 'API'],
         ['look', 'the call of the page'],
