@@ -2442,8 +2442,6 @@ export type WebhookWithSecret = {
   failing_since: string | null
   /** The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback */
   created_by: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
-  created_by_name?: string | null | undefined
   created_at: string
   updated_at: string
   /** Shown in this reply only */
@@ -2475,8 +2473,6 @@ export type Webhook = {
   failing_since: string | null
   /** The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback */
   created_by: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
-  created_by_name?: string | null | undefined
   created_at: string
   updated_at: string
 }

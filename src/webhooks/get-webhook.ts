@@ -1,4 +1,3 @@
-import { withKeyName } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { presentWebhook, WebhookParams, WebhookReply } from './webhook.ts'
@@ -15,7 +14,6 @@ export const getWebhook = operation({
   data: WebhookReply,
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
-    const webhook = presentWebhook(await getInScope(db, actor, params.webhook_id), now())
-    return withKeyName(db, actor, webhook, ['created_by'])
+    return presentWebhook(await getInScope(db, actor, params.webhook_id), now())
   },
 })

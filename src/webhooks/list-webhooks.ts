@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import { withKeyNames } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
@@ -26,7 +25,6 @@ export const listWebhooks = operation({
     const { agent_id: ref, event, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.findIn(db, actor.scope.project_id, ref))?.id ?? ref)
     const { items, total } = await webhooks.list(db, page, { shown: await shownAgents(), agent_id, event, status })
-    const shown = items.map((webhook) => presentWebhook(webhook, now()))
-    return { items: await withKeyNames(db, actor, shown, ['created_by']), total }
+    return { items: items.map((webhook) => presentWebhook(webhook, now())), total }
   },
 })

@@ -4,7 +4,7 @@ import { invalid } from '../errors.ts'
 import { EVENT_TYPES, type EventType } from '../events.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
-import { KeyName, Label, Time } from '../shapes.ts'
+import { Label, Time } from '../shapes.ts'
 import type { RowWith } from '../storage/tables/row.ts'
 import type { WebhooksTable } from '../storage/tables/webhook-tables.ts'
 import { newWebhookSecret } from './signature.ts'
@@ -71,7 +71,6 @@ export const WebhookReply = z
       .describe(
         'The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback',
       ),
-    created_by_name: KeyName,
     created_at: Time,
     updated_at: Time,
   })

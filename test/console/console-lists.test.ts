@@ -29,8 +29,6 @@ inConsole(
       await page.getByText('Nothing matches the filters.').waitFor()
       await page.getByRole('button', { name: 'Clear filters' }).click()
       await page.getByRole('link', { name: 'agent.completed' }).first().waitFor()
-      // The key that made it has a name.
-      await page.getByRole('link', { name: 'first admin key' }).waitFor()
 
       const tools = [{ type: 'ask_person' }]
       const call = { tool: 'ask_person', arguments: { question: 'Which berth?' } }

@@ -1,10 +1,10 @@
 import type { AgentOverview } from '../../../sdk/client.ts'
+import { waitingApprovals } from '../../lib/approvals/waiting-approvals.ts'
 import { href } from '../../lib/base.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { counted, percentText } from '../../lib/text/format.ts'
-import { waitingApprovals } from '../../lib/waiting-approvals.ts'
 import { Icon } from '../../ui/icon.tsx'
 
 /** An agent is failing if this share of its requests failed, and a budget is near its limit from this share on. */
@@ -15,7 +15,7 @@ const MOST_BUDGETS = 100
 
 type Need = { text: string; to: string }
 
-/** What needs somebody. There is nothing to see while nothing does. */
+/** What a person should look at. There is nothing to see while all is well. */
 export function Attention({ agents }: { agents: AgentOverview[] }) {
   const found = useResource('attention', loadNeeds, { everyMs: 30_000 })
   const waiting = waitingApprovals.value ?? 0

@@ -3,7 +3,7 @@ import type { Webhook, WebhookTest, WebhookWithSecret } from '../../../sdk/clien
 import { go } from '../../lib/location.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { may } from '../../lib/session-state.ts'
+import { may, session } from '../../lib/session-state.ts'
 import { durationText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
@@ -185,7 +185,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
             <Ago time={created_at} />{' '}
             {webhook.created_by && (
               <span class="soft">
-                by <Who id={webhook.created_by} name={webhook.created_by_name} />
+                by <Who id={webhook.created_by} name={ownName(webhook.created_by)} />
               </span>
             )}
           </>
@@ -194,6 +194,12 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
       }}
     />
   )
+}
+
+/** The name of the key or the person that is signed in. The service names no others here. */
+function ownName(id: string): string | undefined {
+  const { actor_id, key, person } = session.value ?? {}
+  return id === actor_id ? (key ?? person)?.name : undefined
 }
 
 function resultOf({ delivered, response_status, error, duration_ms }: WebhookTest): string {

@@ -51,7 +51,7 @@ export const FORMS_OF_AGENTS: Forms = {
       ],
     ],
     [
-      '/system?open=pause',
+      '/system?view=settings&open=pause',
       [
         ['fill', 'Reason', 'The bill is too high'],
         ['press', 'Pause the service'],

@@ -1,8 +1,8 @@
-import type { Approval } from '../../sdk/client.ts'
-import { pauseState } from './projects/pause-state.ts'
-import { service } from './service.ts'
-import { counted } from './text/format.ts'
-import { toast } from './toasts.ts'
+import type { Approval } from '../../../sdk/client.ts'
+import { pauseState } from '../projects/pause-state.ts'
+import { service } from '../service.ts'
+import { counted } from '../text/format.ts'
+import { toast } from '../toasts.ts'
 
 /** Says that a decision was stored, and what that means for the run: it may need more of them. */
 export async function tellDecision({ request_id }: Approval, done: string): Promise<void> {
