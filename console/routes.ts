@@ -9,65 +9,90 @@ export type Params = Record<string, string>
 
 export type PageComponent = ComponentType<{ params: Params }>
 
-type Route = { path: string; load(): Promise<PageComponent> }
+/** Without a right to any of the operations that it `needs`, a page has nothing to show. */
+type Route = { path: string; needs: OperationId[]; load(): Promise<PageComponent> }
 
 const pages = () => import('./pages/all-pages.ts')
 
 /** Every page. The first one comes with the shell; the others are loaded together, when one of them is opened. */
 const ROUTES: Route[] = [
-  { path: '/', load: async () => AgentsPage },
-  { path: '/agents', load: async () => AgentsPage },
-  { path: '/agents/:agent', load: async () => (await pages()).PlaygroundPage },
-  { path: '/agents/:agent/deployments', load: async () => (await pages()).DeploymentsPage },
-  { path: '/agents/:agent/logs', load: async () => (await pages()).LogsPage },
-  { path: '/agents/:agent/metrics', load: async () => (await pages()).MetricsPage },
-  { path: '/agents/:agent/memory', load: async () => (await pages()).MemoryPage },
-  { path: '/agents/:agent/settings', load: async () => (await pages()).SettingsPage },
-  { path: '/agents/:agent/schedules', load: async () => (await pages()).SchedulesPage },
-  { path: '/deployments/:deployment', load: async () => (await pages()).DeploymentPage },
-  { path: '/activity', load: async () => (await pages()).ActivityPage },
-  { path: '/activity/:request', load: async () => (await pages()).RequestPage },
-  { path: '/approvals', load: async () => (await pages()).ApprovalsPage },
-  { path: '/connections', load: async () => (await pages()).ConnectionsPage },
-  { path: '/files', load: async () => (await pages()).FilesPage },
-  { path: '/usage', load: async () => (await pages()).UsagePage },
-  { path: '/usage/budgets', load: async () => (await pages()).BudgetsPage },
-  { path: '/system', load: async () => (await pages()).SystemPage },
-  { path: '/webhooks', load: async () => (await pages()).WebhooksPage },
-  { path: '/webhooks/:webhook', load: async () => (await pages()).WebhookPage },
-  { path: '/webhooks/:webhook/:delivery', load: async () => (await pages()).DeliveryPage },
-  { path: '/deliveries/:delivery', load: async () => (await pages()).FoundDeliveryPage },
-  { path: '/keys', load: async () => (await pages()).KeysPage },
-  { path: '/projects', load: async () => (await pages()).ProjectsPage },
-  { path: '/people', load: async () => (await pages()).PeoplePage },
-  { path: '/people/:person', load: async () => (await pages()).PersonPage },
-  { path: '/keys/:key', load: async () => (await pages()).KeyPage },
+  { path: '/', needs: ['listOverview'], load: async () => AgentsPage },
+  { path: '/agents', needs: ['listOverview'], load: async () => AgentsPage },
+  { path: '/agents/:agent', needs: ['getAgent'], load: async () => (await pages()).PlaygroundPage },
+  { path: '/agents/:agent/deployments', needs: ['listDeployments'], load: async () => (await pages()).DeploymentsPage },
+  { path: '/agents/:agent/logs', needs: ['getLogs'], load: async () => (await pages()).LogsPage },
+  { path: '/agents/:agent/metrics', needs: ['getPerformance'], load: async () => (await pages()).MetricsPage },
+  { path: '/agents/:agent/memory', needs: ['listMemory'], load: async () => (await pages()).MemoryPage },
+  { path: '/agents/:agent/settings', needs: ['getAgent'], load: async () => (await pages()).SettingsPage },
+  { path: '/agents/:agent/schedules', needs: ['listSchedules'], load: async () => (await pages()).SchedulesPage },
+  { path: '/deployments/:deployment', needs: ['findDeployment'], load: async () => (await pages()).DeploymentPage },
+  { path: '/activity', needs: ['listAllInvocations'], load: async () => (await pages()).ActivityPage },
+  { path: '/activity/:request', needs: ['listAllInvocations'], load: async () => (await pages()).RequestPage },
+  { path: '/approvals', needs: ['listApprovals'], load: async () => (await pages()).ApprovalsPage },
+  { path: '/connections', needs: ['listProviders', 'listSecrets'], load: async () => (await pages()).ConnectionsPage },
+  { path: '/files', needs: ['listFiles'], load: async () => (await pages()).FilesPage },
+  { path: '/usage', needs: ['getUsage'], load: async () => (await pages()).UsagePage },
+  { path: '/usage/budgets', needs: ['listBudgets'], load: async () => (await pages()).BudgetsPage },
+  {
+    path: '/system',
+    needs: ['getSystem', 'listAuditLog', 'listConsoleSessions'],
+    load: async () => (await pages()).SystemPage,
+  },
+  { path: '/webhooks', needs: ['listWebhooks'], load: async () => (await pages()).WebhooksPage },
+  { path: '/webhooks/:webhook', needs: ['getWebhook'], load: async () => (await pages()).WebhookPage },
+  { path: '/webhooks/:webhook/:delivery', needs: ['getDelivery'], load: async () => (await pages()).DeliveryPage },
+  { path: '/deliveries/:delivery', needs: ['findDelivery'], load: async () => (await pages()).FoundDeliveryPage },
+  { path: '/keys', needs: ['listKeys', 'listPersonalKeys'], load: async () => (await pages()).KeysPage },
+  { path: '/projects', needs: ['createProject'], load: async () => (await pages()).ProjectsPage },
+  { path: '/people', needs: ['listPeople'], load: async () => (await pages()).PeoplePage },
+  { path: '/people/:person', needs: ['getPerson'], load: async () => (await pages()).PersonPage },
+  { path: '/keys/:key', needs: ['getKey'], load: async () => (await pages()).KeyPage },
 ]
 
-type Entry = { label: string; icon: IconName; to: string; needs: OperationId; isUsed?(): boolean }
+/** `isFirst`: in the bar of a phone, which has room for four and a menu with the others. */
+export type Entry = {
+  label: string
+  icon: IconName
+  to: string
+  needs: OperationId
+  isFirst?: boolean
+  isUsed?(): boolean
+}
 
 /** A service that uses no projects, or no people, does not speak of them. */
 const hasProjects = () => projects.value.length > 0
 const hasPeople = () => session.value?.has_people ?? false
 
-/** The sidebar. An entry whose operation the reader may not call is not shown. */
-const ENTRIES: Entry[] = [
-  { label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' },
-  { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations' },
-  { label: 'Approvals', icon: 'approvals', to: '/approvals', needs: 'listApprovals' },
-  { label: 'Usage', icon: 'usage', to: '/usage', needs: 'getUsage' },
-  { label: 'Files', icon: 'files', to: '/files', needs: 'listFiles' },
-  { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
-  { label: 'Connections', icon: 'connections', to: '/connections', needs: 'listProviders' },
-  { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
-  { label: 'My keys', icon: 'keys', to: '/keys', needs: 'listPersonalKeys', isUsed: () => !may('listKeys') },
-  { label: 'People', icon: 'people', to: '/people', needs: 'listPeople', isUsed: hasPeople },
-  { label: 'Projects', icon: 'projects', to: '/projects', needs: 'createProject', isUsed: hasProjects },
-  { label: 'System', icon: 'system', to: '/system', needs: 'listAuditLog' },
+/** The sidebar, in groups. An entry whose operation the reader may not call is not shown. */
+const GROUPS: Entry[][] = [
+  [
+    { label: 'Agents', icon: 'agents', to: '/', needs: 'listOverview', isFirst: true },
+    { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations', isFirst: true },
+    { label: 'Approvals', icon: 'approvals', to: '/approvals', needs: 'listApprovals', isFirst: true },
+  ],
+  [
+    { label: 'Connections', icon: 'connections', to: '/connections', needs: 'listProviders' },
+    { label: 'Files', icon: 'files', to: '/files', needs: 'listFiles' },
+    { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
+  ],
+  [{ label: 'Usage', icon: 'usage', to: '/usage', needs: 'getUsage', isFirst: true }],
+  [
+    { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
+    { label: 'My keys', icon: 'keys', to: '/keys', needs: 'listPersonalKeys', isUsed: () => !may('listKeys') },
+    { label: 'People', icon: 'people', to: '/people', needs: 'listPeople', isUsed: hasPeople },
+    { label: 'Projects', icon: 'projects', to: '/projects', needs: 'createProject', isUsed: hasProjects },
+    { label: 'System', icon: 'system', to: '/system', needs: 'getSystem' },
+  ],
 ]
 
+export function shownGroups(): Entry[][] {
+  return GROUPS.map((group) => group.filter(({ needs, isUsed }) => may(needs) && (isUsed?.() ?? true))).filter(
+    ({ length }) => length > 0,
+  )
+}
+
 export function shownEntries(): Entry[] {
-  return ENTRIES.filter(({ needs, isUsed }) => may(needs) && (isUsed?.() ?? true))
+  return shownGroups().flat()
 }
 
 export type Match = { route: Route; params: Params }

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { MoorageError } from '../../sdk/client.ts'
 import { BASE } from '../lib/base.ts'
-import { here } from '../lib/location.ts'
-import { matchRoute, type PageComponent, type Params } from '../routes.ts'
+import { go, here } from '../lib/location.ts'
+import { may, session } from '../lib/session-state.ts'
+import { matchRoute, type PageComponent, type Params, shownEntries } from '../routes.ts'
 import { Empty } from '../ui/empty.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
@@ -18,11 +19,19 @@ export function Outlet() {
   // A page that is opened again begins anew, also if it was still shown because the next one was not loaded yet.
   const visit = useRef(0)
   const match = matchRoute(path)
+  const isAllowed = match?.route.needs.some(may) ?? false
+  const first = shownEntries()[0]?.to
+  // The first page is where people come from elsewhere: they are led to the first one that they can use.
+  const isElsewhere = path === '/' && !isAllowed && first !== undefined
+  useEffect(() => {
+    if (isElsewhere) go(first, { replace: true })
+  }, [isElsewhere])
   useEffect(() => {
     let isCurrent = true
     visit.current++
     // The page before such an address is not shown again after it.
-    if (!match) setShown(undefined)
+    if (!match || !isAllowed) setShown(undefined)
+    if (!isAllowed) return
     match?.route.load().then(
       (Component) => {
         if (!isCurrent) return
@@ -34,12 +43,22 @@ export function Outlet() {
     return () => {
       isCurrent = false
     }
-  }, [path, tries])
+  }, [path, tries, isAllowed])
   if (!match) {
     return (
-      <Page title="Not found">
-        <Empty title="There is no such page">
-          <p>Nothing of the console is at this address. The menu has everything that there is.</p>
+      <Page key={path} title="Not found">
+        <Empty title="Page not found">
+          <p>There's no page at this address.</p>
+        </Empty>
+      </Page>
+    )
+  }
+  if (isElsewhere) return null
+  if (!isAllowed) {
+    return (
+      <Page key={path} title="No access">
+        <Empty title="You can't open this page">
+          <p>Your {session.value?.person ? 'role' : 'key'} doesn't have the permission that this page requires.</p>
         </Empty>
       </Page>
     )

@@ -1,10 +1,11 @@
+import { useId, useRef } from 'preact/hooks'
+import { useWaitingApprovals } from '../lib/approvals/waiting-approvals.ts'
 import { href } from '../lib/base.ts'
 import { asLeft, here } from '../lib/location.ts'
 import { signOut } from '../lib/session.ts'
 import { shortText } from '../lib/text/format.ts'
 import { chooseTheme, theme } from '../lib/theme.ts'
-import { useWaitingApprovals } from '../lib/waiting-approvals.ts'
-import { shownEntries } from '../routes.ts'
+import { type Entry, shownEntries, shownGroups } from '../routes.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Account } from './account.tsx'
@@ -31,24 +32,67 @@ export function Sidebar() {
         <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       <nav aria-label="Console">
-        {shownEntries().map(({ label, icon, to }) => (
-          <a key={to} href={href(asLeft(to))} aria-current={isHere(to) ? 'page' : undefined}>
-            <Icon name={icon} />
-            <span>{label}</span>
-            {to === '/approvals' && waiting > 0 && <Badge count={waiting} />}
-          </a>
+        {shownGroups().map((group) => (
+          <div key={group[0]?.label} class="group">
+            {group.map((entry) => (
+              <Link key={entry.to} {...entry} isHere={isHere(entry.to)} waiting={waiting} />
+            ))}
+          </div>
         ))}
-        <a href={href('/docs')}>
-          <Icon name="docs" />
-          <span>API docs</span>
-        </a>
+        <div class="group">
+          <ApiDocs />
+        </div>
+        <More isHere={isHere} />
       </nav>
       <footer>
         <Account />
-        <Button look="quiet" icon="theme" label={`Use ${other} colours`} onClick={() => chooseTheme(other)} />
+        <Button look="quiet" icon="theme" label={`Use ${other} colors`} onClick={() => chooseTheme(other)} />
         <Button look="quiet" icon="out" label="Sign out" onClick={() => void signOut()} />
       </footer>
     </aside>
+  )
+}
+
+type LinkProps = Entry & { isHere: boolean; waiting?: number }
+
+function Link({ label, icon, to, isFirst, isHere, waiting = 0 }: LinkProps) {
+  return (
+    <a href={href(asLeft(to))} class={isFirst ? 'first' : ''} aria-current={isHere ? 'page' : undefined}>
+      <Icon name={icon} />
+      <span>{label}</span>
+      {to === '/approvals' && waiting > 0 && <Badge count={waiting} />}
+    </a>
+  )
+}
+
+function ApiDocs() {
+  return (
+    <a href={href('/docs')}>
+      <Icon name="docs" />
+      <span>API docs</span>
+    </a>
+  )
+}
+
+/** On a phone: what the bar has no room for. */
+function More({ isHere }: { isHere(to: string): boolean }) {
+  const id = useId()
+  const menu = useRef<HTMLDivElement>(null)
+  const others = shownEntries().filter(({ isFirst }) => !isFirst)
+  const isOpenHere = others.some(({ to }) => isHere(to))
+  return (
+    <>
+      <button type="button" class="more" popovertarget={id} aria-current={isOpenHere ? 'true' : undefined}>
+        <Icon name="more" />
+        <span>More</span>
+      </button>
+      <div ref={menu} id={id} class="more-menu" popover="auto" onClick={() => menu.current?.hidePopover()}>
+        {others.map((entry) => (
+          <Link key={entry.to} {...entry} isHere={isHere(entry.to)} />
+        ))}
+        <ApiDocs />
+      </div>
+    </>
   )
 }
 

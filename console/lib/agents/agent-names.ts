@@ -1,5 +1,6 @@
 import { type Resource, useResource } from '../resource.ts'
 import { service } from '../service.ts'
+import { may } from '../session-state.ts'
 
 /** Rows have the ids of agents. Of more agents than this, the others are shown by their ids. */
 const MAX_NAMES = 1_000
@@ -7,7 +8,7 @@ const NAMES_PER_REQUEST = 100
 
 /** The names of agents by their ids. An agent that is not among them is shown by its id. */
 export function useAgentNames(isWanted = true): Resource<Map<string, string>> {
-  return useResource(isWanted ? 'agent names' : undefined, async (signal) => {
+  return useResource(isWanted && may('listAgents') ? 'agent names' : undefined, async (signal) => {
     const names = new Map<string, string>()
     for (let offset = 0; offset < MAX_NAMES; offset += NAMES_PER_REQUEST) {
       const { data, pagination } = await service.agents.list(

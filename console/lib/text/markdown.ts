@@ -3,110 +3,242 @@ export type Block =
   | { kind: 'paragraph' | 'heading'; text: string; level: number }
   | { kind: 'code'; text: string; language: string }
   | { kind: 'quote'; blocks: Block[] }
-  | { kind: 'list'; start: number | undefined; items: Block[][] }
+  /** The marker is what all items of the list have in common: `-`, or the `.` behind a number. */
+  | { kind: 'list'; marker: string; start: number | undefined; items: Block[][] }
   | { kind: 'table'; head: string[]; rows: string[][] }
   | { kind: 'rule' }
 
 /** Deeper lists and quotes are shown as they are written. */
 const DEEPEST = 8
+/** A line that is indented this far is code, or goes on with a paragraph. */
+const CODE_INDENT = 4
+const TAB = 4
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/
-const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/
-const QUOTE = /^ {0,3}> ?(.*)$/
-const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])(?: +(.*)|$)/
+const FENCE = /^( {0,3})(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$/
+const HEADING = /^ {0,3}(#{1,6})(?![^ \t])/
+const UNDERLINE = /^ {0,3}(?:(={2,})|-{2,})[ \t]*$/
+const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/
+const QUOTE = /^ {0,3}>/
+const ITEM = /^ {0,3}(?:[-*+]|(\d{1,9})[.)])(?![^ \t])/
 /** Without the spaces around it. */
 const DIVIDER = /^\|?(?: *:?-+:? *\|)+(?: *:?-+:?)?$/
 
+/** A quote, or an item with the column at which its text begins. The text itself is the first one. */
+type Container = { blocks: Block[]; column?: number }
+
+/** The block that takes the next lines. */
+type Leaf =
+  | { kind: 'paragraph' | 'table' | 'indented'; lines: string[] }
+  | { kind: 'fenced'; lines: string[]; fence: string; indent: number; language: string }
+
 export function blocksOf(text: string): Block[] {
-  return readBlocks(text.replaceAll('\t', '    ').split(/\r?\n/), 0)
+  const reader = new BlockReader()
+  for (const line of text.replace(/\r?\n$/, '').split(/\r?\n/)) reader.read(line)
+  return reader.end()
 }
 
-function readBlocks(lines: readonly string[], depth: number): Block[] {
-  const blocks: Block[] = []
-  for (let i = 0; i < lines.length; ) {
-    const [block, next] = readBlock(lines, i, depth)
-    if (block) blocks.push(block)
-    i = next
+/** Reads the lines once, as CommonMark does: first what a line goes on with, then what it begins. */
+class BlockReader {
+  readonly #text: Container = { blocks: [] }
+  #open: Container[] = [this.#text]
+  #leaf: Leaf | undefined
+
+  read(line: string): void {
+    let [rest, depth] = this.#continued(line)
+    if (depth === this.#open.length && this.#isCode(rest)) return
+    while (this.#open.length <= DEEPEST && indentOf(rest) < CODE_INDENT) {
+      const inner = this.#beginContainer(rest, depth)
+      if (inner === undefined) break
+      rest = inner
+      depth = this.#open.length
+    }
+    if (!this.#beginLeaf(rest, depth)) this.#addText(rest, depth)
   }
-  return blocks
+
+  /** What has no end yet goes on to the end of the text: the rest may still come. */
+  end(): Block[] {
+    this.#close(1)
+    return this.#text.blocks
+  }
+
+  /** How many of the open containers have this line too, and what is left of it inside them. */
+  #continued(line: string): [rest: string, depth: number] {
+    let rest = line
+    let depth = 1
+    for (const { column, blocks } of this.#open.slice(1)) {
+      if (column === undefined) {
+        if (!QUOTE.test(rest)) break
+        rest = withoutQuote(rest)
+      } else if (rest.trim() === '') {
+        // An item that begins with an empty line has its text in the next one.
+        if (blocks.length === 0 && !this.#leaf) break
+      } else if (indentOf(rest) >= column) rest = unindented(rest, column)
+      else break
+      depth += 1
+    }
+    return [rest, depth]
+  }
+
+  /** Whether the line belongs to the code that is open. It keeps its tabs and its own indentation. */
+  #isCode(rest: string): boolean {
+    const leaf = this.#leaf
+    if (leaf?.kind === 'fenced') {
+      const [, , fence = '', language] = FENCE.exec(rest) ?? []
+      if (fence.startsWith(leaf.fence) && !language) this.#closeLeaf()
+      else leaf.lines.push(unindented(rest, leaf.indent))
+      return true
+    }
+    if (leaf?.kind !== 'indented' || (rest.trim() !== '' && indentOf(rest) < CODE_INDENT)) return false
+    leaf.lines.push(unindented(rest, CODE_INDENT))
+    return true
+  }
+
+  /** Begins a quote or an item, and returns what is left of the line inside it. */
+  #beginContainer(rest: string, depth: number): string | undefined {
+    if (QUOTE.test(rest)) {
+      const quote = { kind: 'quote' as const, blocks: [] }
+      this.#add(quote, depth)
+      this.#open.push({ blocks: quote.blocks })
+      return withoutQuote(rest)
+    }
+    const [marked, number] = ITEM.exec(rest) ?? []
+    if (marked === undefined || RULE.test(rest)) return undefined
+    const isEmpty = rest.slice(marked.length).trim() === ''
+    // Only these interrupt a paragraph: `1999. It was good` may just be its next line.
+    if (this.#isParagraph(depth) && (isEmpty || (number !== undefined && Number(number) !== 1))) return undefined
+    const inner = ' '.repeat(marked.length) + rest.slice(marked.length)
+    const column = indentOf(inner)
+    const isFar = isEmpty || column - marked.length > CODE_INDENT
+    const item = { blocks: [], column: isFar ? marked.length + 1 : column }
+    this.#addItem(item.blocks, marked.slice(-1), number === undefined ? undefined : Number(number), depth)
+    this.#open.push(item)
+    return unindented(inner, item.column)
+  }
+
+  #addItem(item: Block[], marker: string, start: number | undefined, depth: number): void {
+    this.#close(depth)
+    const last = this.#open.at(-1)?.blocks.at(-1)
+    if (last?.kind === 'list' && last.marker === marker) last.items.push(item)
+    else this.#add({ kind: 'list', marker, start, items: [item] }, depth)
+  }
+
+  /** Begins or changes a block that has no others in it. */
+  #beginLeaf(rest: string, depth: number): boolean {
+    const isFar = indentOf(rest) >= CODE_INDENT
+    if (isFar) {
+      if (this.#leaf?.kind === 'paragraph' || rest.trim() === '') return false
+      this.#close(depth)
+      this.#leaf = { kind: 'indented', lines: [unindented(rest, CODE_INDENT)] }
+      return true
+    }
+    if (this.#isParagraph(depth) && this.#endParagraph(rest)) return true
+    const heading = HEADING.exec(rest)
+    const fenced = FENCE.exec(rest)
+    if (heading) {
+      const text = rest.slice(heading[0].length).trim()
+      this.#add(
+        { kind: 'heading', level: heading[1]?.length ?? 1, text: text.replace(/(^|[ \t])#+$/, '').trim() },
+        depth,
+      )
+    } else if (fenced) {
+      const [, indent = '', fence = '', language = ''] = fenced
+      this.#close(depth)
+      this.#leaf = { kind: 'fenced', lines: [], fence, indent: indent.length, language }
+    } else if (RULE.test(rest)) this.#add({ kind: 'rule' }, depth)
+    else return false
+    return true
+  }
+
+  /** The line below a paragraph may make it a heading, or its last line the head of a table. */
+  #endParagraph(rest: string): boolean {
+    const lines = this.#leaf?.lines ?? []
+    const underline = UNDERLINE.exec(rest)
+    if (underline) {
+      this.#leaf = undefined
+      this.#add({ kind: 'heading', level: underline[1] ? 1 : 2, text: textOf(lines) }, this.#open.length)
+      return true
+    }
+    const head = lines.at(-1) ?? ''
+    if (!head.includes('|') || !DIVIDER.test(rest.trim())) return false
+    lines.pop()
+    this.#closeLeaf()
+    this.#leaf = { kind: 'table', lines: [head] }
+    return true
+  }
+
+  /** A line of words may go on with a paragraph inside containers that it has no marks of. */
+  #addText(rest: string, depth: number): void {
+    const text = rest.trim()
+    if (this.#leaf?.kind === 'paragraph' && text !== '') return void this.#leaf.lines.push(text)
+    this.#close(depth, text !== '' && this.#leaf?.kind === 'table' && text.includes('|'))
+    if (this.#leaf) this.#leaf.lines.push(text)
+    else if (text !== '') this.#leaf = { kind: 'paragraph', lines: [text] }
+  }
+
+  /** Whether a paragraph is open in the innermost container that the line has. */
+  #isParagraph(depth: number): boolean {
+    return this.#leaf?.kind === 'paragraph' && depth === this.#open.length
+  }
+
+  #add(block: Block, depth: number): void {
+    this.#close(depth)
+    this.#open.at(-1)?.blocks.push(block)
+  }
+
+  /** Closes the containers that the line does not have, and the block that is open. */
+  #close(depth: number, isLeafKept = false): void {
+    if (!isLeafKept || depth < this.#open.length) this.#closeLeaf()
+    this.#open = this.#open.slice(0, depth)
+  }
+
+  #closeLeaf(): void {
+    const leaf = this.#leaf
+    this.#leaf = undefined
+    if (leaf && leaf.lines.length + Number(leaf.kind === 'fenced') > 0) this.#open.at(-1)?.blocks.push(blockOf(leaf))
+  }
 }
 
-type Read = [block: Block | undefined, next: number]
-
-function readBlock(lines: readonly string[], i: number, depth: number): Read {
-  const line = lines[i] as string
-  if (line.trim() === '') return [undefined, i + 1]
-  const heading = HEADING.exec(line)
-  if (heading) return [{ kind: 'heading', level: heading[1]?.length ?? 1, text: heading[2] ?? '' }, i + 1]
-  if (RULE.test(line)) return [{ kind: 'rule' }, i + 1]
-  if (FENCE.test(line)) return readCode(lines, i)
-  if (isTable(lines, i)) return readTable(lines, i)
-  if (depth < DEEPEST && QUOTE.test(line)) return readQuote(lines, i, depth)
-  if (depth < DEEPEST && ITEM.test(line)) return readList(lines, i, depth)
-  let end = i + 1
-  while (end < lines.length && !startsBlock(lines, end)) end += 1
-  return [{ kind: 'paragraph', level: 0, text: lines.slice(i, end).join('\n') }, end]
+function blockOf(leaf: Leaf): Block {
+  const { kind, lines } = leaf
+  if (kind === 'paragraph') return { kind, level: 0, text: textOf(lines) }
+  if (kind === 'fenced') return { kind: 'code', language: leaf.language, text: lines.join('\n') }
+  if (kind === 'indented') {
+    const end = lines.findLastIndex((line) => line.trim() !== '') + 1
+    return { kind: 'code', language: '', text: lines.slice(0, end).join('\n') }
+  }
+  const [head = [], ...rows] = lines.map(cellsOf)
+  return { kind, head, rows: rows.map((row) => head.map((_, at) => row[at] ?? '')) }
 }
 
-function startsBlock(lines: readonly string[], i: number): boolean {
-  const line = lines[i] as string
-  if (line.trim() === '' || isTable(lines, i)) return true
-  return [HEADING, RULE, FENCE, QUOTE, ITEM].some((start) => start.test(line))
+/** Lines stay lines. A backslash at the end of one only says so. */
+function textOf(lines: readonly string[]): string {
+  return lines.map((line, i) => (i < lines.length - 1 && line.endsWith('\\') ? line.slice(0, -1) : line)).join('\n')
 }
 
-/** Code that has no end yet goes on to the end of the text: the rest may still come. */
-function readCode(lines: readonly string[], i: number): Read {
-  const [, fence = '', language = ''] = FENCE.exec(lines[i] as string) ?? []
-  const isEnd = (line: string) => line.trim().startsWith(fence) && line.trim().replaceAll(fence.charAt(0), '') === ''
-  const length = lines.slice(i + 1).findIndex(isEnd)
-  const end = length < 0 ? lines.length : i + 1 + length
-  return [{ kind: 'code', language, text: lines.slice(i + 1, end).join('\n') }, end + 1]
+function withoutQuote(rest: string): string {
+  const [mark = ''] = QUOTE.exec(rest) ?? []
+  return unindented(' '.repeat(mark.length) + rest.slice(mark.length), mark.length + 1)
 }
 
-function readQuote(lines: readonly string[], i: number, depth: number): Read {
-  let end = i
-  while (end < lines.length && QUOTE.test(lines[end] as string)) end += 1
-  const inside = lines.slice(i, end).map((line) => QUOTE.exec(line)?.[1] ?? '')
-  return [{ kind: 'quote', blocks: readBlocks(inside, depth + 1) }, end]
-}
-
-/** An item has the lines after it that are indented as far as its text is, and the lines that go on with its text. */
-function readList(lines: readonly string[], i: number, depth: number): Read {
-  const isOrdered = /\d/.test(ITEM.exec(lines[i] as string)?.[2] ?? '')
-  const items: string[][] = []
-  let end = i
-  for (; end < lines.length; end += 1) {
-    const line = lines[end] as string
-    const item = ITEM.exec(line)
-    const last = items.at(-1)
-    if (item && isOrdered === /\d/.test(item[2] ?? '') && !RULE.test(line)) items.push([item[3] ?? ''])
-    else if (last && (line.trim() === '' ? isGoingOn(lines, end) : line.startsWith('  '))) last.push(unindented(line))
-    else if (last && lines[end - 1]?.trim() !== '' && !startsBlock(lines, end)) last.push(line)
+/** The column at which the words of a line begin. A tab reaches to the next column that is a multiple of four. */
+function indentOf(line: string): number {
+  let column = 0
+  for (const letter of line) {
+    if (letter === ' ') column += 1
+    else if (letter === '\t') column += TAB - (column % TAB)
     else break
   }
-  const start = isOrdered ? Number.parseInt(lines[i]?.trim() ?? '1', 10) : undefined
-  return [{ kind: 'list', start, items: items.map((item) => readBlocks(item, depth + 1)) }, end]
+  return column
 }
 
-function isGoingOn(lines: readonly string[], i: number): boolean {
-  const next = lines[i + 1] ?? ''
-  return next.startsWith('  ') || ITEM.test(next)
-}
-
-function unindented(line: string): string {
-  return line.replace(/^ {1,4}/, '')
-}
-
-function isTable(lines: readonly string[], i: number): boolean {
-  return (lines[i] ?? '').includes('|') && DIVIDER.test((lines[i + 1] ?? '').trim())
-}
-
-function readTable(lines: readonly string[], i: number): Read {
-  let end = i + 2
-  while (end < lines.length && lines[end]?.includes('|')) end += 1
-  const [head = [], ...rows] = [lines[i] as string, ...lines.slice(i + 2, end)].map(cellsOf)
-  return [{ kind: 'table', head, rows: rows.map((row) => head.map((_, at) => row[at] ?? '')) }, end]
+/** Removes as many columns of indentation, if the line has them. Of a tab that reaches further, the rest stays as spaces. */
+function unindented(line: string, columns: number): string {
+  let column = 0
+  let at = 0
+  for (; column < columns && (line[at] === ' ' || line[at] === '\t'); at += 1) {
+    column += line[at] === '\t' ? TAB - (column % TAB) : 1
+  }
+  return ' '.repeat(Math.max(0, column - columns)) + line.slice(at)
 }
 
 function cellsOf(line: string): string[] {

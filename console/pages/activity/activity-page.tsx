@@ -1,15 +1,15 @@
 import type { Invocation } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { href } from '../../lib/base.ts'
-import { param } from '../../lib/location.ts'
 import { service } from '../../lib/service.ts'
-import { countText, durationText, usdText } from '../../lib/text/format.ts'
+import { countText, durationText } from '../../lib/text/format.ts'
+import { Cost } from '../../ui/data/cost.tsx'
 import { LongList } from '../../ui/data/long-list/long-list.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
+import { ChoiceFilter, FiltersOn, TextFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
 import { activityQuery, requestInList } from './activity-query.ts'
 
@@ -19,9 +19,11 @@ const DOORS: [door: Invocation['door'], label: string][] = [
   ['openai', 'OpenAI'],
   ['mcp', 'MCP'],
   ['a2a', 'A2A'],
-  ['cli', 'command line on the host'],
+  ['cli', 'CLI on the server'],
   ['schedule', 'schedule'],
 ]
+/** The parameters of the URL, and what they are called. */
+const FILTERS = { agent: 'Agent', status: 'Status', door: 'Door', user: 'User', session: 'Session' }
 const LIVE_MS = 3_000
 
 /** Invocations of every agent, the newest first; it is live. */
@@ -34,14 +36,19 @@ export function ActivityPage() {
     {
       title: 'Message',
       isWide: true,
-      cell: ({ request_id, message }) => <a href={href(requestInList(request_id))}>{message || '(empty)'}</a>,
+      cell: ({ request_id, message, agent_id }) => (
+        <a href={href(requestInList(request_id))}>
+          <span class="phone-only soft">{nameOf(agent_id)}: </span>
+          {message || '(empty)'}
+        </a>
+      ),
     },
     { title: 'Agent', width: '8rem', isExtra: true, cell: ({ agent_id }) => nameOf(agent_id) },
     { title: 'Status', width: '8.4rem', cell: ({ status }) => <Status value={status} isLive={status === 'running'} /> },
     { title: 'Door', width: '6rem', isExtra: true, cell: ({ door }) => <span class="soft">{door}</span> },
     {
       title: 'Version',
-      width: '8.6rem',
+      width: '8.2rem',
       isExtra: true,
       cell: ({ version }) => version ?? <span class="soft">working copy</span>,
     },
@@ -53,21 +60,21 @@ export function ActivityPage() {
     },
     {
       title: 'Tokens',
-      width: '4.5rem',
+      width: '7rem',
       isNumber: true,
       isExtra: true,
       cell: ({ tokens_used }) => countText(tokens_used),
     },
     {
       title: 'Cost',
-      width: '5rem',
+      width: '8rem',
       isNumber: true,
       isExtra: true,
-      cell: ({ cost_usd }) => usdText(cost_usd),
+      cell: ({ cost_usd }) => <Cost usd={cost_usd} />,
     },
     {
       title: 'Took',
-      width: '5.5rem',
+      width: '7rem',
       isNumber: true,
       isExtra: true,
       cell: ({ duration_ms }) => durationText(duration_ms),
@@ -80,16 +87,16 @@ export function ActivityPage() {
       cell: ({ created_at }) => <Ago time={created_at} />,
     },
   ]
-  const isFiltered = ['agent', 'status', 'door', 'user', 'session'].some((name) => param(name))
   return (
     <Page title="Activity" api={{ operation: 'listAllInvocations', method: 'invocations.listAll', query }}>
       <div class="filters">
         <ChoiceFilter name="agent" label="Agent" all="Every agent" choices={[...(names.data?.values() ?? [])]} />
         <ChoiceFilter name="status" label="Status" all="Every status" choices={STATUSES} />
         <ChoiceFilter name="door" label="Door" all="Every door" choices={DOORS} />
-        <TextFilter name="user" label="User id" />
-        <TextFilter name="session" label="Session id" />
+        <TextFilter name="user" label="User ID" />
+        <TextFilter name="session" label="Session ID" />
       </div>
+      <FiltersOn of={FILTERS} />
       <LongList
         name={`activity ${JSON.stringify(filters)}`}
         load={(page, signal) => service.invocations.listAll({ ...filters, ...page }, { signal })}
@@ -100,12 +107,8 @@ export function ActivityPage() {
         keyOf={({ request_id }) => request_id}
         sort={filters.sort}
         empty={
-          <Empty title={isFiltered ? 'Nothing matches' : 'No invocation yet'}>
-            <p>
-              {isFiltered
-                ? 'No invocation has passed these filters.'
-                : 'Say something to an agent in its playground: it appears here.'}
-            </p>
+          <Empty title="No activity yet" filters={Object.keys(FILTERS)}>
+            <p>Send a message to an agent in its playground.</p>
           </Empty>
         }
       />

@@ -14,12 +14,12 @@ export function Effects({ run: { agent_id, request_id } }: { run: Invocation }) 
   )
   return (
     <details class="effects" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>What it left: memories and deliveries</summary>
+      <summary>Memories and deliveries</summary>
       <Failure error={left.error} retry={left.reload} />
       {left.data && (
         <>
           <h3>Memories</h3>
-          {left.data.memories.length === 0 && <p class="soft">It wrote none.</p>}
+          {left.data.memories.length === 0 && <p class="soft">No memories written.</p>}
           <ul class="plain-list">
             {left.data.memories.map(({ id, role, kind, content }) => (
               <li key={id}>
@@ -29,7 +29,7 @@ export function Effects({ run: { agent_id, request_id } }: { run: Invocation }) 
             ))}
           </ul>
           <h3>Deliveries</h3>
-          {left.data.deliveries.length === 0 && <p class="soft">No webhook was told.</p>}
+          {left.data.deliveries.length === 0 && <p class="soft">No webhooks notified.</p>}
           <ul class="plain-list">
             {left.data.deliveries.map(({ id, webhook_id, event, status }) => (
               <li key={id}>

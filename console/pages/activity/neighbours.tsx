@@ -1,29 +1,28 @@
+import type { Invocation } from '../../../sdk/client.ts'
 import { go } from '../../lib/location.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { countText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { activityQuery, requestInList } from './activity-query.ts'
 
-/** To the request before or after this one, among those that pass the filters of the list it was found in. */
+const PART = 100
+/** How many rows are searched for the run that is open. */
+const SEARCHED = 1_000
+
+/** To the run before or after this one, among those that pass the filters of the list it was found in. */
 export function Neighbours({ request_id }: { request_id: string }) {
   const step = useAction(async (by: 1 | -1) => {
     const query = activityQuery()
-    const position = await findPosition(query.offset)
-    const target = position === undefined ? undefined : position + by
-    const found = target === undefined || target < 0 ? undefined : (await load(target, 1)).data[0]
-    if (!found || target === undefined) return toast(by > 0 ? 'This is the last one' : 'This is the first one')
+    const position = await findPosition(request_id, query)
+    if (position === undefined) {
+      return toast(`This run isn't in the list, or ${countText(SEARCHED)} or more runs are before it.`)
+    }
+    const target = position + by
+    const found = target < 0 ? undefined : (await load({ ...query, offset: target, limit: 1 }))[0]
+    if (!found) return toast(by > 0 ? 'This is the last run in the list.' : 'This is the first run in the list.')
     go(requestInList(found.request_id, Math.floor(target / query.limit) * query.limit))
-
-    function load(offset: number, limit: number) {
-      return service.invocations.listAll({ ...query, offset, limit })
-    }
-    /** New requests push it down the list: it is looked for on its page and on the one behind it. */
-    async function findPosition(offset: number): Promise<number | undefined> {
-      const { data } = await load(offset, 2 * query.limit)
-      const i = data.findIndex((run) => run.request_id === request_id)
-      return i < 0 ? undefined : offset + i
-    }
   })
   return (
     <span class="neighbours">
@@ -31,4 +30,26 @@ export function Neighbours({ request_id }: { request_id: string }) {
       <Button icon="right" label="Next in the list" isBusy={step.isBusy} onClick={() => void step.run(1)} />
     </span>
   )
+}
+
+type Query = ReturnType<typeof activityQuery>
+
+/**
+ * The position of a run in the list. New runs push it down, and a link may name no position at all: it is looked for from
+ * its page on.
+ */
+async function findPosition(request_id: string, query: Query): Promise<number | undefined> {
+  for (let offset = query.offset; offset < query.offset + SEARCHED; ) {
+    const rows = await load({ ...query, offset, limit: PART })
+    const i = rows.findIndex((run) => run.request_id === request_id)
+    if (i >= 0) return offset + i
+    if (rows.length === 0) return undefined
+    // A page of large rows has fewer of them than were asked for.
+    offset += rows.length
+  }
+  return undefined
+}
+
+async function load(query: Query): Promise<Invocation[]> {
+  return (await service.invocations.listAll(query)).data
 }

@@ -1,5 +1,6 @@
 import type { Invocation } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
+import { servedBy } from '../../lib/agents/served-by.ts'
 import { href } from '../../lib/base.ts'
 import { attachedTo } from '../../lib/files/shown-file.ts'
 import { go } from '../../lib/location.ts'
@@ -7,11 +8,12 @@ import { agentPath, requestPath } from '../../lib/paths.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { countText, durationText, usdText } from '../../lib/text/format.ts'
+import { countText, durationText } from '../../lib/text/format.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton, Snippet } from '../../ui/copy.tsx'
 import { BudgetLink } from '../../ui/data/budget-link.tsx'
+import { Cost } from '../../ui/data/cost.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
@@ -122,7 +124,7 @@ function Request({ run }: { run: Invocation }) {
       <Facts
         of={{
           Agent: <a href={href(agentPath(name))}>{name}</a>,
-          'Served by': `${run.environment} · ${run.version ?? 'working copy'}`,
+          'Served by': servedBy(run),
           Door: run.door,
           When: <Ago time={run.created_at} />,
           Took: durationText(run.duration_ms),
@@ -158,7 +160,7 @@ function Request({ run }: { run: Invocation }) {
           <UnfitAnswer run={run} />
           {run.response !== null && <AnswerShown run={run} text={run.response} />}
           {run.response === null && !run.error && (
-            <p class="soft">{isOver ? 'It said nothing.' : 'It has not ended yet.'}</p>
+            <p class="soft">{isOver ? 'No response.' : 'The run is still in progress.'}</p>
           )}
         </section>
         <section>
@@ -176,8 +178,12 @@ function Request({ run }: { run: Invocation }) {
 
 /** What it cost, with a link to each of its calls. */
 function RunCost({ run: { agent_id, request_id, cost_usd, created_at, finished_at } }: { run: Invocation }) {
-  if (!may('getUsage')) return <>{usdText(cost_usd)}</>
+  if (!may('getUsage')) return <Cost usd={cost_usd} />
   const to = new Date(Date.parse(finished_at ?? new Date().toISOString()) + 1).toISOString()
   const query = new URLSearchParams({ agent_id, request_id, from: created_at, to })
-  return <a href={href(`/usage?${query}`)}>{usdText(cost_usd)}</a>
+  return (
+    <a href={href(`/usage?${query}`)}>
+      <Cost usd={cost_usd} />
+    </a>
+  )
 }

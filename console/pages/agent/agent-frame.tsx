@@ -9,6 +9,7 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import type { ApiRequest } from '../../ui/api-call.tsx'
 import { Status } from '../../ui/data/status.tsx'
+import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { TABS } from './tabs.ts'
@@ -32,6 +33,17 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
     tabs.current?.querySelector(`[data-tab="${tab}"]`)?.scrollIntoView({ inline: 'center', block: 'nearest' })
   }, [tab])
   const label = TABS.find(({ id }) => id === tab)?.label ?? ''
+  if (!agent.data && agent.error?.status === 404) {
+    return (
+      <Page title={name} crumbs={[{ label: 'Agents', to: '/' }]}>
+        <Empty title="Agent not found">
+          <p>
+            There's no agent <code>{name}</code> in this project. It might have been deleted or moved.
+          </p>
+        </Empty>
+      </Page>
+    )
+  }
   return (
     <Page
       title={agent.data?.name ?? name}

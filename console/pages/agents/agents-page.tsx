@@ -1,10 +1,10 @@
+import { useState } from 'preact/hooks'
 import type { AgentOverview } from '../../../sdk/client.ts'
 import { BASE, href } from '../../lib/base.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { namedProject } from '../../lib/projects/chosen-project.ts'
-import { pauseState } from '../../lib/projects/pause-state.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -16,10 +16,11 @@ import { Sparkline } from '../../ui/data/sparkline.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
-import { PauseEverything } from '../../ui/dialogs/pause-everything.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Attention } from './attention.tsx'
 import { CreateDialog } from './create-dialog.tsx'
+import { FirstSteps, hasDoneFirstSteps } from './first-steps.tsx'
 
 const LIMIT = 25
 
@@ -62,23 +63,16 @@ export function AgentsPage() {
       everyMs: 10_000,
     },
   )
-  const isPaused = pauseState.value?.paused ?? false
-  const actions = (
-    <>
-      {may('beginPause') && !isPaused && (
-        <Button look="danger" icon="pause" onClick={() => openDialog('pause')}>
-          Pause everything …
-        </Button>
-      )}
-      {may('createAgent') && (
-        <Button look="main" icon="plus" onClick={() => openDialog('agent')}>
-          New agent
-        </Button>
-      )}
-    </>
+  const [areStepsOver, setStepsOver] = useState(hasDoneFirstSteps)
+  const actions = may('createAgent') && (
+    <Button look="main" icon="plus" onClick={() => openDialog('agent')}>
+      New agent
+    </Button>
   )
   return (
     <Page title="Agents" actions={actions} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
+      {agents.data && !areStepsOver && <FirstSteps agents={agents.data} onDismiss={() => setStepsOver(true)} />}
+      {agents.data && areStepsOver && <Attention agents={agents.data.data} />}
       <List
         of={agents}
         label="Agents"
@@ -88,16 +82,15 @@ export function AgentsPage() {
         empty={<NoAgents />}
       />
       {openedDialog() === 'agent' && may('createAgent') && <CreateDialog onClose={closeDialog} />}
-      {openedDialog() === 'pause' && may('beginPause') && <PauseEverything onClose={closeDialog} />}
     </Page>
   )
 }
 
-/** The first thing that a new reader sees: three commands, and an agent answers. */
+/** Three commands, and an agent answers. */
 function NoAgents() {
   return (
-    <Empty title="No agent yet">
-      <p>An agent answers messages under a name. Make one with the button above, or in a terminal:</p>
+    <Empty title="No agents yet">
+      <p>An agent answers messages under a name. Create one with the button above, or in a terminal:</p>
       <Snippet
         label="commands"
         text={`${namedProject.value ? `export MOORAGE_PROJECT=${namedProject.value}\n` : ''}moorage init hello\nmoorage deploy v1\nmoorage invoke hello "Ahoy!" --url ${BASE.href.replace(/\/$/, '')}`}

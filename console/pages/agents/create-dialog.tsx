@@ -17,18 +17,20 @@ import { TEMPLATES } from './templates.ts'
 export function CreateDialog({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('')
   const [template, setTemplate] = useState(TEMPLATES[0])
-  const [model, setModel] = useState(String(TEMPLATES[0]?.definition.model ?? ''))
+  const [typed, setTyped] = useState<string>()
   const models = useModelNames(true)
-  const hasProvider = models.some((known) => !known.startsWith('builtin/'))
+  const ofProvider = models.find((known) => !known.startsWith('builtin/'))
+  const model = template?.id === 'model' ? (typed ?? ofProvider ?? '') : String(template?.definition.model)
   const hint =
-    hasProvider || !may('setProvider') ? undefined : (
+    ofProvider || !may('setProvider') ? undefined : (
       <>
-        There is no model provider yet: <a href={href('/connections')}>add one</a> first.
+        No model providers yet. <a href={href('/connections?open=new')}>Add a provider</a> first, or choose an agent
+        that requires no model.
       </>
     )
   const action = useAction(async () => {
     const agent = await service.agents.create({ ...template?.definition, name: name.trim(), model })
-    toast(`${agent.name} answers now`)
+    toast('Agent created')
     // Back leads to the list, not to the dialog.
     go(agentPath(agent.name), { replace: true })
   })
@@ -41,28 +43,16 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
           onInput={setName}
           placeholder="support"
           pattern="[a-z0-9][a-z0-9\-]{0,62}"
-          hint="Small letters, digits and hyphens. It is part of the agent's address."
+          hint="Lowercase letters, digits and hyphens. The name is part of the agent's URL."
           error={reasonOf(action.error, 'name')}
           isRequired
           hasFocus
         />
         <fieldset class="cards">
-          <legend>Begin as</legend>
+          <legend>Start from</legend>
           {TEMPLATES.map((choice) => (
             <label key={choice.id}>
-              <input
-                type="radio"
-                name="template"
-                checked={choice === template}
-                onChange={() => {
-                  setTemplate(choice)
-                  setModel(
-                    choice.id === 'model'
-                      ? (models.find((known) => !known.startsWith('builtin/')) ?? '')
-                      : String(choice.definition.model ?? ''),
-                  )
-                }}
-              />
+              <input type="radio" name="template" checked={choice === template} onChange={() => setTemplate(choice)} />
               <b>{choice.title}</b>
               <span>{choice.about}</span>
             </label>
@@ -75,7 +65,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
             placeholder="provider/model"
             hint={hint}
             value={model}
-            onInput={setModel}
+            onInput={setTyped}
             error={reasonOf(action.error, 'model')}
             isRequired
             isMono

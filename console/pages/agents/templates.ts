@@ -7,12 +7,22 @@ export type Template = {
   definition: Omit<CreateAgent, 'name'>
 }
 
-/** Definitions that a new agent can start from. All but the last work at once, without a model provider. */
+/** Definitions that a new agent can start from. All but the first work at once, without a model provider. */
 export const TEMPLATES: Template[] = [
+  {
+    id: 'model',
+    title: 'Model',
+    about: 'Answers with a model from one of your providers, following your instructions.',
+    definition: {
+      description: 'An assistant',
+      instructions: 'You are a helpful assistant. Answer briefly.',
+      memory: { history: 20, recall: 5 },
+    },
+  },
   {
     id: 'script',
     title: 'Rules',
-    about: 'Answers by rules that you write. Needs no model.',
+    about: 'Answers by rules that you write. Requires no model.',
     definition: {
       description: 'Answers by rules',
       model: 'builtin/script',
@@ -25,23 +35,13 @@ export const TEMPLATES: Template[] = [
   {
     id: 'recall',
     title: 'Memory',
-    about: 'Answers with what it remembers of the conversation. Needs no model.',
+    about: 'Answers from what it remembers of the conversation. Requires no model.',
     definition: { description: 'Answers from its memory', model: 'builtin/recall' },
   },
   {
     id: 'echo',
     title: 'Echo',
-    about: 'Says what it is told: to try webhooks, limits and clients.',
+    about: 'Repeats each message. Use it to test webhooks, limits and clients.',
     definition: { description: 'Repeats the message', model: 'builtin/echo' },
-  },
-  {
-    id: 'model',
-    title: 'Model',
-    about: 'Instructions for a model of one of your providers.',
-    definition: {
-      description: 'An assistant',
-      instructions: 'You are a helpful assistant. Answer briefly.',
-      memory: { history: 20, recall: 5 },
-    },
   },
 ]

@@ -1,17 +1,17 @@
 import { useEffect } from 'preact/hooks'
 import type { Approval } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
+import { waitingApprovals } from '../../lib/approvals/waiting-approvals.ts'
 import { param } from '../../lib/location.ts'
 import { pageQuery, useShownPage } from '../../lib/page-query.ts'
 import { reloadPage, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { waitingApprovals } from '../../lib/waiting-approvals.ts'
+import { ApprovalCard } from '../../ui/approvals/approval-card.tsx'
 import { Pager } from '../../ui/data/pager.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
-import { ApprovalCard } from './approval-card.tsx'
 
 const LIMIT = 20
 /** The value of `status` in the URL that shows everything. Without a value, the page shows what waits. */
@@ -56,19 +56,19 @@ export function ApprovalsPage() {
           label="Kind"
           all="Every kind"
           choices={[
-            ['tool', 'calls of tools'],
+            ['tool', 'tool calls'],
             ['question', 'questions'],
-            ['retry', 'calls cut off'],
+            ['retry', 'interrupted calls'],
           ]}
         />
-        <TextFilter name="request" label="Request id" />
+        <TextFilter name="request" label="Request ID" />
       </div>
       <Failure error={approvals.error} retry={approvals.reload} />
       {rows?.length === 0 && (
-        <Empty title={status === 'pending' ? 'Nothing waits for you' : 'Nothing fits these filters'}>
+        <Empty title="No approvals waiting" filters={['status', 'kind', 'agent', 'request']}>
           <p>
-            A tool with <code>approval: always</code>, or with a condition on its arguments, waits here for a person
-            before it is called. The run goes on when it is decided, and holds nothing until then.
+            Calls to a tool with <code>approval: always</code>, or whose arguments meet its approval condition, wait
+            here for a decision. The run resumes after the decision.
           </p>
         </Empty>
       )}

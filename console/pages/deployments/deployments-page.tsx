@@ -107,10 +107,10 @@ function Deployments({ agent, query, open, onOpen }: Props) {
         columns={columns}
         keyOf={({ id }) => id}
         empty={
-          <Empty title="Nothing was deployed yet">
+          <Empty title="No deployments yet" filters={['environment']}>
             <p>
-              Until then {agent.name} serves its working copy, and every change takes effect at once. A deployment keeps
-              what it serves under a label, so that you can go back to it.
+              Until you deploy, {agent.name} serves its working copy, and every change takes effect immediately. A
+              deployment stores the definition under a version, so that you can roll back to it.
             </p>
           </Empty>
         }

@@ -56,7 +56,7 @@ export function FilesPage() {
         columns={columnsOf(setDeleting)}
         keyOf={({ id }) => id}
         sort={query.sort}
-        empty={<NoFiles isFiltered={Boolean(query.user_id || query.media_type)} />}
+        empty={<NoFiles />}
       />
       {opened && <FileDialog id={opened} onClose={() => setParams({ file: undefined })} onDelete={setDeleting} />}
       {deleting && (
@@ -111,11 +111,10 @@ const columnsOf = (setDeleting: (file: StoredFile) => void): Column<StoredFile>[
   },
 ]
 
-function NoFiles({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No file fits these filters" />
+function NoFiles() {
   return (
-    <Empty title="No file yet">
-      <p>A file is what is uploaded for messages: a photo, a PDF, a table.</p>
+    <Empty title="No files yet" filters={['user', 'type']}>
+      <p>Files are uploaded for messages: photos, PDFs, tables.</p>
       <Snippet label="command" text="moorage files put receipt.png" />
     </Empty>
   )

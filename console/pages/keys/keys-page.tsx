@@ -129,8 +129,10 @@ function KeysView({ isOwn, hasChoice }: { isOwn: boolean; hasChoice: boolean }) 
         keyOf={({ id }) => id}
         sort={query.sort}
         empty={
-          <Empty title={isOwn && !query.status ? 'You have no key yet' : 'No key fits these filters'}>
-            {isOwn && <p>A key of your own is for your programs and the command line. It may do no more than you.</p>}
+          <Empty title="No keys yet" filters={['status']}>
+            {isOwn && (
+              <p>Use a personal key in your own programs and the CLI. It never has more permissions than you do.</p>
+            )}
           </Empty>
         }
       />

@@ -2,7 +2,14 @@ import type { LogEntry, MoorageError } from '../../../sdk/client.ts'
 import { whenSeen } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 
-export type LogQuery = { level?: string; search?: string; request_id?: string; start_time?: string; end_time?: string }
+export type LogQuery = {
+  level?: string
+  search?: string
+  request_id?: string
+  start_time?: string
+  end_time?: string
+  offset?: number
+}
 
 /** A page of a log, oldest first. `goOnAt` is the time before which there is more. */
 export type LogPage = { entries: LogEntry[]; goOnAt: string | undefined }

@@ -24,13 +24,13 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   const [loaded, setLoaded] = useState<Loaded>({})
   const [asked, setAsked] = useState(0)
   const key = JSON.stringify([agent, query])
-  const olderThan = useRef<string | undefined>(undefined)
+  const olderThan = useRef<Older | undefined>(undefined)
   const isLoadingOlder = useRef(false)
   const showError = (error: MoorageError) => setLoaded((before) => ({ ...before, error }))
 
   useEffect(() => {
     const showFirst = ({ entries, goOnAt }: LogPage) => {
-      olderThan.current = goOnAt
+      olderThan.current = goOnAt === undefined ? undefined : { end: goOnAt, known: 0 }
       setLoaded({ entries, olderThan: goOnAt })
     }
     const showNews = (entries: LogEntry[]) =>
@@ -42,17 +42,17 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   }, [key, asked, isLive])
 
   const loadOlder = async () => {
-    const end = olderThan.current
-    if (!end || isLoadingOlder.current) return
+    if (!olderThan.current || isLoadingOlder.current) return
+    const { end, known: offset } = olderThan.current
     isLoadingOlder.current = true
     try {
       // The last page may have ended between two entries of the same millisecond. Entries that come twice are merged.
       const end_time = new Date(Date.parse(end) + 1).toISOString()
-      const { entries, goOnAt } = await readPage(agent, { ...query, end_time })
-      olderThan.current = goOnAt === end ? undefined : goOnAt
+      const { entries, goOnAt } = await readPage(agent, { ...query, end_time, offset })
+      olderThan.current = olderAfter({ end, known: offset }, entries.length, goOnAt)
       setLoaded(({ entries: known = [], older = 0 }) => {
-        const merged = mergeEntries(known, entries)
-        return { entries: merged, olderThan: olderThan.current, older: older + merged.length - known.length }
+        const merged = mergeEntries(known, entries, { isOlder: true })
+        return { entries: merged, olderThan: olderThan.current?.end, older: older + merged.length - known.length }
       })
     } catch (error) {
       showError(error as MoorageError)
@@ -69,6 +69,15 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
     loadOlder: () => void loadOlder(),
     reload: () => setAsked((count) => count + 1),
   }
+}
+
+/** What older lines are older than, and how many lines of that same millisecond have been read. */
+type Older = { end: string; known: number }
+
+/** A millisecond may have more lines than a page: then the next page goes on inside it. */
+function olderAfter({ end, known }: Older, read: number, goOnAt: string | undefined): Older | undefined {
+  if (goOnAt !== end) return goOnAt === undefined ? undefined : { end: goOnAt, known: 0 }
+  return read === 0 ? undefined : { end, known: known + read }
 }
 
 function withoutError({ entries, olderThan, older = 0 }: Loaded): Loaded {

@@ -99,12 +99,10 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
       )}
       <Failure error={tail.error} retry={tail.reload} />
       {tail.entries?.length === 0 && !tail.hasOlder ? (
-        <Empty title="No line here">
+        <Empty title="No log lines yet" filters={['level', 'search', 'request', 'range']}>
           <p>
-            {Object.keys(query).length > 0
-              ? 'Nothing matches the filters.'
-              : 'Every invocation writes lines: say something in the playground.'}{' '}
-            {isLive ? 'New lines appear by themselves.' : 'New lines appear once you follow the log.'}
+            Every invocation writes log lines. Send a message in the playground.{' '}
+            {isLive ? 'New lines appear automatically.' : 'New lines appear when you follow the log.'}
           </p>
         </Empty>
       ) : (

@@ -2,9 +2,9 @@ import type { LogEntry } from '../../../sdk/client.ts'
 
 /**
  * Adds entries to those that are known, oldest first. The same may be read twice. An entry is stored when its run ends,
- * so a new one may be older than a known one.
+ * so a new one may be older than a known one. Of one millisecond, those of an older page come first.
  */
-export function mergeEntries(known: LogEntry[], read: LogEntry[]): LogEntry[] {
+export function mergeEntries(known: LogEntry[], read: LogEntry[], { isOlder = false } = {}): LogEntry[] {
   const ordered = read.toSorted(byTime)
   const [from, to] = [ordered[0]?.timestamp, ordered.at(-1)?.timestamp]
   if (from === undefined || to === undefined) return known
@@ -16,7 +16,8 @@ export function mergeEntries(known: LogEntry[], read: LogEntry[]): LogEntry[] {
   const ids = new Set(near.map(({ id }) => id))
   const fresh = ordered.filter(({ id }) => !ids.has(id))
   if (fresh.length === 0) return known
-  return [...known.slice(0, first), ...[...near, ...fresh].toSorted(byTime), ...known.slice(end)]
+  const all = isOlder ? [...fresh, ...near] : [...near, ...fresh]
+  return [...known.slice(0, first), ...all.toSorted(byTime), ...known.slice(end)]
 }
 
 function byTime(a: LogEntry, b: LogEntry): number {

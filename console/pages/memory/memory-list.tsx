@@ -53,13 +53,7 @@ export function MemoryList({ agent }: { agent: Agent }) {
         <TextFilter name="session" label="Session" />
         {!search && <ChoiceFilter name="kind" label="Kind" all="Every kind" choices={['turn', 'fact', 'note']} />}
       </div>
-      <List
-        of={memories}
-        label="Memories"
-        columns={columns}
-        keyOf={({ id }) => id}
-        empty={<NoMemories isFiltered={Boolean(search || user_id || session_id || kind)} />}
-      />
+      <List of={memories} label="Memories" columns={columns} keyOf={({ id }) => id} empty={<NoMemories />} />
       {opened && (
         <MemoryDialog agent={agent} memory={opened} onClose={() => setOpened(undefined)} onChanged={memories.reload} />
       )}
@@ -74,13 +68,12 @@ const SCORES: Column<Shown>[] = [
   { title: 'Found by', isExtra: true, cell: ({ matched }) => matched?.join(', ') },
 ]
 
-function NoMemories({ isFiltered }: { isFiltered: boolean }) {
+function NoMemories() {
   return (
-    <Empty title={isFiltered ? 'Nothing fits' : 'No memory yet'}>
+    <Empty title="No memories yet" filters={['search', 'user', 'session', 'kind']}>
       <p>
-        {isFiltered
-          ? 'Search in other words, or take a filter away.'
-          : 'What users say with a user or a session is remembered, as the agent’s memory settings say. Notes can be added here.'}
+        Messages with a user or a session are remembered, as the agent's memory settings say. You can also add notes
+        here.
       </p>
     </Empty>
   )

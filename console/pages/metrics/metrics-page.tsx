@@ -8,7 +8,7 @@ import { may } from '../../lib/session-state.ts'
 import { countText, durationText, exactText, percentText } from '../../lib/text/format.ts'
 import type { Params } from '../../routes.ts'
 import { Chart } from '../../ui/chart/chart.tsx'
-import type { Line } from '../../ui/chart/plot.ts'
+import { firstBucket, type Line } from '../../ui/chart/plot.ts'
 import { Facts } from '../../ui/data/facts.tsx'
 import { type Column, Table } from '../../ui/data/table.tsx'
 import { Empty } from '../../ui/empty.tsx'
@@ -64,17 +64,23 @@ function Metrics({ agent: { id, name } }: { agent: Agent }) {
 }
 
 function Charts({ performance, deployments }: { performance: Performance; deployments: Deployment[] }) {
-  const { buckets, granularity } = performance
-  const { times, requests, errors, durations } = useMemo(() => seriesOf(performance), [performance])
+  const { granularity } = performance
+  const isZoomed = param('from') !== undefined
+  // A range that the reader has chosen on a chart is drawn as it is.
+  const buckets = useMemo(
+    () => (isZoomed ? performance.buckets : withData(performance.buckets)),
+    [performance, isZoomed],
+  )
   const markers = useMemo(
     () => deployments.map(({ version, created_at }) => ({ at: Date.parse(created_at), label: version })),
     [deployments],
   )
   const sums = useMemo(() => sumsOf(buckets), [buckets])
+  const { times, requests, errors, durations } = useMemo(() => seriesOf(buckets, sums), [buckets, sums])
   if (sums.requests === 0) {
     return (
-      <Empty title="Nothing in this time">
-        <p>Every invocation that ends is counted here, within a second. Choose a longer time, or say something.</p>
+      <Empty title="No requests in this range">
+        <p>Metrics appear within a second after an invocation ends. Choose a longer range, or send a message.</p>
       </Empty>
     )
   }
@@ -101,7 +107,7 @@ function Charts({ performance, deployments }: { performance: Performance; deploy
         {...common}
       />
       <details>
-        <summary>The same as a table</summary>
+        <summary>Show as a table</summary>
         <Table
           label="Metrics"
           columns={COLUMNS}
@@ -123,7 +129,11 @@ const COLUMNS: Column<Bucket>[] = [
   { title: 'Longest', isNumber: true, isExtra: true, cell: ({ max_ms }) => durationText(max_ms) },
 ]
 
-function seriesOf({ buckets }: Performance) {
+function withData(buckets: Bucket[]): Bucket[] {
+  return buckets.slice(firstBucket(buckets.length, (i) => (buckets[i]?.requests ?? 0) > 0))
+}
+
+function seriesOf(buckets: Bucket[], sums: ReturnType<typeof sumsOf>) {
   const line = (label: string, color: string, of: (bucket: Bucket) => number | null): Line => ({
     label,
     color,
@@ -132,13 +142,13 @@ function seriesOf({ buckets }: Performance) {
   const rate = ({ requests, errors }: Bucket) => (requests > 0 ? (100 * errors) / requests : null)
   return {
     times: buckets.map(({ timestamp }) => Date.parse(timestamp) / 1000),
-    requests: [{ ...line('Requests', '--accent', ({ requests }) => requests), isBars: true }],
+    requests: [{ ...line('Requests', '--accent', ({ requests }) => requests), isBars: true, total: sums.requests }],
     durations: [
       line('p50', '--good', ({ p50_ms }) => p50_ms),
       line('p95', '--accent', ({ p95_ms }) => p95_ms),
       line('p99', '--warn', ({ p99_ms }) => p99_ms),
     ],
-    errors: [line('Errors', '--bad', rate)],
+    errors: [{ ...line('Errors', '--bad', rate), total: (100 * sums.errors) / sums.requests }],
   }
 }
 

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { href } from '../../lib/base.ts'
 import { requestPath } from '../../lib/paths.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
+import { RunApprovals } from '../../ui/approvals/run-approvals.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { BudgetLink } from '../../ui/data/budget-link.tsx'
@@ -10,7 +11,15 @@ import { AnswerShown, UnfitAnswer } from '../../ui/data/value-tree.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Attachments } from '../../ui/files/attachments.tsx'
 import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
-import { type Conversation, loadEarlier, type Said, type ShownInvocation, stop } from './conversation.ts'
+import {
+  type Conversation,
+  loadConversation,
+  resumeWaiting,
+  type Said,
+  type ShownInvocation,
+  stop,
+  watchConversation,
+} from './conversation.ts'
 
 type Props = {
   conversation: Conversation
@@ -26,6 +35,7 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
   const list = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
   const invocations = conversation.invocations.value
+  useEffect(() => watchConversation(conversation), [conversation])
   useEffect(() => {
     if (isAtEnd.current && list.current) list.current.scrollTop = list.current.scrollHeight
   }, [invocations])
@@ -35,14 +45,14 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
   }
   return (
     <div class="chat" ref={list} onScroll={onScroll} role="log" aria-label="Conversation" tabIndex={0}>
-      <Failure error={conversation.error.value} retry={() => void loadEarlier(conversation)} />
+      <Failure error={conversation.error.value} retry={() => void loadConversation(conversation)} />
       {invocations.map((invocation) => (
         <article key={invocation.key} class={selected === invocation.key ? 'invocation selected' : 'invocation'}>
           <div class="said">
             <p>{invocation.message}</p>
             <Attachments files={invocation.attachments} />
           </div>
-          <Answer invocation={invocation} />
+          <Answer invocation={invocation} conversation={conversation} />
           <footer>
             <Facts invocation={invocation} onSelect={onSelect} />
             {invocation.isRunning ? (
@@ -66,15 +76,16 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
   )
 }
 
-function Answer({
-  invocation: { response, draft = '', isRunning, tools, error, run },
-}: {
-  invocation: ShownInvocation
-}) {
+type AnswerProps = { invocation: ShownInvocation; conversation: Conversation }
+
+function Answer({ invocation, conversation }: AnswerProps) {
+  const { response, draft = '', isRunning, tools, error, run } = invocation
   const wasCancelled = run?.status === 'cancelled'
+  // A run that waits for a decision has announced the call, and has not made it.
+  const called = tools.filter(({ result, error: failure }) => isRunning || failure || result !== undefined)
   return (
     <div class="answer">
-      {tools.map((tool) => (
+      {called.map((tool) => (
         <p key={tool.id} class="tool">
           <code>{tool.name}</code> {tool.error ? 'failed' : tool.result === undefined ? 'is called …' : 'answered'}
         </p>
@@ -83,6 +94,9 @@ function Answer({
         <p class="notice">
           It waits for a person. <a href={href(`/approvals?request=${run.request_id}`)}>See what is to be decided</a>
         </p>
+      )}
+      {!isRunning && run?.status === 'waiting' && (
+        <RunApprovals run={run} agentName={conversation.agent} onDecided={() => void resumeWaiting(conversation)} />
       )}
       <div aria-busy={isRunning}>
         <AnswerShown run={run} text={response || (isRunning ? draft : '')} />

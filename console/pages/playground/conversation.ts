@@ -35,6 +35,12 @@ export type Conversation = {
   invocations: Signal<ShownInvocation[]>
   /** Why the earlier invocations could not be loaded. */
   error: Signal<MoorageError | undefined>
+  /** How many messages were sent from here. */
+  sent: number
+  /** Resolves when the last message that was sent has an id, or was refused. */
+  sending: Promise<void> | undefined
+  /** The keys of waiting runs that the reader may not ask about. */
+  unreadable: Set<string>
   /** Ends with the session of the reader, and the service is asked for that reader only. */
   life: AbortSignal
   service: Client
@@ -50,8 +56,8 @@ const DECISION_MS = 3_000
  */
 const known = new Map<string, Conversation>()
 
-/** The conversation of a session: what the service has of it, and what still comes. */
-export function openConversation(agent: string, session: string, { isNew = false } = {}): Conversation {
+/** The conversation of a session. What the service has of it is loaded by `watchConversation`. */
+export function openConversation(agent: string, session: string): Conversation {
   const key = `${projectHere()} ${agent} ${session}`
   const found = known.get(key)
   if (found) return found
@@ -61,34 +67,99 @@ export function openConversation(agent: string, session: string, { isNew = false
     session,
     invocations: signal([]),
     error: signal(undefined),
+    sent: 0,
+    sending: undefined,
+    unreadable: new Set(),
     life,
     service: serviceWhile(life),
   }
   known.set(key, conversation)
   life.addEventListener('abort', () => known.delete(key))
-  if (!isNew) void loadEarlier(conversation)
   return conversation
 }
 
-export async function loadEarlier(conversation: Conversation): Promise<void> {
+/**
+ * Loads what the service has of the conversation, and asks now and then whether its waiting runs have resumed. Returns a
+ * function that ends this: nothing is asked about a conversation that no page shows.
+ */
+export function watchConversation(conversation: Conversation): () => void {
+  const seen = new AbortController()
+  void (async () => {
+    await loadConversation(conversation)
+    while (!seen.signal.aborted && !conversation.life.aborted) {
+      await new Promise((wake) => setTimeout(wake, DECISION_MS))
+      if (!seen.signal.aborted && !document.hidden) await resumeWaiting(conversation)
+    }
+  })()
+  return () => seen.abort()
+}
+
+/** Others may have added to the session since it was loaded last. */
+export async function loadConversation(conversation: Conversation): Promise<void> {
   const { agent, session, invocations, error, service } = conversation
   error.value = undefined
   const query = { session_id: session, sort: '-created_at' as const, limit: SHOWN }
   try {
-    const { data } = await service.invocations.list(agent, query)
-    const shown = new Set(invocations.value.map(({ request_id }) => request_id))
-    const earlier = data
-      .toReversed()
-      .map(shownOf)
-      .filter(({ request_id }) => !shown.has(request_id))
-    invocations.value = [...earlier, ...invocations.value]
-    for (const { key, request_id, isRunning, run } of earlier) {
-      if (isRunning && request_id) void receive(conversation, key, service.invocations.follow(agent, request_id))
-      if (run?.status === 'waiting') void waitForDecision(conversation, key, run)
+    let loaded: Invocation[]
+    let sent: number
+    // A message that is being sent has no id yet. The list may have its run already, which would then be shown twice.
+    do {
+      await conversation.sending
+      sent = conversation.sent
+      loaded = (await service.invocations.list(agent, query)).data.toReversed()
+    } while (sent !== conversation.sent)
+    const before = invocations.value
+    invocations.value = merged(before, loaded)
+    const isFollowed = (key: string) => before.some((one) => one.key === key && one.isRunning)
+    for (const { key, request_id, isRunning } of invocations.value) {
+      if (isRunning && request_id && !isFollowed(key)) follow(conversation, key, request_id)
     }
   } catch (caught) {
     error.value = caught as MoorageError
   }
+}
+
+/** What is still arriving here stays as it is. A message that was refused has no run, and comes last. */
+function merged(shown: readonly ShownInvocation[], loaded: readonly Invocation[]): ShownInvocation[] {
+  const byId = new Map(shown.map((one) => [one.request_id, one]))
+  const ids = new Set(loaded.map(({ request_id }) => request_id))
+  const fromList = loaded.map((run) => {
+    const one = byId.get(run.request_id)
+    return one?.isRunning ? one : { ...shownOf(run), ...(one && { key: one.key, tools: one.tools }) }
+  })
+  return [
+    ...fromList,
+    ...shown.filter(({ request_id, isRunning }) => !request_id || (isRunning && !ids.has(request_id))),
+  ]
+}
+
+/** A run that waits ends its stream. When it resumes, so does the conversation. */
+export async function resumeWaiting(conversation: Conversation): Promise<void> {
+  const { agent, invocations, unreadable, service } = conversation
+  for (const { key, run, isRunning } of invocations.value) {
+    if (isRunning || run?.status !== 'waiting' || unreadable.has(key)) continue
+    try {
+      const { status, request_id } = await service.invocations.get(agent, run.request_id)
+      const isFollowed = invocations.value.some((one) => one.key === key && one.isRunning)
+      if (status !== 'waiting' && !isFollowed) follow(conversation, key, request_id)
+    } catch (error) {
+      // A service that is away comes back. Without the permission to ask, it makes no sense to try again.
+      if ([403, 404].includes((error as MoorageError).status)) unreadable.add(key)
+    }
+  }
+}
+
+function follow(conversation: Conversation, key: string, request_id: string): void {
+  change(conversation, key, () => ({ isRunning: true }))
+  void receive(conversation, key, conversation.service.invocations.follow(conversation.agent, request_id))
+}
+
+function change(
+  { invocations }: Conversation,
+  key: string,
+  how: (before: ShownInvocation) => Partial<ShownInvocation>,
+): void {
+  invocations.value = invocations.value.map((one) => (one.key === key ? { ...one, ...how(one) } : one))
 }
 
 function shownOf(run: Invocation): ShownInvocation {
@@ -123,7 +194,10 @@ export function say(
   invocations.value = [...invocations.value, { key, message, attachments, response: '', isRunning: true, tools: [] }]
   const context = { session_id: session, ...(user && { user_id: user }) }
   const asked = { message, context, ...attachedTo(attachments), ...(environment && { environment }) }
-  void receive(conversation, key, service.agents.stream(agent, asked))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  conversation.sent += 1
+  conversation.sending = promise
+  void receive(conversation, key, service.agents.stream(agent, asked), resolve)
 }
 
 /** The run ends as cancelled; what it has said so far stays. */
@@ -133,48 +207,24 @@ export async function stop({ agent, service }: Conversation, { request_id }: Sho
 
 type Events = AsyncIterable<InvocationEvent<InvocationResult>>
 
-async function receive(conversation: Conversation, key: string, events: Events): Promise<void> {
-  const change = (how: (before: ShownInvocation) => Partial<ShownInvocation>) => {
-    conversation.invocations.value = conversation.invocations.value.map((invocation) =>
-      invocation.key === key ? { ...invocation, ...how(invocation) } : invocation,
-    )
-  }
+async function receive(conversation: Conversation, key: string, events: Events, onKnown?: () => void): Promise<void> {
+  const { agent, service } = conversation
   let request_id: string | undefined
   try {
     for await (const event of events) {
       if (event.type === 'start') request_id = event.request_id
-      change((before) => heard(before, event))
+      change(conversation, key, (before) => heard(before, event))
+      onKnown?.()
     }
   } catch (caught) {
     const error = caught as MoorageError
     request_id ??= conversation.invocations.value.find((invocation) => invocation.key === key)?.request_id
-    change(() => ({ error, isRunning: false }))
+    change(conversation, key, () => ({ error, isRunning: false }))
   }
+  onKnown?.()
   // The receipt has the steps. What was said is shown without it if it cannot be read.
-  const { agent, service } = conversation
   const run = request_id && (await service.invocations.get(agent, request_id).catch(() => undefined))
-  change(() => ({ isRunning: false, ...(run && { run, attachments: run.attachments }) }))
-  if (run && run.status === 'waiting') await waitForDecision(conversation, key, run)
-}
-
-/** A run that waits for a person ends its stream. When it goes on, so does the conversation. */
-async function waitForDecision(conversation: Conversation, key: string, { request_id }: Invocation): Promise<void> {
-  const { agent, invocations, life, service } = conversation
-  let isWaiting = true
-  while (isWaiting) {
-    await new Promise((wake) => setTimeout(wake, DECISION_MS))
-    if (life.aborted) return
-    if (document.hidden) continue
-    try {
-      const run = await service.invocations.get(agent, request_id)
-      isWaiting = run.status === 'waiting'
-    } catch (error) {
-      // A service that is away comes back. Without the permission to ask, it makes no sense to try again.
-      if ([401, 403, 404].includes((error as MoorageError).status)) return
-    }
-  }
-  invocations.value = invocations.value.map((before) => (before.key === key ? { ...before, isRunning: true } : before))
-  await receive(conversation, key, service.invocations.follow(agent, request_id))
+  change(conversation, key, () => ({ isRunning: false, ...(run && { run, attachments: run.attachments }) }))
 }
 
 function heard(

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Invoke } from '../../../sdk/client.ts'
+import { servedBy } from '../../lib/agents/served-by.ts'
 import { href } from '../../lib/base.ts'
 import { requestPath } from '../../lib/paths.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
@@ -37,9 +38,7 @@ export function Inspector({
             <>
               <dl class="pairs">
                 <dt>Served by</dt>
-                <dd>
-                  {run.environment} · {run.version ?? 'working copy'}
-                </dd>
+                <dd>{servedBy(run)}</dd>
                 <dt>Took</dt>
                 <dd>{durationText(run.duration_ms)}</dd>
                 <dt>Tokens</dt>
@@ -49,10 +48,10 @@ export function Inspector({
               </dl>
               <h3>Steps</h3>
               <Steps run={run} />
-              <a href={href(requestPath(run.request_id))}>Everything about this request</a>
+              <a href={href(requestPath(run.request_id))}>Open run</a>
             </>
           ) : (
-            <p class="soft">Its steps are here when it has ended.</p>
+            <p class="soft">Steps appear when the run has ended.</p>
           )}
         </section>
       )}

@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks'
 import { param, setParams } from '../../lib/location.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
@@ -43,19 +44,26 @@ export function PlaygroundFilters({ environment, beside, user, session, choices,
       <Field
         label="User"
         value={user ?? ''}
-        placeholder="user id"
+        placeholder="user ID"
         onInput={(value) => setParams({ user: value })}
         isBare
       />
-      <Field
-        label="Session"
-        value={session ?? ''}
-        placeholder="new session"
-        onInput={(value) => setParams({ session: value })}
-        isBare
-        isMono
-      />
+      <SessionField session={session ?? ''} />
       <Button icon="plus" label="New session" onClick={() => onNewSession()} disabled={!session} />
     </div>
   )
+}
+
+const TYPED_MS = 500
+
+/** Waits for a pause in the typing: each id is another conversation. */
+function SessionField({ session }: { session: string }) {
+  const [text, setText] = useState(session)
+  useEffect(() => setText(session), [session])
+  useEffect(() => {
+    if (text === session) return
+    const timer = setTimeout(() => setParams({ session: text }), TYPED_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return <Field label="Session" value={text} placeholder="new session" onInput={setText} isBare isMono />
 }

@@ -41,10 +41,9 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   const shown = invocations.find(({ key }) => key === selected) ?? invocations.at(-1)
 
   const send = (said: Said, in_session = session ?? newSession()) => {
-    const isNew = in_session !== session
-    if (isNew) setParams({ session: in_session })
+    if (in_session !== session) setParams({ session: in_session })
     const to = (where: string, suffix = '') =>
-      say(openConversation(name, in_session + suffix, { isNew }), said, { user, environment: where })
+      say(openConversation(name, in_session + suffix), said, { user, environment: where })
     to(environment)
     if (beside) to(beside, '-beside')
     setSelected(undefined)
@@ -82,7 +81,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
           {columns.length === 0 && (
             <div class="chat first">
               <p>
-                Say something to {name}. The session and what is said in it stay: reload the page, or share its address.
+                Send {name} a message. The session stays in this page's URL, so you can reload the page or share it.
               </p>
             </div>
           )}

@@ -1,7 +1,5 @@
 import type { Deployment } from '../../../sdk/client.ts'
-
-/** No version is deployed to an environment of this name, so it serves the working copy. */
-const WORKING_COPY = 'working-copy'
+import { WORKING_COPY } from '../../lib/agents/served-by.ts'
 
 /** What an invocation may be served by: each environment, and the working copy. */
 export function choicesOf(active: Deployment[]): { value: string; label: string }[] {

@@ -13,6 +13,7 @@ import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Who } from '../../ui/data/who.tsx'
+import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { type Verdict, verifyChain } from './verify-chain.ts'
@@ -71,7 +72,13 @@ export function AuditView() {
         <TextFilter name="action" label="What (an operation)" />
         {session.value?.agent_id === null && may('getAuditHead') && projects.value.length === 0 && <Verify />}
       </div>
-      <List of={entries} label="Audit log" columns={COLUMNS} keyOf={({ id }) => id} />
+      <List
+        of={entries}
+        label="Audit log"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        empty={<Empty title="No entries yet" filters={['outcome', 'actor', 'action']} />}
+      />
     </>
   )
 }

@@ -8,9 +8,16 @@ type Setting = System['settings'][number]
 
 const COLUMNS: Column<Setting>[] = [
   { title: 'Setting', cell: ({ setting }) => <code>{setting}</code> },
-  { title: 'Value', isWide: true, cell: ({ value }) => <code>{JSON.stringify(value)}</code> },
+  { title: 'Value', isWide: true, cell: ({ value }) => valueOf(value) },
   { title: 'Set by', isExtra: true, cell: ({ origin }) => origin ?? <span class="soft">default</span> },
 ]
+
+/** A setting as people write it: text without quotes, and a word for what is not set. */
+function valueOf(value: unknown) {
+  if (value === null || value === undefined) return <span class="soft">not set</span>
+  if (value === '') return <span class="soft">empty</span>
+  return <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>
+}
 
 /** The configuration in force. The service itself leaves secrets out. */
 export function SettingsView() {

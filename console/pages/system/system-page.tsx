@@ -1,5 +1,9 @@
 import { param, setParams } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
+import { pauseState } from '../../lib/projects/pause-state.ts'
 import { may } from '../../lib/session-state.ts'
+import { Button } from '../../ui/button.tsx'
+import { PauseEverything } from '../../ui/dialogs/pause-everything.tsx'
 import { Segments } from '../../ui/forms/field.tsx'
 import { Page } from '../../ui/page.tsx'
 import { AuditView } from './audit-view.tsx'
@@ -20,8 +24,14 @@ export function SystemPage() {
   const chosen = choices.find(({ value }) => value === param('view')) ?? choices[0]
   if (!chosen) return null
   const { View } = chosen
+  const mayPause = may('beginPause') && !pauseState.value?.paused
+  const actions = mayPause && (
+    <Button icon="pause" onClick={() => openDialog('pause')}>
+      Pause everything …
+    </Button>
+  )
   return (
-    <Page title="System" api={{ operation: 'getSystem', method: 'system.get' }}>
+    <Page title="System" actions={actions} api={{ operation: 'getSystem', method: 'system.get' }}>
       <div class="filters">
         <Segments
           label="Show"
@@ -36,6 +46,7 @@ export function SystemPage() {
         />
       </div>
       <View />
+      {openedDialog() === 'pause' && mayPause && <PauseEverything onClose={closeDialog} />}
     </Page>
   )
 }

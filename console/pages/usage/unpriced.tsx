@@ -12,13 +12,12 @@ export function Unpriced({ models }: { models: UsageRow[] }) {
     <div class="notice unpriced">
       {models.map(({ model, unpriced_calls }) => (
         <p key={model}>
-          {counted(unpriced_calls, 'call')} of <code>{model}</code> {unpriced_calls === 1 ? 'has' : 'have'} no price:
-          set <code>prices</code> in <code>moorage.yaml</code>. What {unpriced_calls === 1 ? 'it' : 'they'} cost is in
-          no sum here.
+          The total doesn't include {counted(unpriced_calls, 'call')} to <code>{model}</code>, because the model has no
+          price. Set one under <code>prices</code> in <code>moorage.yaml</code>.
         </p>
       ))}
       <details>
-        <summary>How to set it</summary>
+        <summary>Show an example</summary>
         <Snippet label="prices" text={`prices:\n${snippet.join('')}`} />
       </details>
     </div>

@@ -104,12 +104,12 @@ function Limits({ filters, nameOf }: { filters: ReturnType<typeof usageFilters>;
 
 function Nothing({ isLimited }: { isLimited: boolean }) {
   return (
-    <Empty title="Nothing was used in this time">
+    <Empty title="No usage in this range">
       <p>
-        Every call of a model or an embedder is counted here, within a second.{' '}
+        Usage appears within a second after a call to a model or an embedder.{' '}
         {isLimited
-          ? 'Take a limit away, or choose a longer time.'
-          : 'Choose a longer time, or say something to an agent.'}
+          ? 'Remove a filter, or choose a longer range.'
+          : 'Choose a longer range, or send a message to an agent.'}
       </p>
     </Empty>
   )

@@ -24,21 +24,39 @@ export type UsageRange = { from: string; to?: string; granularity: Granularity; 
 /** What the URL says: dates, a range that the reader has dragged over, or one that ends now. */
 export function readUsageRange(): UsageRange {
   const own = ownRange()
-  if (own) return rangeOf(own.from, own.to, { to: new Date(own.to).toISOString() })
+  if (own) return rangeOf(own.from, own.to, true)
   const now = Date.now()
   const range = param('range') ?? DEFAULT
   const from = range === MONTH ? new Date(new Date(now).setDate(1)).setHours(0, 0, 0, 0) : now - lengthOf(range)
-  return rangeOf(from, now, {})
+  return rangeOf(from, now, false)
 }
 
 function lengthOf(range: string): number {
   return LENGTHS[range] ?? (LENGTHS[DEFAULT] as number)
 }
 
-function rangeOf(from: number, to: number, end: { to?: string }): UsageRange {
+/** The range has whole hours, days or months, so that its sums and its bars are about the same time. */
+function rangeOf(from: number, to: number, hasEnd: boolean): UsageRange {
   const days = (to - from) / DAY_MS
   const granularity = days <= 3 ? 'hour' : days <= 120 ? 'day' : 'month'
-  return { from: new Date(from).toISOString(), ...end, granularity, timezone }
+  const start = beginOf(from, granularity)
+  const last = beginOf(to - 1, granularity)
+  const end = hasEnd && { to: new Date(nextOf(last, granularity)).toISOString() }
+  return { from: new Date(start).toISOString(), ...end, granularity, timezone }
+}
+
+/** When the hour, day or month of a time begins, where the reader is. */
+function beginOf(time: number, granularity: Granularity): number {
+  const date = new Date(time)
+  if (granularity === 'hour') return date.setMinutes(0, 0, 0)
+  if (granularity === 'month') date.setDate(1)
+  return date.setHours(0, 0, 0, 0)
+}
+
+export function nextOf(time: number, granularity: Granularity): number {
+  const date = new Date(time)
+  if (granularity === 'hour') return time + HOUR_MS
+  return granularity === 'day' ? date.setDate(date.getDate() + 1) : date.setMonth(date.getMonth() + 1)
 }
 
 /** Undefined if the URL has no dates, or none that can be meant. */

@@ -1,7 +1,8 @@
 import type { UsageRow } from '../../../sdk/client.ts'
-import type { Line } from '../../ui/chart/plot.ts'
+import { firstBucket, type Line } from '../../ui/chart/plot.ts'
 import type { FoundUsage } from './load-usage.ts'
 import { type UsageGroup, valueIn } from './usage-groups.ts'
+import { nextOf } from './usage-range.tsx'
 
 /** As many colours as can be told apart. The last one is for all others. */
 const COLORS = Array.from({ length: 8 }, (_, i) => `--series-${i + 1}`)
@@ -22,6 +23,9 @@ export function usageSeries(
 ): UsageSeries {
   const { groups, times, isSplit, query } = found
   const edges = edgesOf(times.from, times.to, query.granularity)
+  const used = new Set(times.rows.map(({ time }) => bucketOf(edges, Date.parse(time ?? times.from) / 1000)))
+  // Dates that the reader has chosen are drawn as they are.
+  const first = query.to === undefined ? firstBucket(edges.length - 1, (i) => used.has(i)) : 0
   const largest = groups.rows.toSorted(byCost).map((row) => valueIn(group, row))
   const own = largest.length <= COLORS.length ? largest : largest.slice(0, COLORS.length - 1)
   const labels = isSplit ? [...own.map(nameOf), ...(own.length < largest.length ? [OTHERS] : [])] : ['all together']
@@ -39,12 +43,13 @@ export function usageSeries(
     return labels.map((label, i) => ({
       label,
       color: COLORS[label === OTHERS ? COLORS.length - 1 : i] as string,
-      values: values[i] as number[],
+      values: (values[i] as number[]).slice(first),
       isBars: true,
+      total: (values[i] as number[]).reduce((sum, value) => sum + value, 0),
     }))
   }
   return {
-    times: edges.slice(0, -1),
+    times: edges.slice(first, -1),
     end: edges.at(-1) ?? 0,
     cost: linesOf(({ priced_cost_usd }) => priced_cost_usd),
     tokens: linesOf(({ total_tokens }) => total_tokens),
@@ -57,12 +62,6 @@ function edgesOf(from: string, to: string, granularity: 'hour' | 'day' | 'month'
   const edges: number[] = []
   for (let at = Date.parse(from); at < end; at = nextOf(at, granularity)) edges.push(at / 1000)
   return [...edges, end / 1000]
-}
-
-function nextOf(time: number, granularity: 'hour' | 'day' | 'month'): number {
-  const date = new Date(time)
-  if (granularity === 'hour') return time + 3_600_000
-  return granularity === 'day' ? date.setDate(date.getDate() + 1) : date.setMonth(date.getMonth() + 1)
 }
 
 function bucketOf(edges: number[], time: number): number {

@@ -2,6 +2,7 @@ import type { Usage, UsageRow } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { here } from '../../lib/location.ts'
 import { counted, countText, usdText } from '../../lib/text/format.ts'
+import { Cost } from '../../ui/data/cost.tsx'
 import { type Column, Table } from '../../ui/data/table.tsx'
 import { nextGroup, type UsageGroup, valueIn } from './usage-groups.ts'
 import { byCost } from './usage-series.ts'
@@ -60,7 +61,12 @@ const SUMS: Column<Shown>[] = [
   {
     title: 'Cost',
     isNumber: true,
-    cell: (sums) => <span title={whyUnknown(sums)}>{costText(sums)}</span>,
+    cell: (sums) =>
+      sums.cost_usd === null && sums.priced_cost_usd === 0 ? (
+        <Cost usd={null} />
+      ) : (
+        <span title={whyUnknown(sums)}>{costText(sums)}</span>
+      ),
   },
 ]
 

@@ -4,7 +4,7 @@ import { asLeft, here } from '../../lib/location.ts'
 import { may } from '../../lib/session-state.ts'
 
 const TABS: { to: string; label: string; needs: OperationId }[] = [
-  { to: '/usage', label: 'What was used', needs: 'getUsage' },
+  { to: '/usage', label: 'Usage', needs: 'getUsage' },
   { to: '/usage/budgets', label: 'Budgets', needs: 'listBudgets' },
 ]
 

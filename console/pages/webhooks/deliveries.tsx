@@ -5,6 +5,7 @@ import { pageQuery } from '../../lib/page-query.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
+import { counted } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { List } from '../../ui/data/list.tsx'
@@ -52,9 +53,24 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
   )
   const failed = deliveries.data?.data.filter(({ status }) => status === 'failed') ?? []
   const recover = useAction(async () => {
-    for (const { id } of failed) await service.webhooks.redeliver(webhook_id, id)
-    toast(failed.length === 1 ? 'It is sent again' : `${failed.length} deliveries are sent again`)
-    deliveries.reload()
+    const sent = new Set<string>()
+    let refusal: unknown
+    for (const { id } of failed) {
+      try {
+        await service.webhooks.redeliver(webhook_id, id)
+        sent.add(id)
+      } catch (error) {
+        refusal ??= error
+      }
+    }
+    // What is on its way is not sent once more by the next click.
+    const shown = deliveries.data
+    if (shown) {
+      const asNow = (one: Delivery): Delivery => (sent.has(one.id) ? { ...one, status: 'pending' } : one)
+      deliveries.replace({ ...shown, data: shown.data.map(asNow) })
+    }
+    if (sent.size > 0) toast(`${counted(sent.size, 'delivery', 'deliveries')} sent again`)
+    if (refusal) throw refusal
   })
   return (
     <section aria-label="Deliveries">
@@ -64,7 +80,7 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
         <ChoiceFilter name="event" label="Event" all="Every event" choices={EVENT_TYPES.map(({ value }) => value)} />
         {may('redeliver') && failed.length > 0 && (
           <Button icon="retry" isBusy={recover.isBusy} onClick={() => void recover.run()}>
-            Send the {failed.length} failed here again
+            Send {counted(failed.length, 'failed delivery', 'failed deliveries')} again
           </Button>
         )}
       </div>
@@ -76,8 +92,8 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
         keyOf={({ id }) => id}
         sort={query.sort}
         empty={
-          <Empty title="Nothing was sent yet">
-            <p>The next event that this webhook wants appears here. A test event is sent at once and not kept.</p>
+          <Empty title="No deliveries yet" filters={['status', 'event']}>
+            <p>The next event that this webhook subscribes to appears here. Test events aren't kept.</p>
           </Empty>
         }
       />

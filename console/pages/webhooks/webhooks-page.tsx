@@ -77,7 +77,7 @@ export function WebhooksPage() {
         columns={COLUMNS}
         keyOf={({ id }) => id}
         sort={query.sort}
-        empty={<NoWebhooks isFiltered={Boolean(query.status || query.event)} />}
+        empty={<NoWebhooks />}
       />
       {openedDialog() === 'webhook' && may('createWebhook') && (
         <CreateWebhookDialog
@@ -100,13 +100,12 @@ export function WebhooksPage() {
   )
 }
 
-function NoWebhooks({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No webhook fits these filters" />
+function NoWebhooks() {
   return (
-    <Empty title="No webhook yet">
+    <Empty title="No webhooks yet" filters={['status', 'event']}>
       <p>
-        A webhook tells another program when a run ends or a version is deployed. Every delivery is signed, and tried
-        again for days. To see events without a public address:
+        A webhook notifies another program when a run ends or a version is deployed. Every delivery is signed, and
+        retried for days. To see events without a public URL:
       </p>
       <Snippet label="command" text="moorage webhooks listen" />
     </Empty>

@@ -33,7 +33,7 @@ const OF_SERVICE: Opening[] = [
     to: '/people?open=invite',
     isUsed: () => session.value?.has_people ?? false,
   },
-  { label: 'Pause everything', icon: 'pause', needs: 'beginPause', to: '/?open=pause' },
+  { label: 'Pause everything', icon: 'pause', needs: 'beginPause', to: '/system?open=pause' },
   { label: 'New budget', icon: 'plus', needs: 'createBudget', to: '/usage/budgets?open=budget' },
   { label: 'Upload files', icon: 'plus', needs: 'createFile', to: '/files?open=upload' },
   { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
@@ -59,7 +59,7 @@ export function serviceCommands(): Target[] {
       icon,
       to,
     })),
-    { id: 'theme', label: `Use ${other} colours`, icon: 'theme', run: () => chooseTheme(other) },
+    { id: 'theme', label: `Use ${other} colors`, icon: 'theme', run: () => chooseTheme(other) },
     { id: 'sign out', label: 'Sign out', icon: 'out', run: () => void signOut() },
   ]
 }

@@ -115,21 +115,29 @@ type LegendProps = Pick<Props, 'lines' | 'times' | 'format'> & {
   at: number | undefined
 }
 
-/** What each colour means, and what it is at the pointer. A line can be hidden, so that the others are seen better. */
+/** What each color means, and what it is at the pointer, or in total without one. A line can be hidden, so that the others are seen better. */
 function Legend({ lines, hidden, setHidden, times, at, format }: LegendProps) {
-  const valueAt = (values: Line['values']) => {
-    const value = at === undefined ? null : values[at]
-    return value === null || value === undefined ? '–' : format(value)
+  const valueOf = ({ values, total }: Line) => {
+    const value = at === undefined ? total : (values[at] ?? null)
+    if (value === undefined) return ''
+    return `: ${value === null ? '–' : format(value)}`
   }
+  const hasTotals = lines.some(({ total }) => total !== undefined)
   const toggle = (label: string) =>
     setHidden(hidden.includes(label) ? hidden.filter((other) => other !== label) : [...hidden, label])
   return (
     <div class="legend">
-      <span>{at === undefined ? 'Time: –' : exactText((times[at] ?? 0) * 1000)}</span>
-      {lines.map(({ label, color, values }) => (
-        <button key={label} type="button" aria-pressed={!hidden.includes(label)} onClick={() => toggle(label)}>
-          <i style={{ background: `var(${color})` }} />
-          {label}: {valueAt(values)}
+      <span>{at === undefined ? hasTotals && 'In total' : exactText((times[at] ?? 0) * 1000)}</span>
+      {lines.map((line) => (
+        <button
+          key={line.label}
+          type="button"
+          aria-pressed={!hidden.includes(line.label)}
+          onClick={() => toggle(line.label)}
+        >
+          <i style={{ background: `var(${line.color})` }} />
+          {line.label}
+          {valueOf(line)}
         </button>
       ))}
     </div>

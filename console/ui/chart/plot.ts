@@ -6,6 +6,17 @@ export type Line = {
   color: string
   /** Bars of several lines stand on each other. */
   isBars?: boolean
+  /** Of all that is drawn, where there is such a number. */
+  total?: number | undefined
+}
+
+/** A chart of a new agent has at least this many buckets. */
+const LEAST_BUCKETS = 12
+
+/** The first bucket to draw: the chart begins where its data does. */
+export function firstBucket(buckets: number, hasData: (index: number) => boolean): number {
+  const first = Array.from({ length: buckets }, (_, i) => i).findIndex(hasData)
+  return Math.max(0, Math.min(first - 1, buckets - LEAST_BUCKETS))
 }
 
 /** Something that happened at a time: a vertical line with a word. */

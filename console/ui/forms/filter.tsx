@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { param, setParams } from '../../lib/location.ts'
+import { Button } from '../button.tsx'
+import { clearFilters } from '../empty.tsx'
 import { Icon } from '../icon.tsx'
 
 const TYPED_MS = 250
@@ -26,6 +28,26 @@ export function TextFilter({ name, label }: { name: string; label: string }) {
         onInput={(event) => setText(event.currentTarget.value)}
       />
     </label>
+  )
+}
+
+/** Says which filters are on, and takes them away one by one or all at once. */
+export function FiltersOn({ of }: { of: Record<string, string> }) {
+  const on = Object.entries(of).filter(([name]) => param(name))
+  if (on.length === 0) return null
+  return (
+    <div class="filters-on" role="group" aria-label="Filters on">
+      {on.map(([name, label]) => (
+        <Button key={name} icon="close" onClick={() => clearFilters([name])}>
+          {label}: {param(name)}
+        </Button>
+      ))}
+      {on.length > 1 && (
+        <Button look="quiet" onClick={() => clearFilters(Object.keys(of))}>
+          Clear filters
+        </Button>
+      )}
+    </div>
   )
 }
 

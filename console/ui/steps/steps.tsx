@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { attemptsBetween, attemptText } from '../../../sdk/attempts.ts'
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
-import { countText, durationText, usdText } from '../../lib/text/format.ts'
+import { countText, durationText } from '../../lib/text/format.ts'
+import { Cost } from '../data/cost.tsx'
 import { StepDetail } from './step-detail.tsx'
 
 /** What a run has done, as bars over the time that it took. Each opens to what went in and what came out. */
@@ -11,7 +12,9 @@ export function Steps({ run }: { run: Invocation }) {
   const whole = Math.max(to - from, 1)
   return (
     <>
-      {run.steps.length === 0 && <p class="soft">No step was recorded.</p>}
+      {run.steps.length === 0 && (
+        <p class="soft">{run.error ? 'The run failed before its first step.' : 'No steps recorded.'}</p>
+      )}
       <ol class="steps">
         {run.steps.map((step, i) => (
           <li key={i}>
@@ -83,7 +86,11 @@ function Spent({ step }: { step: InvocationStep }) {
   return (
     <>
       {countText(step.usage.total_tokens)} tokens
-      {step.cost_usd !== 0 && <div>{usdText(step.cost_usd)}</div>}
+      {step.cost_usd !== 0 && (
+        <div>
+          <Cost usd={step.cost_usd} />
+        </div>
+      )}
     </>
   )
 }

@@ -6,12 +6,13 @@ const PARTS = new RegExp(
     String.raw`\\([\\\x60*_{}[\]()#+.!|<>~-])`, // 1: escaped
     String.raw`(?<!\x60)(\x60{1,3})(?!\x60)([^\n]{1,1000}?)(?<!\x60)\2(?!\x60)`, // 2, 3: code
     String.raw`(!?\[([^\]\n]{0,300})\]\(([^()\s]{1,1000}(?:\([^()\s]{0,100}\)[^()\s]{0,300})?)(?:\s"[^"\n]{0,200}")?\))`, // 4, 5, 6: link
-    String.raw`\*\*(?=\S)([^\n]{0,600}?[^\s*])\*\*`, // 7: strong
-    String.raw`(?<!\w)__(?=\S)([^\n]{0,600}?\S)__(?!\w)`, // 8: strong
-    String.raw`\*(?=[^\s*])([^*\n]{0,600}[^\s*]|[^\s*])\*`, // 9: emphasis
-    String.raw`(?<!\w)_(?=[^\s_])([^_\n]{0,600}[^\s_]|[^\s_])_(?!\w)`, // 10: emphasis
-    String.raw`~~(?=\S)([^~\n]{1,600})~~`, // 11: struck out
-    String.raw`<?(\bhttps?:\/\/[^\s<>"\x60]{1,1000}[^\s<>"\x60.,;:!?)'*_])>?`, // 12: address
+    String.raw`\*{3}(?=[^\s*])([^*]{0,600}[^\s*])\*{3}`, // 7: strong and emphasis
+    String.raw`\*\*(?=\S)([^]{0,600}?[^\s*])\*\*`, // 8: strong
+    String.raw`(?<!\w)__(?=\S)([^]{0,600}?\S)__(?!\w)`, // 9: strong
+    String.raw`\*(?=[^\s*])([^*]{0,600}[^\s*]|[^\s*])\*`, // 10: emphasis
+    String.raw`(?<!\w)_(?=[^\s_])([^_]{0,600}[^\s_]|[^\s_])_(?!\w)`, // 11: emphasis
+    String.raw`~~(?=\S)([^~]{1,600})~~`, // 12: struck out
+    String.raw`<?(\bhttps?:\/\/[^\s<>"\x60]{1,1000}[^\s<>"\x60.,;:!?)'*_])>?`, // 13: address
   ].join('|'),
   'g',
 )
@@ -32,15 +33,19 @@ export function Inline({ text, depth = 0 }: { text: string; depth?: number }) {
 }
 
 function partOf(match: RegExpExecArray, depth: number): ComponentChildren {
-  const [whole, escaped, , code, , label, target, strong, strong2, emphasis, emphasis2, struck, address] = match
+  const [whole, escaped, , code, , label, target, both, strong, strong2, emphasis, emphasis2, struck, address] = match
   const within = (text: string) => <Inline text={text} depth={depth + 1} />
   if (escaped !== undefined) return escaped
   if (code !== undefined) return <code>{code.trim()}</code>
   if (target !== undefined) return linkTo(target, label?.replaceAll(/\*\*|`/g, '') || target) ?? whole
   if (address !== undefined) return linkTo(address, address) ?? whole
   if (struck !== undefined) return <s>{within(struck)}</s>
-  const heavy = strong ?? strong2
-  return heavy === undefined ? <em>{within(emphasis ?? emphasis2 ?? '')}</em> : <strong>{within(heavy)}</strong>
+  const heavy = both ?? strong ?? strong2
+  return heavy === undefined ? (
+    <em>{within(emphasis ?? emphasis2 ?? '')}</em>
+  ) : (
+    <strong>{both ? <em>{within(both)}</em> : within(heavy)}</strong>
+  )
 }
 
 /** Only addresses that a browser opens without running anything. An image is a link too: nothing is fetched from elsewhere. */

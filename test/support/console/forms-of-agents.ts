@@ -11,7 +11,7 @@ export const FORMS_OF_AGENTS: Forms = {
       '/?open=agent',
       [
         ['fill', 'Name', 'tide-clerk'],
-        ['check', 'Instructions for a model'],
+        ['check', 'Answers with a model from one of your providers'],
         ['look', 'for a model'],
         ['fill', 'Model', 'local/tide-embed'],
         ['press', 'Create agent'],
@@ -51,7 +51,7 @@ export const FORMS_OF_AGENTS: Forms = {
       ],
     ],
     [
-      '/?open=pause',
+      '/system?view=settings&open=pause',
       [
         ['fill', 'Reason', 'The bill is too high'],
         ['press', 'Pause the service'],

@@ -151,8 +151,8 @@ export const FORMS_OF_SERVICE: Forms = {
     [
       '/approvals',
       [
-        ['press', 'Change the arguments'],
-        ['fill', 'Arguments, as JSON', '{"order":"4711","amount":200}'],
+        ['press', 'Change arguments'],
+        ['fill', 'Arguments (JSON)', '{"order":"4711","amount":200}'],
         ['fill', 'Note', 'Less'],
         ['press', 'Reject'],
         ['sent', 'it is rejected'],
@@ -175,7 +175,7 @@ export const FORMS_OF_SERVICE: Forms = {
         ['open', 'recall'],
         ['open', 'model'],
         ['open', 'What the model was shown'],
-        ['open', 'What it left: memories and deliveries'],
+        ['open', 'Memories and deliveries'],
         ['look', 'opened'],
         ['press', 'API'],
         ['look', 'the call of the page'],

@@ -248,7 +248,7 @@ inConsole(
       expect(/status of 404 .*\/deliveries/)
       await page.getByRole('button', { name: 'Delete' }).click()
       await page.getByRole('button', { name: 'Delete webhook' }).click()
-      await page.getByText('No webhook yet').waitFor()
+      await page.getByText('No webhooks yet').waitFor()
       await leave()
     })
 

@@ -29,14 +29,24 @@ inConsole('activity in the console', (visit, service) => {
     await page.getByRole('button', { name: 'Next in the list' }).click()
     await page.getByText('a reef', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Next in the list' }).click()
-    await page.getByText('This is the last one').waitFor()
+    await page.getByText('This is the last run in the list.').waitFor()
     await page.goBack()
     await page.goBack()
     await untilHolds(async () => assert.equal(await page.getByLabel('Status').inputValue(), 'failed'))
     await page.getByLabel('Door').selectOption('mcp')
-    await page.getByText('Nothing matches').waitFor()
-    await page.getByLabel('Door').selectOption('api')
+    await page.getByText('Nothing matches the filters.').waitFor()
+    const filters = page.getByRole('group', { name: 'Filters on' })
+    assert.deepEqual(await filters.getByRole('button').allInnerTexts(), [
+      'Status: failed',
+      'Door: mcp',
+      'Clear filters',
+    ])
+    await filters.getByRole('button', { name: 'Door: mcp' }).click()
     await page.getByRole('link', { name: 'another reef' }).waitFor()
+    await page.getByLabel('Door').selectOption('mcp')
+    await page.locator('.empty').getByRole('button', { name: 'Clear filters' }).click()
+    await page.getByRole('link', { name: 'a third one' }).waitFor()
+    assert.equal(await filters.count(), 0)
     await invoke('of another session', 'ann', 's-2')
     await invoke('of another user', 'bea', 's-3')
     for (const [filter, message] of [
@@ -51,6 +61,19 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
+  test('a run that was opened by a link has its neighbours too, however many are newer', async () => {
+    const request_id = await invoke('long ago')
+    for (let i = 0; i < 104; i++) await invoke(`newer ${i}`)
+    const { page, leave } = await visit(`/activity/${request_id}`)
+    await page.getByText('long ago', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Previous in the list' }).click()
+    await page.getByText('newer 0', { exact: true }).waitFor()
+    await page.goto(`${service().url}/activity/${request_id}?status=failed`)
+    await page.getByRole('button', { name: 'Next in the list' }).click()
+    await page.getByText("This run isn't in the list").waitFor()
+    await leave()
+  })
+
   test('one request: what came of it, what it left, and running it again', async () => {
     const request_id = await invoke('Where is the harbour?', 'bob', 's-1', 'staging')
     const { page, leave } = await visit(`/activity/${request_id}`, { isHurried: true })
@@ -58,8 +81,8 @@ inConsole('activity in the console', (visit, service) => {
     await page.getByText('Aye.', { exact: true }).waitFor()
     await page.getByText('Invocation completed').waitFor()
     await page.getByRole('link', { name: 'first admin key' }).waitFor()
-    await page.getByText('What it left').click()
-    await page.getByText('No webhook was told.').waitFor()
+    await page.getByText('Memories and deliveries').click()
+    await page.getByText('No webhooks notified.').waitFor()
     await page.getByRole('listitem').filter({ hasText: 'Where is the harbour?' }).waitFor()
     await page.getByRole('button', { name: 'Run again' }).click()
     await page.waitForURL((url) => !url.pathname.endsWith(request_id))

@@ -60,11 +60,10 @@ inConsole(
       await page.getByRole('link', { name: 'Agents' }).click()
       await click('New agent')
       await dialog.getByLabel('Name', { exact: true }).fill('clerk')
-      await dialog.getByText('Instructions for a model').click()
       await page.locator('datalist option[value="local/tiny"]').first().waitFor({ state: 'attached' })
       await dialog.getByLabel('Model', { exact: true }).last().fill('local/tiny')
       await dialog.getByRole('button', { name: 'Create agent' }).click()
-      await page.getByText('clerk answers now').waitFor()
+      await page.getByText('Agent created').waitFor()
 
       // Its tool, tried before it is saved.
       await page.getByRole('link', { name: 'Settings' }).click()

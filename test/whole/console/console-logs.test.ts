@@ -34,9 +34,9 @@ inConsole('the log in the console', (visit, service) => {
   test('is followed until the reader stops it, and again when they say so', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'quiet' } })
     const { page, leave } = await visit('/agents/quiet/logs', { isHurried: true })
-    await page.getByText('New lines appear by themselves.').waitFor()
+    await page.getByText('New lines appear automatically.').waitFor()
     await page.getByRole('button', { name: 'Stop following' }).click()
-    await page.getByText('New lines appear once you follow the log.').waitFor()
+    await page.getByText('New lines appear when you follow the log.').waitFor()
     await service().call('POST', '/v1/agents/quiet/invoke', { body: { message: 'hello' } })
     await page.getByRole('button', { name: 'Follow the log' }).click()
     await page.getByText('Invocation completed').waitFor()
@@ -83,6 +83,27 @@ inConsole('the log in the console', (visit, service) => {
     await scrollTo(page.getByRole('log'), 0)
     await page.getByText('line 0', { exact: true }).waitFor()
     assert.equal(await page.getByText('line 10', { exact: true }).count(), 1)
+    await leave()
+  })
+
+  test('more lines of one millisecond than a page has do not end the log', async () => {
+    await fillLog(service(), await createAgent(service(), 'chatter'), 500)
+    const { db } = service().app.parts.storage
+    const time = Date.now() - 60_000
+    await db.updateTable('logs').set({ timestamp: time }).where('message', 'like', 'line %').execute()
+    await service().call('POST', '/v1/agents/chatter/invoke', { body: { message: 'hello' } })
+    const { page, leave } = await visit('/agents/chatter/logs?live=off')
+    const log = page.getByRole('log')
+    await page.getByText('Invocation completed').waitFor()
+    await scrollTo(log, 0)
+    const older = page.getByRole('button', { name: 'Older lines' })
+    await until('there are no older lines', async () => {
+      if ((await older.count()) === 0) return true
+      await older.click({ timeout: 1_000 }).catch(() => {})
+      return false
+    })
+    await scrollTo(log, 0)
+    await page.getByText('line 0', { exact: true }).waitFor()
     await leave()
   })
 

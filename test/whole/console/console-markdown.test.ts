@@ -10,7 +10,7 @@ import { createAgent } from '../../support/slices/resources.ts'
 const FRIENDLY = `# Ropes
 
 We have **two** kinds, see the [list](https://shop.example.com/ropes?a=1) or https://shop.example.com/all.
-Ask *gently*, \`as **--code** _x_\`, 2 * 3 * 4, snake_case_name.
+Ask *gently*, ***now***, \`as **--code** _x_\`, 2 * 3 * 4, snake_case_name.
 
 | Rope | Price |
 | --- | ---: |
@@ -43,6 +43,8 @@ const HOSTILE = [
   '- <iframe srcdoc="<script>parent.hacked=1</script>">\n\n> <style>body{display:none}</style>\n\n# <a href=javascript:1>k</a>',
 ].join('\n\n')
 
+const paragraph = (text: string) => ({ kind: 'paragraph', level: 0, text })
+
 describe('the markdown of answers', () => {
   test('is read as people and models write it', () => {
     const blocks = blocksOf(FRIENDLY)
@@ -58,10 +60,15 @@ describe('the markdown of answers', () => {
         ['a | b', '`4`'],
       ],
     })
-    const paragraph = (text: string) => ({ kind: 'paragraph', level: 0, text })
-    const inner = { kind: 'list', start: undefined, items: [[paragraph('with a knife')], [paragraph('twice')]] }
+    const inner = {
+      kind: 'list',
+      marker: '-',
+      start: undefined,
+      items: [[paragraph('with a knife')], [paragraph('twice')]],
+    }
     assert.deepEqual(blocks[3], {
       kind: 'list',
+      marker: '.',
       start: 1,
       items: [[paragraph('measure')], [paragraph('cut'), inner]],
     })
@@ -70,6 +77,59 @@ describe('the markdown of answers', () => {
 
   test('code that has not ended yet is code', () => {
     assert.deepEqual(blocksOf('```js\nlet a'), [{ kind: 'code', language: 'js', text: 'let a' }])
+  })
+
+  test('an item has what is indented as far as its text', () => {
+    const list = (marker: string, start: number | undefined, ...items: object[][]) => ({
+      kind: 'list',
+      marker,
+      start,
+      items,
+    })
+    const cases: [string, object[]][] = [
+      [
+        '- Fruit\n  - Apples\n  - Pears\n- Bread',
+        [
+          list(
+            '-',
+            undefined,
+            [paragraph('Fruit'), list('-', undefined, [paragraph('Apples')], [paragraph('Pears')])],
+            [paragraph('Bread')],
+          ),
+        ],
+      ],
+      ['1. Install\n   1. Download', [list('.', 1, [paragraph('Install'), list('.', 1, [paragraph('Download')])])]],
+      ['10. Ten\n    - Sub', [list('.', 10, [paragraph('Ten'), list('-', undefined, [paragraph('Sub')])])]],
+      ['- a\ngoes on\n* b', [list('-', undefined, [paragraph('a\ngoes on')]), list('*', undefined, [paragraph('b')])]],
+      ['It began in\n1999. It was good', [paragraph('It began in\n1999. It was good')]],
+      ['> - a\n>   b\nlast', [{ kind: 'quote', blocks: [list('-', undefined, [paragraph('a\nb\nlast')])] }]],
+    ]
+    for (const [text, blocks] of cases) assert.deepEqual(blocksOf(text), blocks, text)
+  })
+
+  test('code keeps its tabs, its empty lines and its own indentation, also in a list', () => {
+    const code = (text: string, language = '') => ({ kind: 'code', language, text })
+    assert.deepEqual(blocksOf('```make\nall:\n\techo hi\n```'), [code('all:\n\techo hi', 'make')])
+    const inList = '- Use this:\n\n  ```python\n  def f():\n    return 1\n\n\n  f()\n  ```\n\nThat is all.'
+    const item = [paragraph('Use this:'), code('def f():\n  return 1\n\n\nf()', 'python')]
+    assert.deepEqual(blocksOf(inList), [
+      { kind: 'list', marker: '-', start: undefined, items: [item] },
+      paragraph('That is all.'),
+    ])
+    assert.deepEqual(blocksOf('Run:\n\n    make\n\n    \tmake install\n\nDone'), [
+      paragraph('Run:'),
+      code('make\n\n\tmake install'),
+      paragraph('Done'),
+    ])
+  })
+
+  test('a heading may be underlined, and keeps a # of its own', () => {
+    const heading = (level: number, text: string) => ({ kind: 'heading', level, text })
+    assert.deepEqual(blocksOf('Ropes\n=====\nOf\nnylon\n---\n## C# ##'), [
+      heading(1, 'Ropes'),
+      heading(2, 'Of\nnylon'),
+      heading(2, 'C#'),
+    ])
   })
 
   test('no text takes long, or has no end', () => {
@@ -117,8 +177,8 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
     const { page, leave } = await browser.visit(service, '/agents/writer?session=friendly')
     await page.getByRole('heading', { name: 'Ropes' }).waitFor()
     await page.getByRole('cell', { name: '12 mm' }).waitFor()
-    assert.equal(await page.locator('.markdown strong').innerText(), 'two')
-    assert.equal(await page.locator('.markdown em').innerText(), 'gently')
+    assert.deepEqual(await page.locator('.markdown strong').allInnerTexts(), ['two', 'now'])
+    assert.deepEqual(await page.locator('.markdown em').allInnerTexts(), ['gently', 'now'])
     assert.equal(await page.locator('.markdown p code').innerText(), 'as **--code** _x_')
     assert.equal(await page.locator('.markdown ol ul li').count(), 2)
     assert.match(await page.locator('.markdown p').first().innerText(), /2 \* 3 \* 4, snake_case_name/)

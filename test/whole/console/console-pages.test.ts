@@ -83,7 +83,7 @@ inConsole(
 
     test('the first paint is told, and a page that is not there says so', async (t) => {
       const { page, leave } = await visit('/agents/support/nonsense')
-      await page.getByText('There is no such page').waitFor()
+      await page.getByText('Page not found').waitFor()
       await page.goto(`${service().url}/`)
       await page.getByRole('link', { name: 'support' }).waitFor()
       const paint = await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`)

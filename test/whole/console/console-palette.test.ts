@@ -23,6 +23,7 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('option', { name: 'New agent', selected: true }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').getByLabel('Name').fill('quay')
+    await page.getByRole('dialog').getByText('Repeats each message').click()
     await page.getByRole('button', { name: 'Create agent' }).click()
     await page.getByRole('heading', { name: 'quay' }).waitFor()
     // What was made is not asked for again.
@@ -63,8 +64,8 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('dialog', { name: 'New key' }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await say('dark', 'Use dark colours')
-    await until('dark colours', () => page.evaluate(`getComputedStyle(document.body).colorScheme === 'dark'`))
+    await say('dark', 'Use dark colors')
+    await until('dark colors', () => page.evaluate(`getComputedStyle(document.body).colorScheme === 'dark'`))
     // What the page has asked for just before is refused.
     expect(/status of 401/)
     await say('sign out', 'Sign out')

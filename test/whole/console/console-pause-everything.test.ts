@@ -11,6 +11,10 @@ inConsole('pausing everything in the console', (visit, service) => {
   test('the red button asks why, a banner tells it on every page, and Resume goes on', async () => {
     await createAgent(service(), 'bosun')
     const { page, go, leave } = await visit('/', { isHurried: true })
+    // What stops everything is not beside what is done every day.
+    await page.getByRole('button', { name: 'New agent' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Pause everything …' }).count(), 0)
+    await go('/system')
     await page.getByRole('button', { name: 'Pause everything …' }).click()
     const dialog = page.getByRole('dialog', { name: 'Pause everything' })
     // There are no projects here, so nothing speaks of them.

@@ -27,6 +27,38 @@ inConsole(
       await leave()
     })
 
+    test('the bar has five entries that a thumb can hit, and More has the others', async () => {
+      const { page, settled, leave } = await visit('/', PHONE)
+      await settled()
+      const bar = page.getByRole('navigation', { name: 'Console' })
+      const entries = await page.evaluate(`[...document.querySelectorAll('.sidebar nav > .group > a, .more')]
+        .filter((one) => one.checkVisibility())
+        .map((one) => {
+          const { width, height } = one.getBoundingClientRect()
+          const letters = Number.parseFloat(getComputedStyle(one).fontSize)
+          return { label: one.textContent, isLarge: width >= 44 && height >= 44 && letters >= 11 }
+        })`)
+      const labels = ['Agents', 'Activity', 'Approvals', 'Usage', 'More']
+      assert.deepEqual(
+        entries,
+        labels.map((label) => ({ label, isLarge: true })),
+      )
+      await bar.getByRole('button', { name: 'More' }).click()
+      const menu = bar.locator('.more-menu')
+      assert.deepEqual(await menu.getByRole('link').allInnerTexts(), [
+        'Connections',
+        'Files',
+        'Webhooks',
+        'Keys',
+        'System',
+        'API docs',
+      ])
+      await menu.getByRole('link', { name: 'Keys' }).click()
+      await page.getByRole('heading', { name: 'Keys' }).waitFor()
+      assert.equal(await menu.isVisible(), false)
+      await leave()
+    })
+
     test('the request behind a page opens on the screen, and the arrows stand side by side', async () => {
       const { page, settled, leave } = await visit(paths.request, PHONE)
       await settled()
@@ -71,11 +103,12 @@ inConsole(
       const { page, leave } = await visit('/keys', PHONE)
       const isDark = () => page.evaluate(`getComputedStyle(document.documentElement).colorScheme === 'dark'`)
       assert.equal(await isDark(), false)
-      await page.getByRole('button', { name: 'Use dark colours' }).click()
+      await page.getByRole('button', { name: 'Use dark colors' }).click()
       assert.equal(await isDark(), true)
       await page.reload()
-      await page.getByRole('button', { name: 'Use light colours' }).waitFor()
+      await page.getByRole('button', { name: 'Use light colors' }).waitFor()
       assert.equal(await isDark(), true)
+      await page.getByRole('button', { name: 'More' }).click()
       await page.getByRole('link', { name: 'API docs' }).click()
       await page.getByRole('heading', { name: 'Moorage API' }).waitFor()
       await page.locator('html[data-theme=dark]').waitFor({ state: 'attached' })

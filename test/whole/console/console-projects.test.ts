@@ -150,7 +150,7 @@ inConsole('projects in the console', (visit, service) => {
     await page.getByRole('cell', { name: '14 days' }).waitFor()
 
     await page.getByRole('link', { name: 'trial' }).click()
-    await page.getByText('No agent yet').waitFor()
+    await page.getByText('No agents yet').waitFor()
     await page.getByRole('link', { name: 'Projects' }).click()
     await page.getByText('you are here').waitFor()
     await page.getByRole('button', { name: 'Change trial' }).click()
@@ -170,7 +170,7 @@ inConsole('projects in the console', (visit, service) => {
     assert.deepEqual(await offered(page), ['default', 'shop', 'test'])
     assert.equal(new URL(page.url()).searchParams.get('project'), 'test')
     await page.getByRole('link', { name: 'Agents' }).click()
-    await page.getByText('No agent yet').waitFor()
+    await page.getByText('No agents yet').waitFor()
     await page.getByRole('link', { name: 'Projects' }).click()
     await page.getByText('you are here').waitFor()
 
@@ -202,7 +202,7 @@ inConsole('projects in the console', (visit, service) => {
     await newProject(service(), 'brief')
     await page.getByRole('link', { name: 'Projects' }).click()
     await page.getByRole('link', { name: 'brief' }).click()
-    await page.getByText('No agent yet').waitFor()
+    await page.getByText('No agents yet').waitFor()
     await page.getByRole('link', { name: 'Activity' }).click()
     await page.getByRole('heading', { name: 'Activity' }).waitFor()
     await service().call('DELETE', '/v1/projects/brief?name=brief')

@@ -133,8 +133,8 @@ inConsole(
     test('a model without a price is named, and its cost is never 0', async () => {
       await ask('gull')
       const { page, leave } = await visit('/usage?by=agent', { isStill: true })
-      await page.getByText('1 call of local/tiny has no price: set prices in moorage.yaml').waitFor()
-      assert.match(await page.getByRole('row', { name: /^gull/ }).innerText(), /no price$/)
+      await page.getByText("The total doesn't include 1 call to local/tiny, because the model has no price.").waitFor()
+      assert.match(await page.getByRole('row', { name: /^gull/ }).innerText(), /–$/)
       assert.match(await page.getByRole('row', { name: /^Total/ }).innerText(), /at least \$0\.36$/)
       await page.getByText('How to set it').click()
       await page.getByText('- model: local/tiny').waitFor()
@@ -161,7 +161,7 @@ inConsole(
       const shop = inProject(service(), 'shop')
       await createAgent(shop, 'clerk', { model: 'local/priced' })
       const { page, leave } = await visit('/usage?project=shop', { isStill: true })
-      await page.getByText('Nothing was used in this time').waitFor()
+      await page.getByText('No usage in this range').waitFor()
       await ask('clerk', {}, shop)
       await page.reload()
       await page.getByRole('row', { name: /^Total.*\$0\.12$/ }).waitFor()
@@ -185,6 +185,44 @@ inConsole(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       )
       assert.ok(Number(overflow) <= 0)
+      await leave()
+    })
+
+    test('large numbers are whole in every list, and a model without a price has a dash', async () => {
+      const usage = { prompt_tokens: 1_234_567, completion_tokens: 1_000 }
+      model.reply({ text: ['Deep.'], usage })
+      const body = { message: 'How deep is the sea, and how far is it to the next harbour from here?' }
+      const { text, body: reply } = await service().call('POST', '/v1/agents/gull/invoke', { body })
+      assert.equal(reply.data?.status ?? 'completed', 'completed', text)
+      const { page, go, settled, leave } = await visit('/activity?agent=gull')
+      await page.getByRole('cell', { name: '1,235,567' }).waitFor()
+      const cut = `[...document.querySelectorAll('td.number, .steps .number')]
+        .filter((one) => one.scrollWidth > one.clientWidth)
+        .map(({ textContent }) => textContent)`
+      assert.deepEqual(await page.evaluate(cut), [])
+      await page.getByTitle('The model has no price').first().waitFor()
+      for (const path of [`/activity/${reply.data.request_id}`, '/usage']) {
+        await go(path)
+        await settled()
+        await page
+          .getByText(/1,23[45],567/)
+          .first()
+          .waitFor()
+        assert.deepEqual(await page.evaluate(cut), [], path)
+      }
+      await leave()
+    })
+
+    test('the sums and the bars are about the same days, from their first minute on', async () => {
+      const firstDay = Math.floor((Date.now() - 30 * DAY_MS) / DAY_MS) * DAY_MS
+      const back = Date.now() - (firstDay + 60_000)
+      service().advance(-back)
+      await ask('pilot', { user_id: 'early' })
+      service().advance(back)
+      const { page, leave } = await visit('/usage?range=30d&user_id=early', { timezone: 'UTC' })
+      const legend = page.getByRole('figure', { name: 'Cost per day' }).locator('.legend')
+      await legend.getByText('local/priced: $0.12').waitFor()
+      await page.getByRole('row', { name: /^Total 1 / }).waitFor()
       await leave()
     })
   },

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { Approval, DecideApproval } from '../../../sdk/client.ts'
+import { tellDecision } from '../../lib/approvals/tell-decision.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
-import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
+import { Button } from '../button.tsx'
+import { Failure, reasonOf } from '../failure.tsx'
+import { Field } from '../forms/field.tsx'
+import { Form } from '../forms/form.tsx'
 
 /** Answers a question of an agent: one of its own choices, or in words. */
 export function AnswerForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
@@ -17,7 +17,7 @@ export function AnswerForm({ approval, onDecided }: { approval: Approval; onDeci
     const decision: DecideApproval =
       given === undefined ? { decision: 'reject' } : { decision: 'approve', answer: given }
     await service.approvals.decide(agent_id, request_id, call_id, decision)
-    toast(given === undefined ? 'The agent goes on without an answer' : 'The agent has your answer')
+    await tellDecision(approval, given === undefined ? 'Question declined' : 'Answer sent')
     onDecided()
   })
   return (
@@ -35,10 +35,10 @@ export function AnswerForm({ approval, onDecided }: { approval: Approval; onDeci
       <Failure error={send.error} />
       <div class="actions">
         <Button look="danger" isBusy={send.isBusy} onClick={() => void send.run(undefined)}>
-          Do not answer
+          Decline question
         </Button>
         <Button look="main" type="submit" isBusy={send.isBusy} disabled={!answer.trim()}>
-          Answer
+          Send answer
         </Button>
       </div>
     </Form>

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
-import { useAskedAgain } from './projects/asked-again.ts'
-import { service } from './service.ts'
+import { useAskedAgain } from '../projects/asked-again.ts'
+import { service } from '../service.ts'
 
 /** How many approvals wait for a person; undefined before anyone has asked. */
 export const waitingApprovals = signal<number | undefined>(undefined)

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { type Approval, type DecideApproval, MoorageError } from '../../../sdk/client.ts'
+import { tellDecision } from '../../lib/approvals/tell-decision.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
-import { Field } from '../../ui/forms/field.tsx'
+import { Button } from '../button.tsx'
+import { Failure, reasonOf } from '../failure.tsx'
+import { Field } from '../forms/field.tsx'
 
 /** Approves the call of a tool, perhaps with other arguments, or rejects it. */
 export function DecisionForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
@@ -20,7 +20,7 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
       ...(isChanged && { arguments: parse(text) }),
       ...(note.trim() && { note: note.trim() }),
     })
-    toast(decision === 'approve' ? 'Approved: the run goes on' : 'Rejected: the agent is told')
+    await tellDecision(approval, decision === 'approve' ? 'Call approved' : 'Call rejected')
     // After an error the page is not loaded again at once: if another person was faster, the card would go with its error.
     onDecided()
   })
@@ -28,7 +28,7 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
     <div class="stack">
       {text !== undefined && (
         <Field
-          label="Arguments, as JSON"
+          label="Arguments (JSON)"
           rows={Math.min(14, text.split('\n').length + 1)}
           value={text}
           onInput={setText}
@@ -40,14 +40,14 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
         label="Note"
         value={note}
         onInput={setNote}
-        hint="If you reject it, the agent is told."
+        hint="The agent sees the note if you reject the call."
         error={reasonOf(decide.error, 'note')}
       />
       <Failure error={decide.error} />
       <div class="actions">
         {text === undefined && kind === 'tool' && (
           <Button icon="edit" onClick={() => setText(known)}>
-            Change the arguments
+            Change arguments
           </Button>
         )}
         <Button look="danger" isBusy={decide.isBusy} onClick={() => void decide.run('reject')}>
@@ -65,6 +65,6 @@ function parse(text: string): Record<string, never> {
   try {
     return JSON.parse(text) as Record<string, never>
   } catch (error) {
-    throw new MoorageError('invalid_request', `The arguments are not JSON: ${(error as Error).message}`)
+    throw new MoorageError('invalid_request', `The arguments are not valid JSON: ${(error as Error).message}`)
   }
 }

@@ -3,10 +3,10 @@ import { href } from '../../lib/base.ts'
 import { agentPath, requestPath } from '../../lib/paths.ts'
 import { may, session } from '../../lib/session-state.ts'
 import { yamlText } from '../../lib/yaml/yaml-text.ts'
-import { Snippet } from '../../ui/copy.tsx'
-import { Status } from '../../ui/data/status.tsx'
-import { Ago } from '../../ui/data/time.tsx'
-import { Who } from '../../ui/data/who.tsx'
+import { Snippet } from '../copy.tsx'
+import { Status } from '../data/status.tsx'
+import { Ago } from '../data/time.tsx'
+import { Who } from '../data/who.tsx'
 import { AnswerForm } from './answer-form.tsx'
 import { DecisionForm } from './decision-form.tsx'
 
@@ -20,7 +20,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   return (
     <article class="approval" aria-label={titleOf(approval)}>
       <header>
-        <h2>{kind === 'question' ? 'A question' : <code>{tool}</code>}</h2>
+        <h2>{kind === 'question' ? 'Question' : <code>{tool}</code>}</h2>
         <Status value={status} />
         <span class="soft">
           <Ago time={created_at} />
@@ -32,7 +32,9 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
         </span>
       </header>
       {kind === 'retry' && (
-        <p class="hint">The service died during this call, so it is not known whether it happened. Make it again?</p>
+        <p class="hint">
+          The service stopped during this call, so the call might have taken effect. Call the tool again?
+        </p>
       )}
       {kind === 'question' ? (
         <p class="whole">{String(approval.arguments['question'] ?? '')}</p>
@@ -41,7 +43,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
       )}
       <p class="facts soft">
         <a href={href(agentPath(agent_id))}>{agentName}</a>
-        <a href={href(requestPath(request_id))}>the run</a>
+        <a href={href(requestPath(request_id))}>run</a>
         {user_id && <span>for {user_id}</span>}
         <span>started by {isOwn ? 'your key' : <Who id={approval.started_by} name={approval.started_by_name} />}</span>
       </p>
@@ -64,5 +66,5 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
 }
 
 function titleOf({ kind, tool }: Approval): string {
-  return kind === 'question' ? 'A question' : `Call of ${tool}`
+  return kind === 'question' ? 'Question' : `Call to ${tool}`
 }

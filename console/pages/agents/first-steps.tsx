@@ -1,0 +1,125 @@
+import { useEffect } from 'preact/hooks'
+import type { OperationId } from '../../../sdk/call.ts'
+import type { AgentOverview, Pagination } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { agentPath } from '../../lib/paths.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { Button } from '../../ui/button.tsx'
+import { Icon } from '../../ui/icon.tsx'
+
+/** The first start of a service creates this agent and one key by itself. */
+const DEMO_AGENT = 'hello'
+const KEYS_AT_FIRST = 1
+
+const STORED = 'first-steps'
+
+/** In this browser, all steps were seen done or the card was dismissed. */
+export function hasDoneFirstSteps(): boolean {
+  return localStorage.getItem(STORED) !== null
+}
+
+type Listed = { data: AgentOverview[]; pagination: Pagination }
+
+type Step = { title: string; about: string; action: string; to: string; needs: OperationId; isDone: boolean }
+
+/** What a new service needs before it is useful. The card goes when all of it is done. */
+export function FirstSteps({ agents, onDismiss }: { agents: Listed; onDismiss(): void }) {
+  const isInUse = agents.data.some(({ requests }) => requests > 0)
+  const done = useResource(`first steps ${isInUse}`, async (signal) => {
+    const none = { pagination: { total: 0 } }
+    const [providers, keys, runs] = await Promise.all([
+      may('listProviders') ? service.providers.list({ limit: 1 }, { signal }) : none,
+      may('listKeys') ? service.keys.list({ status: 'active', limit: 1 }, { signal }) : none,
+      isInUse ? none : service.invocations.listAll({ limit: 1 }, { signal }),
+    ])
+    return {
+      hasProvider: providers.pagination.total > 0,
+      hasKey: keys.pagination.total > KEYS_AT_FIRST,
+      hasRun: isInUse || runs.pagination.total > 0,
+    }
+  })
+  const steps = done.data ? stepsOf(agents, done.data).filter(({ needs }) => may(needs)) : []
+  const isOver = done.data !== undefined && steps.every(({ isDone }) => isDone)
+  useEffect(() => {
+    if (isOver) localStorage.setItem(STORED, 'done')
+  }, [isOver])
+  if (!done.data || isOver) return null
+  const next = steps.find(({ isDone }) => !isDone)
+  return (
+    <section class="first-steps" aria-label="Get started">
+      <header>
+        <h2>Get started</h2>
+        <Button
+          look="quiet"
+          icon="close"
+          label="Dismiss"
+          onClick={() => {
+            localStorage.setItem(STORED, 'dismissed')
+            onDismiss()
+          }}
+        />
+      </header>
+      <ol>
+        {steps.map((step, i) => (
+          <li key={step.title} class={step.isDone ? 'done' : ''}>
+            <i>{step.isDone ? <Icon name="check" /> : i + 1}</i>
+            <p>
+              <b>
+                {step.title}
+                {step.isDone && <span class="hidden"> (done)</span>}
+              </b>
+              <span>{step.about}</span>
+            </p>
+            {!step.isDone && (
+              <a class={step === next ? 'button main' : 'button plain'} href={href(step.to)}>
+                {step.action}
+              </a>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+type Done = { hasProvider: boolean; hasKey: boolean; hasRun: boolean }
+
+function stepsOf({ data, pagination }: Listed, { hasProvider, hasKey, hasRun }: Done): Step[] {
+  const own = data.find(({ name }) => name !== DEMO_AGENT)
+  return [
+    {
+      title: 'Connect a model',
+      about: 'Add a model provider with its URL and API key.',
+      action: 'Add provider',
+      to: '/connections?open=new',
+      needs: 'setProvider',
+      isDone: hasProvider,
+    },
+    {
+      title: 'Create an agent',
+      about: 'Choose a model and write instructions.',
+      action: 'Create agent',
+      to: '/?open=agent',
+      needs: 'createAgent',
+      isDone: own !== undefined || pagination.total > 1,
+    },
+    {
+      title: 'Try it',
+      about: 'Send a message in the playground.',
+      action: 'Open playground',
+      to: agentPath((own ?? data[0])?.name ?? DEMO_AGENT),
+      needs: 'invokeAgent',
+      isDone: hasRun,
+    },
+    {
+      title: 'Create a key',
+      about: 'Call the agent from your own program.',
+      action: 'Create key',
+      to: '/keys?open=key',
+      needs: 'createKey',
+      isDone: hasKey,
+    },
+  ]
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { inConsole } from '../support/console/console.ts'
+import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
+import { until } from '../support/running/until.ts'
+import { startWaiting } from '../support/slices/approvals.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+inConsole(
+  'lists in the console',
+  (visit, service) => {
+    let receiver: LocalServer
+    let webhook: string
+    before(async () => {
+      receiver = await startLocalServer(async (_request, response) => void response.end())
+      await createAgent(service(), 'bell')
+      const body = { url: receiver.url, events: ['agent.completed'] }
+      webhook = (await service().call('POST', '/v1/webhooks', { body })).body.data.id
+      for (let i = 0; i < 3; i++) await service().call('POST', '/v1/agents/bell/invoke', { body: { message: `${i}` } })
+      await until('everything is delivered', async () => {
+        const { body: list } = await service().call('GET', `/v1/webhooks/${webhook}/deliveries?status=delivered`)
+        return list.pagination.total === 3
+      })
+    })
+    after(() => receiver.close())
+
+    test('that are empty because of a filter say so, and take it away', async () => {
+      const { page, leave } = await visit(`/webhooks/${webhook}?status=failed`)
+      await page.getByText('Nothing matches the filters.').waitFor()
+      await page.getByRole('button', { name: 'Clear filters' }).click()
+      await page.getByRole('link', { name: 'agent.completed' }).first().waitFor()
+
+      const tools = [{ type: 'ask_person' }]
+      const call = { tool: 'ask_person', arguments: { question: 'Which berth?' } }
+      await createAgent(service(), 'bosun', { model: 'builtin/script', tools, script: { rules: [{ call }] } })
+      await startWaiting(service(), 'bosun', 'Where to?')
+      await page.goto(`${service().url}/approvals?kind=tool`)
+      await page.getByText('Nothing matches the filters.').waitFor()
+      await page.getByRole('button', { name: 'Clear filters' }).click()
+      await page.getByText('Which berth?').waitFor()
+      await leave()
+    })
+
+    test('deliveries that failed are sent again, each once, also if one of them is refused', async () => {
+      const { db } = service().app.parts.storage
+      await db.updateTable('deliveries').set({ status: 'failed', next_attempt_at: null }).execute()
+      const { page, expect, settled, leave } = await visit(`/webhooks/${webhook}`, { isStill: true })
+      await settled()
+      const sent: string[] = []
+      expect(/409/)
+      // The second one is refused the first time.
+      await page.route('**/redeliver', async (route) => {
+        const id = new URL(route.request().url()).pathname.split('/').at(-2) ?? ''
+        sent.push(id)
+        if (sent.length !== 2) return route.continue()
+        const error = { code: 'conflict', message: 'not now' }
+        await route.fulfill({ status: 409, contentType: 'application/json', body: JSON.stringify({ error }) })
+      })
+      await page.getByRole('button', { name: 'Send 3 failed deliveries again' }).click()
+      await page.getByText('2 deliveries sent again').waitFor()
+      await page.getByRole('button', { name: 'Send 1 failed delivery again' }).click()
+      await page.getByText('1 delivery sent again').waitFor()
+      assert.equal(new Set(sent).size, 3)
+      assert.equal(sent.filter((id) => id === sent[0]).length, 1)
+      await leave()
+    })
+  },
+  { settings: { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1' } },
+)
