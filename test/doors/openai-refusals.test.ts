@@ -65,8 +65,9 @@ onAnyEngine(
     })
 
     test('404 for a model that is not there, 405 and 404 for other paths, in the same shape', async () => {
-      const { status, code } = await refusal(service(), service().admin, 'nobody')
+      const { status, code, message } = await refusal(service(), service().admin, 'nobody')
       assert.deepEqual([status, code], [404, 'model_not_found'])
+      assert.equal(message, 'The model "nobody" does not exist or you may not use it')
       for (const [method, path, expected] of [
         ['GET', '/v1/chat/completions', 405],
         ['POST', '/v1/embeddings', 404],
@@ -81,6 +82,17 @@ onAnyEngine(
         assert.deepEqual(Object.keys(error).toSorted(), ['code', 'message', 'param', 'type'])
         assert.match(reply.headers.get('x-request-id') ?? '', /^req_/)
       }
+    })
+
+    test('400 for a tool of another type names the type, and missing fields are named as in `param`', async () => {
+      const ask = async (tool: object) => {
+        const body = { model: 'hello', input: 'x', tools: [tool] }
+        return (await service().call('POST', '/v1/responses', { body })).body.error
+      }
+      const { message, param, code } = await ask({ type: 'mcp', server_label: 'x', server_url: 'https://example.com' })
+      assert.equal(message, 'tools[0].type: "mcp" is not supported by this service: use tools of type "function"')
+      assert.deepEqual([param, code], ['tools[0].type', 'unsupported_parameter'])
+      assert.equal((await ask({ type: 'function' })).message, 'Missing required parameter: tools[0].name')
     })
 
     test('409 for a paused agent', async () => {

@@ -244,6 +244,7 @@ for (const engine of ANY_ENGINE) {
         ['function_call', undefined],
         ['function_call_output', 'rain'],
       ])
+      assert.deepEqual(all.data[2].content, [{ type: 'output_text', text: 'two', annotations: [], logprobs: [] }])
       const ids = all.data.map(({ id }: Listed) => id)
       assert.match(ids.join(' '), /^msg_\S+ msg_\S+ msg_\S+ msg_\S+ fc_\S+ fco_\S+$/)
       const listed: string[] = []

@@ -113,7 +113,7 @@ describe('a provider that keeps its reply open after the end of the answer', () 
       response.end(SAID.chat)
     }
     answers = [answer, answer]
-    for (const _turn of answers.slice()) {
+    while (answers.length > 0) {
       assert.equal((await fresh.run(runOf({ model: 'chat/model' }))).status, 'completed')
       // The client frees a connection in the next pass of the event loop.
       await nextPass()

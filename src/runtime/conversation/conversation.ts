@@ -118,7 +118,7 @@ function withReminder(round: KeptRound, wanted: WantedOutput): Round {
   return { ...round, told: asked ? outputReminder(problems, wanted) : outputInstruction(wanted) }
 }
 
-/** Marks the calls that the caller has to make. One that was cut is nobody's to make. */
+/** Marks the calls that the caller has to make. One that was cut is not made. */
 function handOver(answer: ModelAnswer, { toolbox: { handed } }: RunInProgress): ModelAnswer {
   if (handed.size === 0 || answer.calls.length === 0) return answer
   const isHanded = ({ name, cut }: ToolCall) => handed.has(name) && !cut

@@ -17,6 +17,7 @@ import {
   NEVER,
   ONLY,
   outputOf,
+  refuseOtherTools,
   refuseUnsupported,
   samplingOf,
   textOfParts,
@@ -92,6 +93,7 @@ export function readChat(sent: unknown) {
 }
 
 function validateChat(sent: unknown): ChatBody {
+  refuseOtherTools(sent)
   const chat = validate(ChatBody, sent)
   refuseUnsupported(chat, UNSUPPORTED)
   return chat

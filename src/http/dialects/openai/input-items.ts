@@ -61,7 +61,7 @@ function systemItems(given: Given | null): InputItem[] {
 
 function turnItems({ role, content, rounds = [] }: GivenTurn): InputItem[] {
   const type = role === 'user' ? 'input_text' : 'output_text'
-  const part = { type, text: content, ...(role === 'assistant' && { annotations: [] }) }
+  const part = { type, text: content, ...(role === 'assistant' && { annotations: [], logprobs: [] }) }
   const said: InputItem = { type: 'message', role, status: 'completed', content: [part] }
   return [...rounds.flatMap(roundItems), ...(content === '' ? [] : [said])]
 }

@@ -17,21 +17,29 @@ export function openaiError(error: ApiError): Rendered {
   // Elsewhere the details are about fields of the request.
   const [first] = code === 'invalid_request' ? (details ?? []) : []
   const words = {
-    message: first && message === 'Validation failed' ? `${bracketed(first.field)}: ${first.error}` : message,
+    message: first && message === 'Validation failed' ? `${bracketed(first.field)}: ${first.error}` : missing(message),
     type: code === 'budget_exceeded' ? 'insufficient_quota' : typeOf(status),
     param: first ? bracketed(first.field) : null,
     code: first && UNSUPPORTED.test(first.error) ? 'unsupported_parameter' : (CODES[code] ?? code),
   }
-  if (error.missing === 'Agent') Object.assign(words, NO_MODEL)
+  if (error.missing === 'Agent') Object.assign(words, NO_MODEL, { message: message.replace(NO_AGENT, NO_MODEL_NAMED) })
   return { status, headers, body: JSON.stringify({ error: words }) }
 }
 
-const NO_MODEL = { message: 'The model does not exist or you may not use it', param: 'model', code: 'model_not_found' }
+const NO_MODEL = { param: 'model', code: 'model_not_found' }
+const NO_AGENT = /^Agent (.*) not found$/s
+const NO_MODEL_NAMED = 'The model $1 does not exist or you may not use it'
 
 function typeOf(status: number): string {
   if (status >= 500) return 'server_error'
   if (status === 429) return 'rate_limit_error'
   return status === 403 ? 'permission_error' : 'invalid_request_error'
+}
+
+/** The names of missing fields in a message are written as `param` is. */
+function missing(message: string): string {
+  const [, words, fields] = /^(Missing required parameters?: )(.*)$/s.exec(message) ?? []
+  return words === undefined ? message : words + (fields ?? '').split(', ').map(bracketed).join(', ')
 }
 
 /** `messages.0.content` is written as `messages[0].content`. */

@@ -50,6 +50,18 @@ export function refuseUnsupported(body: Record<string, unknown>, unsupported: Re
   }
 }
 
+/** Only functions can be handed to the caller. A tool of another type has other fields, so its type is looked at first. */
+export function refuseOtherTools(sent: unknown): void {
+  const { tools } = Object(sent) as { tools?: unknown }
+  if (!Array.isArray(tools)) return
+  for (const [i, tool] of tools.slice(0, MAX_TOOLS).entries()) {
+    const { type } = Object(tool) as { type?: unknown }
+    if (typeof type !== 'string' || type === 'function') continue
+    const error = `${JSON.stringify(type.slice(0, 100))} is not supported by this service: use tools of type "function"`
+    throw invalid({ field: `tools.${i}.type`, error })
+  }
+}
+
 type Harmless = (value: unknown) => boolean
 
 export const NEVER: Harmless = () => false

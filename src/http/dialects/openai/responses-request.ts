@@ -18,6 +18,7 @@ import {
   ONLY,
   outputOf,
   present,
+  refuseOtherTools,
   refuseUnsupported,
   samplingOf,
   textOfParts,
@@ -68,6 +69,7 @@ const UNSUPPORTED = { prompt: NEVER, top_logprobs: ONLY(0), max_tool_calls: NEVE
 
 /** A response as a call of our own. */
 export function readResponses(sent: unknown) {
+  refuseOtherTools(sent)
   const asked = validate(ResponsesBody, sent)
   refuseUnsupported(asked, UNSUPPORTED)
   const previous = previousOf(asked)
