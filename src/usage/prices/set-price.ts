@@ -3,8 +3,8 @@ import { GivenRates } from '../../config/price-shape.ts'
 import { conflict, invalid } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
-import { PriceParams, PriceReply, presentPrice, pricedModel, requireAllAgents } from './price-reply.ts'
 import { wholeRates } from './price-list.ts'
+import { PriceParams, PriceReply, presentPrice, pricedModel, requireAllAgents } from './price-reply.ts'
 import { put } from './price-store.ts'
 
 export const setPrice = operation({
