@@ -40,9 +40,9 @@ export async function listModelUsers(
   if (agent_id !== null) select = select.where('id', '=', agent_id)
   else if (project_id !== null) select = select.where('project_id', '=', project_id)
   const rows = await select.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(MOST_LOOKED_AT).execute()
-  const agents = readable(db, rows, ({ project_id, name, ...row }): ModelUser | undefined => {
+  const agents = readable(db, rows, (row): ModelUser | undefined => {
     const { model, instructions, limits } = jsonOf('agent', row)<Partial<ModelUser>>('definition')
-    return model ? { project_id, name, model, instructions, limits } : undefined
+    return model ? { project_id: row.project_id, name: row.name, model, instructions, limits } : undefined
   })
   return agents.filter((agent) => agent !== undefined)
 }

@@ -156,7 +156,7 @@ describe('the list of operations', () => {
       else if (/^\/v1\/(keys|people|invitations|secrets|budgets|audit|telemetry|console|system)/.test(path))
         assert.equal(permission, 'manage', id)
       // A project is for administrators to make, to pause, and to price; every key may ask for its own.
-      else if (/Project|Pause|moveAgent|repriceUsage/.test(id))
+      else if (/Project|Pause|moveAgent|repriceUsage|Price/.test(id))
         assert.equal(permission, method === 'GET' ? 'read' : 'manage', id)
       // Who writes agents chooses from the providers.
       else if (path.startsWith('/v1/providers')) assert.equal(permission, method === 'GET' ? 'write' : 'manage', id)

@@ -115,8 +115,13 @@ for (const engine of ENGINES) {
       const { storage, now } = service.app.parts
       const id = await budget({ scope: { type: 'user' }, limit: { tokens: 100 }, thresholds: [50, 80] })
       const counter = (subject: string, used: number, told: number) => ({
-        ...{ budget_id: id, subject, period_start: 0, used, reserved: 0 },
-        ...{ told, exceeded: 0 },
+        budget_id: id,
+        subject,
+        period_start: 0,
+        used,
+        reserved: 0,
+        told,
+        exceeded: 0,
       })
       const counters = [counter('a', 60, 50), counter('b', 95, 80), counter('c', 85, 50), counter('d', 79, 0)]
       // In one transaction: nobody else sees them, and tells.

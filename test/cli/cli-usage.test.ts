@@ -66,6 +66,26 @@ for (const engine of ANY_ENGINE) {
       assert.match(await reprice(1), /0 of 1 calls cost something else now, 0 had no price: USD 0\.000000 more/)
     })
 
+    test('prices are set, listed and deleted; a budget in dollars warns where one is missing', async () => {
+      const meta = await newAgent(service, { name: 'meta', model: 'local/meta/llama' })
+      const create = (name: string) =>
+        shell.moorage(['budgets', 'create', name, '--usd', '5', '--scope', 'agent', '--for', meta])
+      const warned = await create('before')
+      assert.equal(warned.code, 0, warned.stderr)
+      assert.match(warned.stderr, /No price is known for local\/meta\/llama\. This budget refuses its calls/)
+      const shown = await shell.moorage(['budgets', 'get', 'before'])
+      assert.match(shown.stderr, /No price is known for local\/meta\/llama/)
+      const set = await shell.moorage(['prices', 'set', 'local/meta/llama', '--input', '0.2', '--output', '0.6'])
+      assert.equal(set.code, 0, set.stderr)
+      assert.doesNotMatch((await create('after')).stderr, /No price is known/)
+      const listed = await shell.moorage(['prices', 'list'])
+      assert.match(listed.stdout, /^local\/meta\/llama +0\.2 +0\.2 +0\.6 +0\.6 +0 +api$/m)
+      const deleted = await shell.moorage(['prices', 'delete', 'local/meta/llama', '--yes'])
+      assert.equal(deleted.code, 0, deleted.stderr)
+      assert.match((await shell.moorage(['prices', 'list'])).stdout, /^local\/meta\/llama .*unknown$/m)
+      assert.equal((await shell.moorage(['prices', 'set', 'llama', '--input', '1', '--output', '1'])).code, 2)
+    })
+
     test('a budget has one limit, which is a number; a list says whose it is', async () => {
       const create = (...args: string[]) => shell.moorage(['budgets', 'create', 'small', ...args])
       const two = await create('--usd', '1', '--tokens', '2')

@@ -73,7 +73,7 @@ export function budgets(command: Command, world: World): void {
       const found = await withClientOrStore(world, options, async (client) =>
         client.budgets.get(await findBudget(client, given), { subject }),
       )
-      const { warnings, ...record } = found
+      const { warnings: _told, ...record } = found
       printRecord(world, options.json ? found : record, options)
       warnOf(world, found, options)
     })
