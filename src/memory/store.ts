@@ -10,7 +10,7 @@ import type { Storage } from '../storage/open-storage.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
-import { inMemoryScope, listed } from './memory-filter.ts'
+import { inMemoryScope, listed, scopeOfRun } from './memory-filter.ts'
 import { fromRow, type NewMemory, SHOWN, toRow } from './memory-rows.ts'
 import { forgetSummaries } from './summaries/forget-summaries.ts'
 import { countRows, lockCounts, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
@@ -124,6 +124,12 @@ export async function findMany(db: Database, scope: MemoryScope, seqs: number[])
     .select(['memories.seq', ...SHOWN])
     .execute()
   return new Map(readable(db, rows, (row) => [row.seq, fromRow(row)]))
+}
+
+/** Those of them that a run of the conversation may see. */
+export async function findForRun(db: Database, run: Conversation, seqs: number[]): Promise<Map<number, Memory>> {
+  const scope = scopeOfRun(run)
+  return scope ? findMany(db, scope, seqs) : new Map()
 }
 
 /** The turns of one request: it wrote them all at the same moment, and they name it. */

@@ -332,7 +332,7 @@ onAnyEngine(
       test('it changes of an agent what concerns no other user, and nothing else', async () => {
         const own = { description: 'changed', temperature: 0.5, metadata: { team: 'quay' } }
         assert.equal(await ask('PATCH', '/v1/agents/hello', own), 200)
-        const before = (await service().call('GET', '/v1/agents/hello')).body.data
+        const shown = (await service().call('GET', '/v1/agents/hello')).body.data
         const tools = [{ type: 'http', name: 'listen', url: 'https://mallory.example/' }]
         const remote = { a2a: 'https://mallory.example/card' }
         for (const [field, body] of [
@@ -355,7 +355,7 @@ onAnyEngine(
             `This token speaks for one user, and ${field} concerns all users: use a key`,
           ])
         }
-        assert.deepEqual((await service().call('GET', '/v1/agents/hello')).body.data, before)
+        assert.deepEqual((await service().call('GET', '/v1/agents/hello')).body.data, shown)
       })
     })
 

@@ -21,8 +21,10 @@ function startNodes(has: string) {
     },
   }
   const done = Promise.withResolvers<{ status: 'done'; steps: { id: string; result: string }[] }>()
-  const asking = new StepsElsewhere({ node: 'asks', wire, has: () => false, take: () => undefined })
-  new StepsElsewhere({ node: 'has', wire, has: ({ request_id }) => request_id === has, take: () => done.promise })
+  const nodeOf = (node: string, isHere: (request_id: string) => boolean) =>
+    new StepsElsewhere({ node, wire, has: ({ request_id }) => isHere(request_id), take: () => done.promise })
+  const asking = nodeOf('asks', () => false)
+  nodeOf('has', (request_id) => request_id === has)
   const finish = (result: string) => done.resolve({ status: 'done', steps: [{ id: 'look', result }] })
   return { asking, finish, sent }
 }

@@ -4,7 +4,6 @@ import { getDefinition } from '../../deployments/serving.ts'
 import { notFound, unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { turnOf } from '../../memory/memory.ts'
-import { scopeOfRun } from '../../memory/memory-filter.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
 import type { Needs } from '../../operation/context.ts'
@@ -122,9 +121,8 @@ async function remembered(wanted: PromptRequest, db: Database, notes: string[]):
   }
   const { user_id = null, session_id = null } = invocation.context
   const conversation = { agent_seq: agent.seq, user_id, session_id }
-  const scope = scopeOfRun(conversation)
-  if (!scope) return NOTHING
-  const memories = await memory.findMany(db, scope, [...recall.turns, ...recall.memories.map(({ seq }) => seq)])
+  const seqs = [...recall.turns, ...recall.memories.map(({ seq }) => seq)]
+  const memories = await memory.findForRun(db, conversation, seqs)
   const history = recall.turns.flatMap((seq) => memories.get(seq) ?? [])
   const recalled = recall.memories.flatMap(({ seq, score }) => {
     const one = memories.get(seq)
