@@ -232,7 +232,7 @@ async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['stor
 /** What runs say travels between nodes over Redis where there is one, because that costs the database nothing. */
 async function openWire({ redis }: Config, { db, wire }: Storage, ring: Keyring, log: Logger) {
   if (!wire || !redis.url) return undefined
-  const channel = `moorage:${await nameInRedis(db)}:runs`
+  const channel = `moorage:runs:${await nameInRedis(db)}`
   const seal = {
     close: (message: string) => ring.encrypt(message, channel),
     open: (sealed: string) => ring.decrypt(sealed, channel),

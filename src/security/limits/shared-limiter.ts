@@ -54,7 +54,7 @@ export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: Shar
     const { rate } = waiting[0] as Asked
     const interval = MINUTE / rate.perMinute
     try {
-      const args = [`moorage:${name}:rate:${key}`, interval * 1000, rate.burst, waiting.length, CLOCK_JUMP * 1000]
+      const args = [`moorage:rate:${name}:${key}`, interval * 1000, rate.burst, waiting.length, CLOCK_JUMP * 1000]
       const reply = await answered(redis.eval(SCRIPT, 1, ...args))
       const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
         number,
