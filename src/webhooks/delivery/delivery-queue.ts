@@ -81,8 +81,8 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
     .executeTakeFirst()
   if (!locked && (await isEnabled(db, webhook_id))) return { ...NOTHING, next: now + LOCKED_MS }
   if (locked?.status !== 'enabled' || locked.is_held_back) return NOTHING
-  const { is_held_back: _, ...row } = locked
-  const [webhook] = readable(db, [row], webhookFromRow)
+  const { is_held_back: _held, ...found } = locked
+  const [webhook] = readable(db, [found], webhookFromRow)
   if (!webhook) return NOTHING
 
   // The statement that takes them also counts those under way: each more would cost a round trip.

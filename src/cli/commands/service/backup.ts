@@ -27,7 +27,7 @@ export type Manifest = {
 }
 
 /** The seal that a backup with this content has. */
-export function sealOf({ seal: _, ...content }: Omit<Manifest, 'seal'> & { seal?: string }, masterKey: Buffer): string {
+export function sealOf(content: Omit<Manifest, 'seal'>, masterKey: Buffer): string {
   const { format, created_at, schema_version, master_key, bytes, sha256, files } = content
   const fields = [format, created_at, schema_version ?? null, master_key ?? null, bytes, sha256, files]
   return keyedChecksum(masterKey, 'backup', JSON.stringify(fields))
