@@ -20,9 +20,11 @@ import { createLog } from './lib/log.ts'
 import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
+import * as pauses from './pauses/store.ts'
 import { reportIdleRoles } from './people/recognise-person.ts'
 import type { TokenRun } from './security/run-token.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
+import { BY_RESTORE } from './storage/queries/paused-projects.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
@@ -61,6 +63,10 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { storage, log, now } = parts
   await freeLeases(parts)
   await adoptRestored(storage.db)
+  if (config.startPaused) {
+    const pause = { project_id: null, reason: 'Started paused', paused_by: BY_RESTORE, paused_at: now() }
+    await storage.transaction((db) => pauses.insert(db, pause))
+  }
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())

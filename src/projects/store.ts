@@ -72,14 +72,6 @@ export async function listToChoose(db: Database, ids?: readonly string[]): Promi
     .execute()
 }
 
-export async function count(db: Database): Promise<number> {
-  const { total } = await db
-    .selectFrom('projects')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return Number(total)
-}
-
 /** The tables were made with the default project, at a time that they do not know. */
 export async function begin(db: Database, time: number): Promise<void> {
   const times = { created_at: time, updated_at: time }

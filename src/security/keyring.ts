@@ -72,6 +72,14 @@ export function masterKeyFingerprint(masterKey: Buffer): string {
   return derive(masterKey, 'fingerprint', 4).toString('hex')
 }
 
+/** A checksum that only those can make who have the master key. */
+export function keyedChecksum(masterKey: Buffer, purpose: string, text: string): string {
+  requireKeyLength(masterKey)
+  return createHmac('sha256', derive(masterKey, `checksum:${purpose}`, KEY_BYTES))
+    .update(text)
+    .digest('hex')
+}
+
 /**
  * Returns the configured key, or the key in the file `master.key` of the data directory. The first start makes that
  * file. Nodes that share a database must share the key too. The database stores the fingerprint of the key, and the app

@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { BY_RESTORE, SERVICE_PAUSE } from './queries/paused-projects.ts'
 import { isDamaged } from './sqlite/damage.ts'
 
 /** A result code of SQLite. An extended code has it in its last byte. */
@@ -35,6 +36,19 @@ export function replaceSqlite(path: string, draft: string, kept: string): void {
   for (const suffix of COMPANIONS) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix)
   renameSync(draft, path)
   sync(dirname(path))
+}
+
+/** Pauses the service of a store that is no service's yet, unless it is paused. */
+export function pauseSqlite(path: string, reason: string, now: number): void {
+  const connection = new DatabaseSync(path)
+  try {
+    const pause = connection.prepare(
+      'insert into pauses (scope, project_id, reason, paused_by, paused_at) values (?, null, ?, ?, ?) on conflict (scope) do nothing',
+    )
+    pause.run(SERVICE_PAUSE, reason, BY_RESTORE, now)
+  } finally {
+    connection.close()
+  }
 }
 
 export class StoreInUseError extends Error {}

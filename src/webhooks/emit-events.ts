@@ -29,7 +29,7 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
   }
   storage.onChange((change) => {
     if (change === 'webhooks') known = loading = undefined
-    if (change === 'webhooks' || change === 'deliveries') wake(undefined)
+    if (change === 'webhooks' || change === 'deliveries' || change === 'pauses') wake(undefined)
   })
 
   const load = async (): Promise<Subscribers> => {

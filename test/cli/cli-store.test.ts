@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
@@ -6,16 +7,22 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
+import { survey } from '../../src/webhooks/delivery/delivery-queue.ts'
 import { newShell, type Shell, shellOfNobody } from '../support/clients/cli.ts'
 import { authenticator } from '../support/clients/mfa.ts'
 import { until } from '../support/running/until.ts'
-import { onAnyEngine, onBothEngines, startService } from '../support/service/service.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onAnyEngine, onBothEngines, startService, withService } from '../support/service/service.ts'
 import { download, uploaded } from '../support/slices/files.ts'
+import { createWebhook, delivery, LOCAL_RECEIVERS, openInbox, pass } from '../support/slices/webhooks.ts'
 
 onBothEngines("moorage keys on the server's own machine", (service, engine) => {
   let shell: Shell
@@ -199,7 +206,7 @@ describe('moorage backup and restore', () => {
         for (const file of files) copyFileSync(join(service().data, file), join(folder, file))
         if (files.includes('moorage.db')) writeFileSync(join(folder, 'moorage.db'), garbage)
 
-        const { code, stderr } = await moorage('restore', 'one', '--data', folder, '--yes')
+        const { code, stderr } = await moorage('restore', 'one', '--data', folder, '--yes', '--running')
         assert.equal(code, 0, stderr)
         const there = readdirSync(folder).toSorted()
         assert.deepEqual(
@@ -210,7 +217,7 @@ describe('moorage backup and restore', () => {
         const [restored, backup] = [folder, join(shell().folder, 'one')].map((at) =>
           readFileSync(join(at, 'moorage.db')),
         )
-        assert.ok(backup && restored?.equals(backup))
+        assert.ok(backup && restored?.equals(backup), 'with --running nothing is changed in it')
       })
     }
   })
@@ -222,6 +229,79 @@ describe('moorage backup and restore', () => {
     assert.equal(code, 1)
     assert.match(stderr, /master key of this backup is not here/)
     assert.equal(existsSync(join(shell().folder, 'empty')), false)
+  })
+
+  test('a copy is paused until it is resumed: it runs nothing, and sends nothing that waits', async (t) => {
+    const inbox = await openInbox(t, (_arrival, _request, response) => response.writeHead(500).end())
+    await withService(
+      'sqlite',
+      async (original) => {
+        const hook = await createWebhook(original, { url: inbox.url })
+        const agent = await newAgent(original)
+        const body = { message: 'told once' }
+        assert.equal((await original.call('POST', `/v1/agents/${agent}/invoke`, { body })).status, 200)
+        await delivery(original, hook.id, 1)
+        assert.equal((await moorage('backup', 'waiting', '--data', original.data, '--include-master-key')).code, 0)
+        assert.match((await moorage('restore', 'waiting', '--data', 'copy')).stderr, /It is paused/)
+
+        const copy = await startService('sqlite', { ...LOCAL_RECEIVERS, MOORAGE_DATA: join(shell().folder, 'copy') })
+        t.after(() => copy.stop())
+        const ask = () => copy.call('POST', `/v1/agents/${agent}/invoke`, { key: original.admin, body })
+        const refused = await ask()
+        assert.equal(refused.body.error.code, 'agent_paused', refused.text)
+        assert.match(refused.body.error.message, /Restored from the backup of 20/)
+        pass(copy, 3_600_000)
+        assert.deepEqual(await survey(copy.app.parts.storage.db), [], 'nothing is to be sent')
+        const resumed = await copy.call('POST', '/v1/resume', { key: original.admin, body: { scope: 'service' } })
+        assert.equal(resumed.status, 200, resumed.text)
+        assert.equal((await ask()).status, 200)
+        await inbox.first(2)
+      },
+      LOCAL_RECEIVERS,
+    )
+  })
+
+  test('a service may start paused, whatever was restored', async () => {
+    await withService(
+      'sqlite',
+      async (paused) => {
+        await paused.call('POST', '/v1/agents', { body: { name: 'still' } })
+        const { body } = await paused.call('POST', '/v1/agents/still/invoke', { body: { message: 'go' } })
+        assert.equal(body.error.code, 'agent_paused')
+      },
+      { MOORAGE_START_PAUSED: 'true' },
+    )
+  })
+
+  test('a backup that was changed, and one with links among its files, are refused', async () => {
+    const folder = join(shell().folder, 'forged')
+    assert.equal((await moorage('backup', 'forged', '--data', service().data, '--include-master-key')).code, 0)
+    const link = join(folder, 'files', 'blob_link')
+    symlinkSync('/etc/hostname', link)
+    assert.match((await moorage('restore', 'forged', '--data', 'nowhere')).stderr, /blob_link is no plain file/)
+    rmSync(link)
+    const store = new DatabaseSync(join(folder, 'moorage.db'))
+    store.exec("update keys set name = 'forged'")
+    store.close()
+    const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'))
+    const sha256 = createHash('sha256')
+      .update(readFileSync(join(folder, 'moorage.db')))
+      .digest('hex')
+    writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ ...manifest, sha256 }))
+    assert.match((await moorage('restore', 'forged', '--data', 'nowhere')).stderr, /its seal differs/)
+    assert.equal(existsSync(join(shell().folder, 'nowhere')), false)
+  })
+
+  test('a store of another version is not backed up, and no folder is left', async () => {
+    const folder = join(shell().folder, 'older')
+    mkdirSync(folder)
+    const store = new DatabaseSync(join(folder, 'moorage.db'))
+    store.exec("create table migrations (name text); insert into migrations values ('first-schema-0')")
+    store.close()
+    const { code, stderr } = await moorage('backup', 'of-older', '--data', folder)
+    assert.equal(code, 1)
+    assert.match(stderr, /made before the first release/)
+    assert.equal(existsSync(join(shell().folder, 'of-older')), false)
   })
 
   test('a damaged or unfinished backup is refused', async () => {

@@ -22,6 +22,7 @@ describe('configuration sources', () => {
     const { config, settings } = folder.load()
     assert.deepEqual(config, {
       data: join(folder.path, 'data'),
+      startPaused: false,
       server: {
         host: '127.0.0.1',
         port: 8787,

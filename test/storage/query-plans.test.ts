@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
-import { listEndedCallers, listUncancelled } from '../../src/invocations/children/child-store.ts'
+import { listBelow, listEndedCallers, listUncancelled } from '../../src/invocations/children/child-store.ts'
 import * as queue from '../../src/invocations/queue/queue-store.ts'
+import { findNextWake } from '../../src/invocations/queue/waiting-store.ts'
 import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../../src/invocations/store.ts'
 import * as scopes from '../../src/memory/warm/scope-lists.ts'
@@ -91,6 +92,15 @@ onBothStores('a query that comes back every few seconds', (opened) => {
       // PostgreSQL reads the rows of so small a table as well.
       assert.match(plan, opened().engine === 'sqlite' ? /COVERING INDEX invocations_by_end/ : /invocations_by_end/)
     }
+  })
+
+  test('which runs are below one, and which budgets runs wait for, is read while another transaction writes', async () => {
+    const { storage } = opened()
+    await storage.transaction(async (held) => {
+      await held.updateTable('projects').set({ updated_at: 1 }).execute()
+      assert.deepEqual(await listBelow(storage.db, 'req_none'), [])
+      assert.equal(await findNextWake(storage.db), undefined)
+    })
   })
 
   test('users and sessions are listed in the order of an index', async () => {

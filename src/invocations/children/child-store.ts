@@ -34,7 +34,8 @@ type Below = Pick<
 
 /** The runs that a run has called, those that they have called, and so on. */
 export async function listBelow(db: Database, id: string): Promise<Below[]> {
-  const { rows } = await sql<Below>`
+  // It begins with `select`, so that SQLite's readers run it and it does not wait for the writer.
+  const { rows } = await sql<Below>`select * from (
     with recursive below(id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano) as (
       select id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano
       from invocations where parent_request_id = ${id}
@@ -42,7 +43,7 @@ export async function listBelow(db: Database, id: string): Promise<Below[]> {
       select i.id, i.agent_seq, i.status, i.deadline_at, i.input_tokens, i.output_tokens, i.cost_nano
       from invocations i join below on i.parent_request_id = below.id
     )
-    select * from below`.execute(db)
+    select * from below) found`.execute(db)
   return rows
 }
 

@@ -43,7 +43,8 @@ export async function wakeDue(db: Database, now: number): Promise<number> {
  * however many runs wait.
  */
 async function listChangedBudgets(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ state: string }>`
+  // It begins with `select`, so that SQLite's readers run it and it does not wait for the writer.
+  const { rows } = await sql<{ state: string }>`select state from (
     with recursive waited(state) as (
       select min(waits_for) from invocations where status = 'waiting' and waits_for is not null
       union all
@@ -51,7 +52,7 @@ async function listChangedBudgets(db: Database): Promise<string[]> {
         where i.status = 'waiting' and i.waits_for is not null and i.waits_for > waited.state)
       from waited where waited.state is not null
     )
-    select state from waited where state is not null`.execute(db)
+    select state from waited where state is not null) waited_for`.execute(db)
   const states = rows.map(({ state }) => state).filter((state) => state !== CHILDREN)
   if (states.length === 0) return []
   const known = await budgets.listByIds(db, new Set(states.map(budgetOfState)))

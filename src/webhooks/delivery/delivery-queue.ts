@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { readable } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { isHeld, type Lease, type Leased, take } from '../../storage/leases/lease.ts'
+import { isHeldBack } from '../../storage/queries/paused-projects.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { fromRow as webhookFromRow } from '../store.ts'
 import type { Webhook } from '../webhook.ts'
@@ -28,6 +29,7 @@ export async function survey(db: Database): Promise<{ project_id: string; webhoo
         (select min(d.next_attempt_at) from deliveries d where d.status = 'pending' and d.webhook_id = lane.webhook_id)
           as due_at
       from lane join webhooks on webhooks.id = lane.webhook_id and webhooks.status = 'enabled'
+      where not ${isHeldBack}
     ) lanes`.execute(db)
   return rows
 }
@@ -73,12 +75,14 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
   const locked = await db
     .selectFrom('webhooks')
     .selectAll()
+    .select(sql<boolean | number>`${isHeldBack}`.as('is_held_back'))
     .where('id', '=', webhook_id)
     .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
     .executeTakeFirst()
   if (!locked && (await isEnabled(db, webhook_id))) return { ...NOTHING, next: now + LOCKED_MS }
-  if (locked?.status !== 'enabled') return NOTHING
-  const [webhook] = readable(db, [locked], webhookFromRow)
+  if (locked?.status !== 'enabled' || locked.is_held_back) return NOTHING
+  const { is_held_back: _held, ...found } = locked
+  const [webhook] = readable(db, [found], webhookFromRow)
   if (!webhook) return NOTHING
 
   // The statement that takes them also counts those under way: each more would cost a round trip.

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, createReadStream, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { Config } from '../../../config.ts'
 import { counted } from '../../../lib/text/counted.ts'
+import { keyedChecksum, loadMasterKey, masterKeyFingerprint } from '../../../security/keyring.ts'
 import { configOption, dataOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
@@ -20,6 +22,15 @@ export type Manifest = {
   sha256: string
   /** How many files clients have uploaded whose bytes are in it. */
   files: number
+  /** A checksum of all of the above by the master key: without the key no other backup can be passed off as this one. */
+  seal: string
+}
+
+/** The seal that a backup with this content has. */
+export function sealOf(content: Omit<Manifest, 'seal'>, masterKey: Buffer): string {
+  const { format, created_at, schema_version, master_key, bytes, sha256, files } = content
+  const fields = [format, created_at, schema_version ?? null, master_key ?? null, bytes, sha256, files]
+  return keyedChecksum(masterKey, 'backup', JSON.stringify(fields))
 }
 
 export const MANIFEST = 'manifest.json'
@@ -47,6 +58,8 @@ export function backup(command: Command, world: World): void {
         throw new Failure(EXIT.failed, `${folder} is not empty`, '  Name a new folder')
       }
 
+      // A store of another version is refused before anything is written.
+      const masterKey = requireMasterKey(config, inspectSqlite(store, { isWhole: true }).master_key)
       note(world, `Copying ${store} …`, 'dim')
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const copy = join(folder, STORE)
@@ -60,7 +73,8 @@ export function backup(command: Command, world: World): void {
       if (options.includeMasterKey) copyMasterKey(config.data, folder)
       const { size: bytes } = statSync(copy)
       const sha256 = await sha256Of(copy)
-      const manifest: Manifest = { format: 1, created_at, schema_version, master_key, bytes, sha256, files }
+      const content = { format: 1 as const, created_at, schema_version, master_key, bytes, sha256, files }
+      const manifest: Manifest = { ...content, seal: sealOf(content, masterKey) }
       writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
 
       success(world, `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB) with ${counted(files, 'file')}`)
@@ -70,6 +84,18 @@ export function backup(command: Command, world: World): void {
       if (options.json) printJson(world, { folder, ...manifest })
       else print(world, folder)
     })
+}
+
+/** The key with which the store is sealed. It also seals the backup. */
+function requireMasterKey(config: Pick<Config, 'data' | 'masterKey'>, fingerprint: string | undefined): Buffer {
+  const isHere = config.masterKey !== undefined || existsSync(join(config.data, MASTER_KEY))
+  const key = isHere ? loadMasterKey({ masterKey: config.masterKey, dataDir: config.data }) : undefined
+  if (key && (fingerprint === undefined || masterKeyFingerprint(key) === fingerprint)) return key
+  throw new Failure(
+    EXIT.failed,
+    `The master key of this store is not here (its fingerprint is ${fingerprint})`,
+    `  Put it into ${join(config.data, MASTER_KEY)}, or set MOORAGE_MASTER_KEY`,
+  )
 }
 
 function copyMasterKey(data: string, folder: string): void {

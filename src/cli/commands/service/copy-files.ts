@@ -4,6 +4,7 @@ import {
   copyFileSync,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { FILES_FOLDER } from '../../../storage/bytes/byte-store.ts'
+import { EXIT, Failure } from '../../failure.ts'
 
 /** Copies files that are not there yet. What is gone meanwhile is left out. */
 export function copyFiles(data: string, folder: string, ids: readonly string[] = listFiles(data)): void {
@@ -34,6 +36,18 @@ export function keepFiles(folder: string, ids: readonly string[]): number {
   const there = listFiles(folder)
   for (const id of there) if (!kept.has(id)) rmSync(join(folder, FILES_FOLDER, id))
   return there.filter((id) => kept.has(id)).length
+}
+
+/** A link in a backup would bring in whatever it points to on this machine. */
+export function refuseLinks(folder: string): void {
+  const files = join(folder, FILES_FOLDER)
+  const names = existsSync(files) ? readdirSync(files).map((name) => join(files, name)) : []
+  for (const path of [files, ...names]) {
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found && !(path === files ? found.isDirectory() : found.isFile())) {
+      throw new Failure(EXIT.failed, `${path} is no plain file: nothing was restored`)
+    }
+  }
 }
 
 /** Puts the files of a backup in place of those that are there, which are kept under another name. */

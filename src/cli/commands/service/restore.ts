@@ -7,10 +7,10 @@ import { EXIT, Failure } from '../../failure.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
-import { MANIFEST, MASTER_KEY, type Manifest, STORE, sha256Of } from './backup.ts'
-import { replaceFiles } from './copy-files.ts'
+import { MANIFEST, MASTER_KEY, type Manifest, STORE, sealOf, sha256Of } from './backup.ts'
+import { refuseLinks, replaceFiles } from './copy-files.ts'
 
-type RestoreOptions = { config?: string; data?: string; yes?: boolean; json?: boolean }
+type RestoreOptions = { config?: string; data?: string; running?: boolean; yes?: boolean; json?: boolean }
 
 export function restore(command: Command, world: World): void {
   command
@@ -18,9 +18,10 @@ export function restore(command: Command, world: World): void {
     .addOption(configOption())
     .addOption(dataOption())
     .addOption(yesOption())
+    .option('--running', 'do not pause it: what it had begun goes on with its next start')
     .option('--json', 'print JSON')
     .action(async (given: string, options: RestoreOptions) => {
-      const { replaceSqlite, StoreInUseError } = await import('../../../storage/sqlite-copy.ts')
+      const { pauseSqlite, replaceSqlite, StoreInUseError } = await import('../../../storage/sqlite-copy.ts')
       const { inspectSqlite } = await import('../../../storage/inspect.ts')
       const { readConfig, refusePostgres } = await import('../../connect/local-store.ts')
       const config = readConfig(world, options)
@@ -31,6 +32,7 @@ export function restore(command: Command, world: World): void {
       const folder = resolve(world.cwd, given)
       const manifest = await readManifest(folder)
       const key = await chooseKey(config, folder, manifest)
+      refuseLinks(folder)
 
       const store = join(config.data, STORE)
       const suffix = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
@@ -41,6 +43,7 @@ export function restore(command: Command, world: World): void {
       try {
         copyFileSync(join(folder, STORE), draft)
         inspectSqlite(draft)
+        if (!options.running) pauseSqlite(draft, `Restored from the backup of ${manifest.created_at}`, Date.now())
         replaceSqlite(store, draft, `${store}.${suffix}`)
       } catch (error) {
         if (!(error instanceof StoreInUseError)) throw error
@@ -53,7 +56,10 @@ export function restore(command: Command, world: World): void {
       success(world, `Restored the store of ${manifest.created_at}`)
       const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
       if (kept) note(world, `  What was there is now ${kept}`)
-      if (options.json) printJson(world, { store, kept, created_at: manifest.created_at })
+      if (!options.running) {
+        note(world, '  It is paused: it runs nothing and sends nothing until `moorage resume --all-projects`')
+      }
+      if (options.json) printJson(world, { store, kept, created_at: manifest.created_at, paused: !options.running })
       else print(world, store)
     })
 }
@@ -70,8 +76,12 @@ async function readManifest(folder: string): Promise<Manifest> {
 /** Without its key a store is of little use, because its secrets stay sealed. */
 async function chooseKey(config: Config, folder: string, manifest: Manifest): Promise<'in place' | 'from backup'> {
   const { masterKeyFingerprint, loadMasterKey } = await import('../../../security/keyring.ts')
-  const fits = (options: Parameters<typeof loadMasterKey>[0]) =>
-    masterKeyFingerprint(loadMasterKey(options)) === manifest.master_key
+  const fits = (options: Parameters<typeof loadMasterKey>[0]) => {
+    const key = loadMasterKey(options)
+    if (masterKeyFingerprint(key) !== manifest.master_key) return false
+    if (sealOf(manifest, key) === manifest.seal) return true
+    throw new Failure(EXIT.failed, `${join(folder, MANIFEST)} is not what \`moorage backup\` wrote: its seal differs`)
+  }
   const inPlace = config.masterKey !== undefined || existsSync(join(config.data, MASTER_KEY))
   if (inPlace && fits({ masterKey: config.masterKey, dataDir: config.data })) return 'in place'
   if (config.masterKey === undefined && existsSync(join(folder, MASTER_KEY)) && fits({ dataDir: folder })) {
