@@ -70,6 +70,15 @@ export class ApiError extends Error {
   }
 }
 
+/** What a run has ended with. Any other error says nothing about a run: there may be none. */
+export class RunFailure extends ApiError {
+  readonly run_id: string
+  constructor(run_id: string, code: ErrorCode, message: string, extras: Extras) {
+    super(code, message, extras)
+    this.run_id = run_id
+  }
+}
+
 /** The work goes on without this request. A later one with the same Idempotency-Key gets its answer. */
 export class StillRunning extends ApiError {
   constructor(message: string, cause?: unknown) {
