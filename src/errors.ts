@@ -115,3 +115,13 @@ export function fileTooLarge(maxBytes: number): ApiError {
 export function unavailable(message: string, retryAfterMs = 1000, cause?: unknown): ApiError {
   return new ApiError('unavailable', message, { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)), cause })
 }
+
+/** How many old secrets may be in their grace periods at the same time. */
+const MOST_OLD_SECRETS = 5
+
+export function requireFewSecrets(inGrace: number): void {
+  if (inGrace < MOST_OLD_SECRETS) return
+  throw conflict(
+    `${MOST_OLD_SECRETS} old secrets are in their grace periods. Wait for one to end, or end them all with grace_period_seconds: 0.`,
+  )
+}
