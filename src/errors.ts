@@ -70,6 +70,15 @@ export class ApiError extends Error {
   }
 }
 
+/** What a run has ended with. Any other error says nothing about a run: there may be none. */
+export class RunFailure extends ApiError {
+  readonly run_id: string
+  constructor(run_id: string, code: ErrorCode, message: string, extras: Extras) {
+    super(code, message, extras)
+    this.run_id = run_id
+  }
+}
+
 /** The work goes on without this request. A later one with the same Idempotency-Key gets its answer. */
 export class StillRunning extends ApiError {
   constructor(message: string, cause?: unknown) {
@@ -105,4 +114,14 @@ export function fileTooLarge(maxBytes: number): ApiError {
 
 export function unavailable(message: string, retryAfterMs = 1000, cause?: unknown): ApiError {
   return new ApiError('unavailable', message, { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)), cause })
+}
+
+/** How many old secrets may be in their grace periods at the same time. */
+const MOST_OLD_SECRETS = 5
+
+export function requireFewSecrets(inGrace: number): void {
+  if (inGrace < MOST_OLD_SECRETS) return
+  throw conflict(
+    `${MOST_OLD_SECRETS} old secrets are in their grace periods. Wait for one to end, or end them all with grace_period_seconds: 0.`,
+  )
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { conflict } from './errors.ts'
 import { isObject } from './lib/json.ts'
 import { NOT_ONE_LINE, ONE_LINE } from './lib/text/text.ts'
 import { formatTime, parseTime } from './lib/time.ts'
@@ -63,16 +62,6 @@ export function listQuery<const Field extends string, Filters extends z.ZodRawSh
 export const CostUsd = z.number().nullable().describe('In US dollars; null if the price of a model is not known')
 
 const DAY_SECONDS = 86_400
-
-/** How many old secrets may be in their grace periods at the same time. */
-const MOST_OLD_SECRETS = 5
-
-export function requireFewSecrets(inGrace: number): void {
-  if (inGrace < MOST_OLD_SECRETS) return
-  throw conflict(
-    `${MOST_OLD_SECRETS} old secrets are in their grace periods. Wait for one to end, or end them all with grace_period_seconds: 0.`,
-  )
-}
 
 /** How long the old secret stays valid beside the new one; 0 ends it and all before it now. */
 export const RotationBody = z.strictObject({

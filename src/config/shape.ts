@@ -122,10 +122,7 @@ const Console = z.strictObject({
     .boolean()
     .default(false)
     .describe('Take a verified address of two identity providers for the same person'),
-  deviceSignIn: z
-    .boolean()
-    .default(true)
-    .describe('Let a command line get a key by the sign-in of a person elsewhere (`moorage login --sso`)'),
+  deviceSignIn: z.boolean().default(true).describe('Let `moorage login --sso` get keys for people'),
 })
 
 const Limits = z.strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ApiError } from '../errors.ts'
+import { RunFailure } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
 import { usdOf } from '../runtime/models/cost.ts'
 import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
@@ -157,13 +157,13 @@ export function getResult(ended: Invocation, agent_id: string): Result {
 }
 
 /** The error for an invocation that did not complete: the one in its receipt. */
-export function failureOf({ error, steps }: Invocation): ApiError {
+export function failureOf({ id, error, steps }: Invocation): RunFailure {
   const { code, message, retry_after, details } = error ?? { ...FAILED, retry_after: undefined, details: undefined }
   const wait = code === 'unavailable' ? (retry_after ?? 1) : retry_after
   const isPassing = wait !== undefined && wait <= SOON_SECONDS
   const hasActed = steps.some(({ kind }) => kind === 'tool')
   const headers = isPassing && !hasActed ? {} : NOT_AGAIN
-  return new ApiError(code, message, { retry_after: wait, details, headers })
+  return new RunFailure(id, code, message, { retry_after: wait, details, headers })
 }
 
 /** Most clients wait less than this before they try again. */

@@ -1,6 +1,7 @@
+import { requireFewSecrets } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { RotationBody, requireFewSecrets } from '../shapes.ts'
+import { RotationBody } from '../shapes.ts'
 import * as webhooks from './store.ts'
 import { newSecret, presentWebhook, secretsInGrace, WebhookParams, WebhookWithSecret } from './webhook.ts'
 import { concernedAgent, getChangeable, requireKey } from './webhook-in-scope.ts'

@@ -152,6 +152,13 @@ onManyNodes(
         assert.equal(status, 409)
         assert.match(body.error.message, /^The project stores as much as it may \(limits\.stored_bytes\)/)
       }
+      const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'go' }] }
+      const { body: toA2a } = await project.call('POST', `/v1/agents/${agent}/a2a`, {
+        body: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } },
+        headers: { 'A2A-Version': '1.0' },
+      })
+      assert.equal(toA2a.result, undefined, 'nothing was admitted, so there is no task')
+      assert.match(toA2a.error.message, /^The project stores as much as it may/)
       assert.equal((await invoke(service(), await newAgent(service()))).status, 200, 'others are not held up')
 
       const { body: made } = await project.call('POST', `/v1/agents/${agent}/schedules`, {

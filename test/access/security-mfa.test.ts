@@ -250,8 +250,8 @@ onManyNodes('multi-factor authentication', (service, engine) => {
 
     test('a request that is sent again with its code and its Idempotency-Key gets its answer', async () => {
       const agent = await newAgent({ requiredFor: ['keys'] })
-      const send = (headers: Record<string, string>, name = 'once') => {
-        const body = { name, agent_id: agent, role: 'viewer' }
+      const send = (headers: Record<string, string>, called = 'once') => {
+        const body = { name: called, agent_id: agent, role: 'viewer' }
         return service().call('POST', '/v1/keys', { key: key.secret, body, headers })
       }
       const headers = { 'X-Service-OTP': app.code(), 'Idempotency-Key': `once-${agent}` }

@@ -13,7 +13,7 @@ import { STATUS_OF } from '../../src/errors.ts'
 import { operations } from '../../src/operations.ts'
 import { checkReply } from '../support/clients/openapi.ts'
 import { approve } from '../support/running/approved.ts'
-import { type Service, startService } from '../support/service/service.ts'
+import { type Service, startService, withService } from '../support/service/service.ts'
 
 type Described = {
   operationId: string
@@ -180,3 +180,13 @@ function withoutRefusals<D extends { paths: Record<string, Record<string, Descri
   }
   return shorter
 }
+
+test('the OpenAPI document names the address under which clients reach the service', () =>
+  withService(
+    'sqlite',
+    async (service) => {
+      const { body } = await service.call('GET', '/v1/openapi.json', { key: null })
+      assert.deepEqual(body.servers, [{ url: 'https://agents.example.com/moorage' }])
+    },
+    { MOORAGE_SERVER__PUBLIC_URL: 'https://agents.example.com/moorage/' },
+  ))

@@ -80,6 +80,12 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
           onChange={setPermissions}
           error={reasonOf(action.error, 'permissions')}
         />
+        {permissions.includes('approve') && (
+          <p class="hint">
+            It can't approve runs that you started, because you made it. For that, create the key on the server:{' '}
+            <code>moorage keys create NAME --role approver --local</code>
+          </p>
+        )}
         <Field
           label="Agent"
           value={agent}

@@ -129,12 +129,20 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
       keyOf={({ id }) => id}
       sort={query.sort}
       empty={
-        <Empty title="No people yet">
-          <p>
-            People are here once they have signed in with an identity provider. Their role comes from their groups
-            there, from an invitation, or from you.
-          </p>
-        </Empty>
+        project !== undefined && session.value?.reach === 'service' ? (
+          <Empty title={`No one has a role in ${chosenProject.value?.name}`}>
+            <p>
+              Administrators of all projects, and people without a role, are under <b>Everybody</b>.
+            </p>
+          </Empty>
+        ) : (
+          <Empty title="No people yet">
+            <p>
+              People are here once they have signed in with an identity provider. Their role comes from their groups
+              there, from an invitation, or from you.
+            </p>
+          </Empty>
+        )
       }
     />
   )

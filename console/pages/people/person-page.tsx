@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { Person } from '../../../sdk/client.ts'
+import type { Key, Person } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
 import { go } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service, serviceIn } from '../../lib/service.ts'
@@ -63,6 +64,7 @@ export function PersonPage({ params: { person: id = '' } }: { params: Params }) 
           />
         </section>
       )}
+      {found && may('listKeys') && <KeysOf id={found.id} />}
       {found && (doing?.what === 'give' || doing?.what === 'change') && (
         <RoleDialog
           person={found}
@@ -74,6 +76,35 @@ export function PersonPage({ params: { person: id = '' } }: { params: Params }) 
       {found && doing?.what === 'take' && <TakeRole person={found} role={doing.role} onClose={close} onDone={show} />}
       {found && doing?.what === 'remove' && <RemovePerson person={found} onClose={close} />}
     </Page>
+  )
+}
+
+const KEY_COLUMNS: Column<Key>[] = [
+  { title: 'Key', cell: ({ id, name }) => <a href={href(`/keys/${id}`)}>{name}</a> },
+  { title: 'Where', cell: ({ project_id }) => placeText(project_id) },
+  { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
+  { title: 'Expires', isNumber: true, isExtra: true, cell: ({ expires_at }) => <Ago time={expires_at} /> },
+  { title: 'Last used', isNumber: true, cell: ({ last_used_at }) => <Ago time={last_used_at} /> },
+]
+
+/** The keys of a person that count now, as many as one page has. They end with the person. */
+function KeysOf({ id: person_id }: { id: string }) {
+  const query = { person_id, status: 'active', limit: 100 } as const
+  const keys = useResource(`keys of ${person_id}`, (signal) => service.keys.list(query, { signal }))
+  return (
+    <section aria-label="Keys">
+      <h2>Keys</h2>
+      <Failure error={keys.error} retry={keys.reload} />
+      {keys.data && (
+        <Table
+          label="Keys"
+          columns={KEY_COLUMNS}
+          rows={keys.data.data}
+          keyOf={(key) => key.id}
+          empty={<Empty title="No active keys in this project" />}
+        />
+      )}
+    </section>
   )
 }
 

@@ -26,8 +26,8 @@ const COMMON_ERRORS: ErrorCode[] = [
 const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
 const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']
 
-/** Makes the OpenAPI 3.1 document from the declarations. */
-export function openApiDocument(operations: readonly Operation[]): OpenApi {
+/** Makes the OpenAPI 3.1 document from the declarations. `url` is where clients reach the service. */
+export function openApiDocument(operations: readonly Operation[], url = '/'): OpenApi {
   const schemas: Record<string, JsonSchema> = { Error: errorSchema(), Pagination: paginationSchema() }
   const paths: OpenApi['paths'] = {}
   for (const operation of operations) {
@@ -45,7 +45,7 @@ export function openApiDocument(operations: readonly Operation[]): OpenApi {
         'Every path but this one needs `Authorization: Bearer <key>`. A key of all projects says with the header `Moorage-Project` in which one it asks, by id or name.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
+    servers: [{ url }],
     security: [{ key: [] }],
     tags,
     paths,

@@ -20,7 +20,7 @@ const WELCOME: ServedPage = {
  */
 export function addOpenRoutes(
   endpoints: Router<Endpoint>,
-  { operations, console: hasConsole }: Pick<Edge, 'operations' | 'console'>,
+  { operations, parts, console: hasConsole }: Pick<Edge, 'operations' | 'parts' | 'console'>,
   unready: () => Promise<Unready | undefined>,
 ): void {
   const add = (path: string, who: Endpoint, answer: () => Promise<ServedPage>) => {
@@ -37,7 +37,7 @@ export function addOpenRoutes(
   endpoints.add('GET', '/health', { probe: true, page: leadToHealthz })
 
   let described: OpenApi | undefined
-  const document = () => (described ??= openApiDocument(operations))
+  const document = () => (described ??= openApiDocument(operations, parts.config.server.publicUrl))
   if (!hasConsole) add('/', { open: true }, async () => WELCOME)
   addDocument('/v1/openapi.json', {}, () => JSON.stringify(document()))
   for (const { path, headers, body } of referencePages(document, { hasConsole: hasConsole !== undefined }))

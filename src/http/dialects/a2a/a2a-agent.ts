@@ -23,7 +23,7 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
-import { ApiError } from '../../../errors.ts'
+import { ApiError, RunFailure } from '../../../errors.ts'
 import { unlessLimited } from '../begun-runs.ts'
 import { ONLY_FILES } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
@@ -77,9 +77,11 @@ export class A2aAgent implements A2ARequestHandler {
       if (status === 202) return answered.task(STATE_OF.queued)
       return answered.task('TASK_STATE_COMPLETED', data)
     } catch (error) {
-      const state = stateAfter(error)
+      // Only a run that was admitted is a task.
+      const state = error instanceof RunFailure ? stateAfter(error) : undefined
       if (!state) throw error
-      return teller.task(state, { words: (error as ApiError).message })
+      const { run_id, message } = error as RunFailure
+      return new TaskTeller(run_id, teller.contextId, this.#calls.runner).task(state, { words: message })
     }
   }
 
