@@ -207,7 +207,6 @@ export async function listKinds(db: Database, ids: string[]): Promise<Pick<Agent
 }
 
 export type ShownAgent = { id: string; seq: number }
-
 export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
   return db
     .selectFrom('agents')
