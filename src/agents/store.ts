@@ -207,8 +207,6 @@ export async function listKinds(db: Database, ids: string[]): Promise<Pick<Agent
 }
 
 export type ShownAgent = { id: string; seq: number }
-
-/** All shown agents, the oldest first. */
 export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
   return db
     .selectFrom('agents')
@@ -220,7 +218,7 @@ export async function listShown(db: Database, shown: ShownAgents): Promise<Shown
 }
 
 export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Agent> {
-  await holdAgentName(db, agent)
+  await holdName(db, agent)
   const row = await db
     .insertInto('agents')
     .values(toRow(agent))
@@ -233,14 +231,8 @@ export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Ag
   return fromRow(row)
 }
 
-/** Until the transaction ends, no other agent of the project gets the name. */
-export function holdAgentName(db: Database, { project_id, name }: Pick<Agent, 'project_id' | 'name'>): Promise<void> {
-  return holdName(db, 'agents', `${project_id}/${name}`)
-}
-
-/** The caller has locked the agent. */
 export async function update(db: Database, agent: Agent): Promise<void> {
-  await holdAgentName(db, agent)
+  await holdName(db, agent)
   const holder = await findIn(db, agent.project_id, agent.name)
   if (holder && holder.id !== agent.id) throw nameTaken(agent.name)
   await db.updateTable('agents').set(toRow(agent)).where('id', '=', agent.id).execute()
@@ -248,7 +240,6 @@ export async function update(db: Database, agent: Agent): Promise<void> {
   await announceIn(db, agent)
 }
 
-/** Gives the agent to another project. */
 export async function move(db: Database, agent: Agent, project_id: string): Promise<void> {
   const { id } = agent
   await db.updateTable('agents').set({ project_id }).where('id', '=', id).execute()

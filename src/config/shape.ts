@@ -233,10 +233,7 @@ export const ConfigSettings = z.strictObject({
   )
     .optional()
     .describe('Encrypts stored secrets: 32 bytes as hex or base64; without it `master.key` in `data`'),
-  startPaused: z
-    .boolean()
-    .default(false)
-    .describe('Starts paused, as a restored copy should: it runs nothing and sends nothing until it is resumed'),
+  startPaused: z.boolean().default(false).describe('Starts paused: it runs and sends nothing until it is resumed'),
   initKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
     .optional()
     .describe('The first admin key, of all projects, instead of a generated one'),

@@ -1,6 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
+import type { Parts } from '../operation/parts.ts'
 import * as blobs from '../storage/bytes/blobs.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
@@ -111,7 +112,7 @@ export async function remove(db: Database, ids: readonly string[]): Promise<numb
  * Drops the bytes that only these files have, whose rows stay until the bytes are gone: they tell whose bytes they are.
  * Returns the dropped blobs. It needs a transaction.
  */
-export async function dropBytes(db: Database, going: readonly StoredFile[]): Promise<blobs.DroppedBlob[]> {
+async function dropBytes(db: Database, going: readonly StoredFile[]): Promise<blobs.DroppedBlob[]> {
   const ids = going.map(({ id }) => id)
   if (engineOf(db) === 'postgres') await holdProjectsOf(db, ids)
   const blob_ids = [...new Set(going.map(({ blob_id }) => blob_id))]
@@ -120,7 +121,7 @@ export async function dropBytes(db: Database, going: readonly StoredFile[]): Pro
 }
 
 /** Removes files after their bytes. `gone` are the blobs whose bytes are gone. It needs a transaction. */
-export async function removeAfterBytes(db: Database, ids: readonly string[], gone: readonly string[]): Promise<number> {
+async function removeAfterBytes(db: Database, ids: readonly string[], gone: readonly string[]): Promise<number> {
   const removed = await remove(db, ids)
   await blobs.remove(db, gone)
   return removed
@@ -229,4 +230,21 @@ function isCurrent(now: number): Expression<SqlBool> {
 /** What the run or the schedule of an agent brought is shown to those to whom the agent is. */
 function isOfShown(db: Database, except: readonly string[]): Expression<SqlBool> {
   return isShown(db, sql.ref('files.agent_id'), { only: null, except })
+}
+
+/**
+ * Removes files, their bytes first and not in the background. If bytes cannot be removed, their files stay, so that the
+ * same request finds them again, and `failure` says why.
+ */
+export async function eraseFiles(
+  { storage, bytes }: Pick<Parts, 'storage' | 'bytes'>,
+  found: readonly StoredFile[],
+): Promise<{ removed: number; failure: unknown }> {
+  if (found.length === 0) return { removed: 0, failure: undefined }
+  const dropped = await storage.transaction((held) => dropBytes(held, found))
+  const { gone, failure } = await bytes.clear(dropped)
+  const left = new Set(dropped.flatMap(({ id }) => (gone.includes(id) ? [] : id)))
+  const ids = found.flatMap(({ id, blob_id }) => (left.has(blob_id) ? [] : id))
+  const removed = await storage.transaction((held) => removeAfterBytes(held, ids, gone))
+  return { removed, failure }
 }

@@ -1,6 +1,5 @@
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
-import { eraseFiles } from '../files/erase-files.ts'
 import * as files from '../files/store.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'
@@ -40,7 +39,7 @@ export const eraseInvocation = operation({
       await eraseEventsOfRequest(held, found.id)
     })
     // The place of the bytes may be away, so they go last.
-    const { failure } = await eraseFiles({ storage, bytes }, await files.listOfRequest(db, found.id))
+    const { failure } = await files.eraseFiles({ storage, bytes }, await files.listOfRequest(db, found.id))
     if (failure) throw failure
     const erased = await invocations.get(db, agent.seq, found.id)
     return withKeyName(db, actor, presentInvocation(erased, agent.id), ['created_by'])

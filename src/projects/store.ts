@@ -79,7 +79,7 @@ export async function begin(db: Database, time: number): Promise<void> {
 }
 
 export async function insert(db: Database, project: Project): Promise<void> {
-  await holdName(db, 'projects', project.name)
+  await holdName(db, { name: project.name })
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('projects')
     .values(toRow(project))
@@ -99,7 +99,7 @@ export async function update(db: Database, id: string, { limits, ...changes }: P
 }
 
 async function requireFreeName(db: Database, id: string, name: string): Promise<void> {
-  await holdName(db, 'projects', name)
+  await holdName(db, { name })
   const holder = await db.selectFrom('projects').select('id').where('name', '=', name).executeTakeFirst()
   if (holder && holder.id !== id) throw nameTaken(name)
 }

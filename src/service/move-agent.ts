@@ -13,6 +13,7 @@ import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import * as projects from '../projects/store.ts'
 import { Label } from '../shapes.ts'
+import { holdName } from '../storage/queries/hold-name.ts'
 import * as webhooks from '../webhooks/store.ts'
 
 type MoveNeeds = Needs<'db' | 'actor' | 'audit' | 'config' | 'now' | 'request_id'>
@@ -47,7 +48,7 @@ export const moveAgent = operation({
     const project = await projects.find(db, body.project)
     if (!project) throw invalid({ field: 'project', error: 'no such project' })
     const { id: project_id } = project
-    await agents.holdAgentName(db, { project_id, name: agent.name })
+    await holdName(db, { project_id, name: agent.name })
     const holder = await agents.findIn(db, project_id, agent.name)
     if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
     await checkDefinition(agent, { db, config, project_id })

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import * as budgets from '../budgets/store.ts'
 import { unavailable } from '../errors.ts'
-import { eraseFiles } from '../files/erase-files.ts'
 import * as files from '../files/store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
@@ -109,7 +108,7 @@ async function removeFiles(
     const found = await files.listOfUser(parts.storage.db, whose, last)
     if (found.length === 0) break
     last = found.at(-1)?.id ?? last
-    const { removed, failure } = await eraseFiles(parts, found)
+    const { removed, failure } = await files.eraseFiles(parts, found)
     total += removed
     failed ??= failure
   }

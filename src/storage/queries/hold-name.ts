@@ -2,10 +2,13 @@ import { sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
 /**
- * Until the transaction ends, no other one gives this name. Ask who has the name after it. Without it, the slower of two
+ * Until the transaction ends, no other one gives this name, to a project or to an agent of the project. Ask who has the name after it. Without it, the slower of two
  * would fail at the unique index. SQLite has one writer at a time and needs none of this.
  */
-export async function holdName(db: Database, names: 'agents' | 'projects', name: string): Promise<void> {
+export async function holdName(
+  db: Database,
+  { project_id = '', name }: { project_id?: string; name: string },
+): Promise<void> {
   if (engineOf(db) !== 'postgres') return
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`name of ${names}: ${name}`}, 0))`.execute(db)
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`name ${project_id}/${name}`}, 0))`.execute(db)
 }

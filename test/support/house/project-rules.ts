@@ -35,8 +35,6 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'people/store.ts removeStrangers': 'people who have no role in any project',
   'schedules/store.ts listNearest': 'the next ticks, whose schedules they are',
   'service/store.ts countDisabledWebhooks': 'a gauge of the service',
-  'service/store.ts countRows': 'the state of the service',
-  'service/store.ts listDays': 'the state of the service',
   'usage/reserved-store.ts takeLapsed': 'work in the background',
   'usage/store.ts remove': 'rows that are swept up',
   'webhooks/callback-store.ts listRequests': 'the runs that have callbacks, kept in memory',
