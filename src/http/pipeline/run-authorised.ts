@@ -80,6 +80,10 @@ async function runOnce(
   { input, agent, uploads }: Prepared,
 ): Promise<Rendered> {
   const { given, writer, sent } = wanted
+  const isWithin = isOneTransaction(authorised.operation, channel.mode)
+  // A transaction that needs another connection deadlocks when all connections are in transactions.
+  const known = isWithin ? await findClosed(authorised, edge) : undefined
+  const closedAgents = async () => known ?? findClosed(authorised, edge)
   const { arrived, actor, operation } = authorised
   const { path, request_id, address } = arrived
   const call = {
@@ -96,13 +100,13 @@ async function runOnce(
     request_id,
     address,
     span: arrived.span,
-    closedAgents: () => findClosed(authorised, edge),
+    closedAgents,
   }
   const repeatable = repeatableOf(authorised, wanted)
   if (!repeatable) return runOperation(edge.parts, call, channel)
   // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
   const unattended = { ...channel, onHangUp: undefined }
-  return isOneTransaction(operation, channel.mode)
+  return isWithin
     ? edge.idempotency.onceWithin(repeatable, (db, repeated) => runWithin(db, edge.parts, call, unattended, repeated))
     : edge.idempotency.once(repeatable, (held) => runAlone(edge.parts, call, unattended, held))
 }
