@@ -13,6 +13,7 @@ const OWN = new Set([
   'timestamp',
   'created_at',
   'started_at',
+  'began_at',
   'finished_at',
   'duration_ms',
   // A door may make a session of its own.

@@ -172,11 +172,10 @@ async function gatesOfCalled(
   { arrived, actor, operation }: Authorised,
   input: Input,
 ): Promise<Gate[]> {
+  const wanting = (await guardedIn(actor.scope.project_id)).filter(({ gate }) => gate.mfa?.has('invoke'))
+  if (wanting.length === 0) return []
   const refs = (await operation.calls?.(input, parts.storage.db)) ?? []
-  if (refs.length === 0) return []
-  const called = (await guardedIn(actor.scope.project_id)).filter(({ id, name }) =>
-    refs.some((ref) => ref === id || ref === name),
-  )
+  const called = wanting.filter(({ id, name }) => refs.some((ref) => ref === id || ref === name))
   return called.map(({ gate }) => gate).filter((gate) => passesGate(arrived, gate, parts.now()))
 }
 
