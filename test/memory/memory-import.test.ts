@@ -111,9 +111,12 @@ describe('moorage memory import and rebuild', () => {
     await writeMemory(service, from, items)
     const { stdout } = await shell.moorage(['users', 'export', 'vera'])
     writeFileSync(join(shell.folder, 'vera.jsonl'), stdout)
-    for (let i = 0; i < 2; i++) {
-      const imported = await shell.moorage(['memory', 'import', to, 'vera.jsonl', '--json'])
-      assert.deepEqual(JSON.parse(imported.stdout), { format: 'moorage', imported: 130 })
+    for (const [imported, imported_before] of [
+      [130, 0],
+      [0, 130],
+    ]) {
+      const { stdout: told } = await shell.moorage(['memory', 'import', to, 'vera.jsonl', '--json'])
+      assert.deepEqual(JSON.parse(told), { format: 'moorage', imported, imported_before })
     }
     const list = async (agent: string) => {
       const { body } = await service.call('GET', `/v1/agents/${agent}/memory?limit=100&offset=30&sort=created_at`)
