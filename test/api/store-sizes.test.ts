@@ -2,26 +2,25 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openSizes } from '../../src/service/store-sizes.ts'
 
-/** A store of which each measure takes this time, and ends when it is told to. */
-function store(ms: number) {
+/** A store with this number of rows. Each measure ends when the test says so. */
+function store(invocations: number) {
   let [time, bytes] = [0, 0]
   const waiting: (() => void)[] = []
   const measure = () =>
-    new Promise<{ bytes: number; rows: {}; days: [] }>((resolve) => {
+    new Promise<{ bytes: number; rows: Record<string, number>; days: [] }>((resolve) => {
       waiting.push(() => {
-        time += ms
         bytes += 1
-        resolve({ bytes, rows: {}, days: [] })
+        resolve({ bytes, rows: { invocations }, days: [] })
       })
     })
-  const sizes = openSizes({ measure, now: () => time, clock: () => time })
+  const sizes = openSizes({ measure, now: () => time })
   const end = () => waiting.splice(0).forEach((resolve) => resolve())
   return { sizes, end, wait: (more: number) => (time += more), pending: () => waiting.length }
 }
 
 describe('what a store has', () => {
-  test('is measured for each request while that is quick, and once for those that ask at once', async () => {
-    const { sizes, end, pending } = store(5)
+  test('is counted for each request while there is little, and once for those that ask at once', async () => {
+    const { sizes, end, pending } = store(1_000)
     const both = [sizes(), sizes()]
     assert.equal(pending(), 1)
     end()
@@ -34,8 +33,8 @@ describe('what a store has', () => {
     assert.equal((await next).bytes, 2)
   })
 
-  test('is told as it was a minute ago at most where measuring takes long: no request waits for it', async () => {
-    const { sizes, end, wait, pending } = store(900)
+  test('is told as it was a minute ago at most where there is much: no request waits for it', async () => {
+    const { sizes, end, wait, pending } = store(1_000_000)
     const first = sizes()
     end()
     assert.equal((await first).bytes, 1)

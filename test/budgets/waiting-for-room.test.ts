@@ -81,7 +81,7 @@ for (const engine of MANY_NODES) {
       assert.deepEqual([waiting.error, waiting.tokens_used, model.requests.length], [null, 0, 0])
       await raise(id, { runs: 2 })
       const receipt = await becomes(agent, request_id, 'completed')
-      assert.deepEqual([receipt.response, receipt.attempts], ['How is the sea?', 2])
+      assert.deepEqual([receipt.response, receipt.attempts.length], ['How is the sea?', 2])
       const [wait, answer] = receipt.steps
       assert.deepEqual([wait.kind, answer.kind], ['wait', 'model'])
       assert.ok(wait.finished_at <= answer.started_at, 'the wait ended before the answer began')
@@ -107,7 +107,7 @@ for (const engine of MANY_NODES) {
       const request_id = await begin(agent)
       await becomes(agent, request_id, 'waiting')
       await service.call('PATCH', `/v1/budgets/${id}`, { body: { name: 'renamed' } })
-      await until('the run to have looked', async () => (await receiptOf(agent, request_id)).attempts === 2)
+      await until('the run to have looked', async () => (await receiptOf(agent, request_id)).attempts.length === 2)
       const { steps } = await becomes(agent, request_id, 'waiting')
       assert.match(steps.at(-1).reason, /^The budget "renamed" has no room/)
       await raise(id, { runs: 2 })

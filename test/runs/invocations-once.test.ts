@@ -113,8 +113,8 @@ onBothEngines(
         const key = randomUUID()
         await other.query('begin')
         await other.query(
-          `insert into claims (scope, key, fingerprint, owner, lease_until, created_at, status, headers, body)
-         select scope, $1, fingerprint, 'another node', lease_until, created_at, status, headers, body from claims where key = $2`,
+          `insert into claims (scope, key, project_id, fingerprint, owner, lease_until, created_at, status, headers, body)
+         select scope, $1, project_id, fingerprint, 'another node', lease_until, created_at, status, headers, body from claims where key = $2`,
           [key, known],
         )
         const reply = invoke(service(), agent, { 'Idempotency-Key': key })

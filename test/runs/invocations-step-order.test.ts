@@ -87,7 +87,7 @@ for (const engine of MANY_NODES.filter((each) => each === 'postgres')) {
         .map(({ data }) => (data as { name: string }).name)
       assert.deepEqual(results, ['a', 'b'])
       const { status, attempts, steps } = await receiptOf(id)
-      assert.deepEqual([status, attempts], ['completed', 1])
+      assert.deepEqual([status, attempts.length], ['completed', 1])
       assert.deepEqual(
         steps.map(({ kind, name }: { kind: string; name?: string }) => name ?? kind),
         ['model', 'a', 'b', 'model'],

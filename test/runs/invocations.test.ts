@@ -95,7 +95,7 @@ onAnyEngine(
           model: 'builtin/echo',
           tokens_used: rest.tokens_used,
           cost_usd: 0,
-          attempts: 1,
+          attempts: [{ number: 1, began_at: started_at, after: 'start' }],
           duration_ms,
           schedule_id: null,
           scheduled_at: null,

@@ -79,10 +79,10 @@ describe('max_concurrency of an agent, on two nodes', () => {
     await Promise.all(Array.from({ length: 12 }, (_, i) => invoke(i % 2 ? first : second, agent, BACKGROUND)))
     const completed = await until('all have run', async () => {
       const { body } = await first.call('GET', `/v1/agents/${agent}/invocations?status=completed&limit=100`)
-      return body.data.length === 12 ? (body.data as { attempts: number }[]) : undefined
+      return body.data.length === 12 ? (body.data as { attempts: unknown[] }[]) : undefined
     })
     assert.equal(calls, 12)
-    assert.deepEqual(new Set(completed.map(({ attempts }) => attempts)), new Set([1]), 'to wait is no attempt')
+    assert.deepEqual(new Set(completed.map(({ attempts }) => attempts.length)), new Set([1]), 'to wait is no attempt')
     assert.ok(most <= 2, `${most} at once`)
   })
 

@@ -118,7 +118,7 @@ for (const engine of ANY_ENGINE) {
         assert.deepEqual(over.body.data, { paused: false, project: null, service: null })
         const receipt = await ended(agent, request_id)
         assert.deepEqual(
-          [receipt.status, receipt.response, receipt.attempts, receipt.tokens_used],
+          [receipt.status, receipt.response, receipt.attempts.length, receipt.tokens_used],
           ['completed', 'A whole answer', 2, waiting.tokens_used + 103],
         )
         assert.equal(model.requests.length, 2)

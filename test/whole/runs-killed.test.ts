@@ -74,7 +74,7 @@ for (const engine of ENGINES) {
       const { data: receipt } = await service.call('GET', path)
       assert.equal(receipt.response, 'Let me see.\n\nAll is done.')
       assert.equal(receipt.tokens_used, 45)
-      assert.equal(receipt.attempts, 1 + deaths.length)
+      assert.equal(receipt.attempts.length, 1 + deaths.length)
       const attemptOf = (call: string) =>
         1 + deaths.filter((death) => CALLS.indexOf(death) <= CALLS.indexOf(call)).length
       assert.deepEqual(
