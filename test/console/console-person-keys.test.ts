@@ -53,9 +53,9 @@ inConsole(
         await keys.getByRole('row', { name: 'laptop default' }).waitFor()
         assert.equal(await keys.getByRole('row', { name: 'old phone' }).count(), 0)
         await settled()
-        await checkAccess(page)
         const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
         assert.ok(Number(await page.evaluate(overflow)) <= 0)
+        await checkAccess(page)
         await keys.getByRole('link', { name: 'laptop' }).click()
         await page.getByRole('heading', { name: 'laptop' }).waitFor()
         await go(`/people/${ada}?project=shop`)

@@ -78,19 +78,19 @@ inConsole(
       await dialog.getByRole('button', { name: 'Save price' }).click()
       await row(page, 'local/other \\$3\\.00 \\$3\\.00 \\$4\\.00 \\$4\\.00 \\$0 this project · local/\\*').waitFor()
       // The price of all models of the provider is deleted in its own row.
-      assert.equal(await page.getByRole('button', { name: 'Delete the price of local/other' }).count(), 0)
+      assert.equal(await page.getByRole('button', { name: 'Delete price of local/other' }).count(), 0)
 
-      await page.getByRole('button', { name: 'Change the price of local/meta/tiny' }).click()
+      await page.getByRole('button', { name: 'Change price of local/meta/tiny' }).click()
       await dialog.getByLabel('Cached input').fill('0.1')
       // What another person has changed meanwhile stays.
       const theirs = { input: 0.5, output: 7 }
       assert.equal((await service().call('PUT', '/v1/prices/local/meta%2Ftiny', { body: theirs })).status, 200)
       await dialog.getByRole('button', { name: 'Save price' }).click()
       await row(page, 'local/meta/tiny \\$0\\.5\\d* \\$0\\.1\\d* \\$7\\.00').waitFor()
-      await page.getByRole('button', { name: 'Delete the price of local/meta/tiny' }).click()
+      await page.getByRole('button', { name: 'Delete price of local/meta/tiny' }).click()
       await dialog.getByRole('button', { name: 'Delete price' }).click()
       await row(page, 'local/meta/tiny \\$3\\.00 .*this project · local/\\*').waitFor()
-      await page.getByRole('button', { name: 'Delete the price of local/*' }).click()
+      await page.getByRole('button', { name: 'Delete price of local/*' }).click()
       await dialog.getByRole('button', { name: 'Delete price' }).click()
       await row(page, 'local/meta/tiny – .*no price').waitFor()
       await leave()
@@ -143,6 +143,14 @@ inConsole(
       const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
       assert.ok(Number(await page.evaluate(overflow)) <= 0)
       await leave()
+      const owner = await visit('/usage/prices', { width: 390, isStill: true })
+      await row(owner.page, 'local/other')
+        .getByRole('button', { name: /^Set price of/ })
+        .waitFor()
+      await owner.settled()
+      const cut = `[...document.querySelectorAll('.scroll, .scroll td')].filter((one) => one.scrollWidth > one.clientWidth).length`
+      assert.equal(await owner.page.evaluate(cut), 0)
+      await owner.leave()
       const reader = await visit('/usage', { key, isStill: true })
       await reader.page.getByText("The total doesn't include 1 call to local/meta/tiny").waitFor()
       await reader.settled()

@@ -147,7 +147,7 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
   )
 }
 
-/** People who have a role in every project, or none yet, are in no project's list. */
+/** People who have a role in all projects, or none yet, are in no project's list. */
 function NobodyHere({ project }: { project: string }) {
   const everybody = useResource('number of people', async (signal) => {
     const { pagination } = await serviceIn(undefined).people.list({ limit: 1 }, { signal })
@@ -156,7 +156,7 @@ function NobodyHere({ project }: { project: string }) {
   const total = everybody.data
   return (
     <Empty title={`No one has a role in ${project}`}>
-      <p>Administrators of all projects and people without a role are listed under Everybody.</p>
+      <p>Administrators of all projects, people of other projects and people without a role are under Everybody.</p>
       <Failure error={everybody.error} retry={everybody.reload} />
       {total !== undefined && total > 0 && (
         <p>

@@ -95,7 +95,7 @@ function KeysOf({ id: person_id }: { id: string }) {
   const keys = useResource(`keys of ${person_id}`, (signal) => service.keys.list(query, { signal }))
   return (
     <section aria-label="Keys">
-      <h2>Active keys</h2>
+      <h2 class="section-head">Active keys</h2>
       <Failure error={keys.error} retry={keys.reload} />
       {keys.data && (
         <Table
@@ -103,7 +103,7 @@ function KeysOf({ id: person_id }: { id: string }) {
           columns={KEY_COLUMNS}
           rows={keys.data.data}
           keyOf={(key) => key.id}
-          empty={<Empty title={project ? `No active keys in ${project.name}` : 'No active keys'} />}
+          empty={<p class="soft">No active keys{project && ` in ${project.name}`}.</p>}
         />
       )}
     </section>

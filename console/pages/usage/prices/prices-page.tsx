@@ -44,7 +44,11 @@ export function PricesPage() {
       }
     >
       <UsageTabs />
-      <p class="hint">Prices are in USD per million tokens. Prices in moorage.yaml win over those set here.</p>
+      <div class="filters">
+        <span class="hint">
+          Prices are in USD per million tokens, and per request. Prices in moorage.yaml win over those set here.
+        </span>
+      </div>
       <List
         of={prices}
         label="Prices"
@@ -95,16 +99,11 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Price>[] => [
     isNumber: true,
     cell: (price) => (
       <span class="cell-actions">
-        {maySetPrices() && price.source === 'unknown' && (
-          <Button label={`Set price of ${price.model}`} onClick={() => setDoing({ what: 'set', price })}>
-            Set price
-          </Button>
-        )}
-        {maySetPrices() && !['unknown', 'configuration'].includes(price.source) && (
+        {maySetPrices() && price.source !== 'configuration' && (
           <Button
             look="quiet"
             icon="edit"
-            label={`Change the price of ${price.model}`}
+            label={`${price.source === 'unknown' ? 'Set' : 'Change'} price of ${price.model}`}
             onClick={() => setDoing({ what: 'set', price })}
           />
         )}
@@ -112,7 +111,7 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Price>[] => [
           <Button
             look="quiet"
             icon="close"
-            label={`Delete the price of ${price.model}`}
+            label={`Delete price of ${price.model}`}
             onClick={() => setDoing({ what: 'delete', price })}
           />
         )}

@@ -35,7 +35,10 @@ export function Unpriced({ models }: { models: UsageRow[] }) {
         </p>
       ))}
       {priced && priced.length > 0 && (
-        <Snippet label="Apply prices to past calls" text="moorage usage reprice --from 30d" />
+        <>
+          <p>To apply prices to past calls, run:</p>
+          <Snippet label="command" text="moorage usage reprice --from 30d" />
+        </>
       )}
       {without && without.length > 0 && <Example models={without} />}
       {chosen !== undefined && (
