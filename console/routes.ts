@@ -33,6 +33,7 @@ const ROUTES: Route[] = [
   { path: '/files', needs: ['listFiles'], load: async () => (await pages()).FilesPage },
   { path: '/usage', needs: ['getUsage'], load: async () => (await pages()).UsagePage },
   { path: '/usage/budgets', needs: ['listBudgets'], load: async () => (await pages()).BudgetsPage },
+  { path: '/usage/prices', needs: ['listPrices'], load: async () => (await pages()).PricesPage },
   {
     path: '/system',
     needs: ['getSystem', 'listAuditLog', 'listConsoleSessions'],

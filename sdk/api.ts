@@ -2087,6 +2087,8 @@ export type Price = {
   model: string
   /** `configuration`: `prices` in `moorage.yaml`, which wins. `api`: `PUT /v1/prices/{provider}/{model}`. `genai-prices`: the list of public vendors. `unknown`: set one */
   source: 'configuration' | 'api' | 'genai-prices' | 'builtin' | 'unknown'
+  /** The name with which it was set: the model, or `provider/*`. Null if the price was not set */
+  set_for: string | null
   /** Of the list that it is from */
   version: string | null
   /** Input, in USD for a million tokens */

@@ -21,7 +21,7 @@ export type { Page, Pages } from './pages.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
 export * from './serve-agent.ts'
 export type { InvocationEvent, StreamOptions } from './stream.ts'
-export { waitingText } from './waiting.ts'
+export { waitingText, waitReason } from './waiting.ts'
 export * from './webhook.ts'
 
 /** An agent may take ten minutes. */

@@ -1,7 +1,15 @@
-import type { InvocationQueued } from './api.ts'
+import type { Invocation, InvocationQueued } from './api.ts'
 
 /** Says in one sentence what a run waits for. */
-export function waitingText({ approvals = [], reason }: Pick<InvocationQueued, 'approvals' | 'reason'>): string {
+export function waitingText({ approvals = [], reason }: Waiting): string {
   if (approvals.length > 0) return 'The run waits for a person to decide.'
   return reason === undefined ? 'The run waits.' : `The run waits: ${reason}.`
+}
+
+type Waiting = { approvals?: readonly unknown[] | undefined } & Pick<InvocationQueued, 'reason'>
+
+/** Why a run waits, if not for people. Its receipt ends with that wait: for a pause, a budget or a provider. */
+export function waitReason({ status, steps }: Pick<Invocation, 'status' | 'steps'>): string | undefined {
+  const last = steps.at(-1)
+  return status === 'waiting' && last?.kind === 'wait' ? last.reason : undefined
 }

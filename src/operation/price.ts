@@ -9,6 +9,8 @@ export const PRICE_SOURCES = ['configuration', 'api', 'genai-prices', 'builtin']
 /** What a model costs at a time. Long prompts may cost more. */
 export type Price = {
   source: (typeof PRICE_SOURCES)[number]
+  /** The name that it was set for: the model, or all models of its provider. */
+  set_for?: string
   /** Of the list that it is from. */
   version?: string
   rates: Rates

@@ -134,9 +134,9 @@ inConsole(
       const { page, asked, leave } = await visit('/agents/cashier', { isHurried: true })
       await page.getByLabel('Message', { exact: true }).fill('Money back, please')
       await page.keyboard.press('Enter')
-      await page.getByText('It waits for a person.').waitFor()
+      await page.getByText('The run waits for a person to decide.').waitFor()
       await page.reload()
-      await page.getByText('It waits for a person.').waitFor()
+      await page.getByText('The run waits for a person to decide.').waitFor()
       assert.equal(await page.getByRole('button', { name: 'Stop' }).count(), 0)
       let looks = 0
       await until('it has looked every few seconds whether it goes on', () => {

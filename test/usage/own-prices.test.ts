@@ -51,7 +51,7 @@ for (const engine of ENGINES) {
       const { status, body, text } = await set(PATH, RATES)
       assert.equal(status, 200, text)
       const whole = { input: 1, cached_input: 1, output: 10, reasoning: 10, request: 0 }
-      const price = { model: MODEL, source: 'api', version: null, ...whole, tiers: [] }
+      const price = { model: MODEL, source: 'api', set_for: MODEL, version: null, ...whole, tiers: [] }
       assert.deepEqual(body.data, price)
       assert.deepEqual(await priceOf(MODEL), price)
       assert.equal(await costOf(agent), 0.002)
@@ -73,6 +73,8 @@ for (const engine of ENGINES) {
       assert.equal((await set('/v1/prices/local/*', { input: 0, output: 20 })).status, 200)
       assert.equal(await costOf(await newAgent(service, { model: 'local/meta/llama-3' })), 0.002)
       assert.equal(await costOf(await newAgent(service, { model: 'local/other' })), 0.002)
+      assert.equal((await priceOf('local/meta/llama-3')).set_for, 'local/meta/llama-3')
+      assert.equal((await priceOf('local/other')).set_for, 'local/*')
       for (const name of ['meta%2Fllama-3', '*']) await service.call('DELETE', `/v1/prices/local/${name}`)
     })
 

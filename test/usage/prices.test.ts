@@ -41,7 +41,7 @@ onBothEngines(
       await newAgent(service, { model: 'builtin/echo' })
       await newAgent(service, { model: 'local/secret' })
       const { body } = await service.call('GET', '/v1/prices')
-      const list = { source: 'genai-prices', version: '0.1.8' }
+      const list = { source: 'genai-prices', set_for: null, version: '0.1.8' }
       assert.deepEqual(body.data, [
         {
           model: 'anthropic/claude-sonnet-4-5',
@@ -53,7 +53,7 @@ onBothEngines(
           request: 0,
           tiers: [{ above: 200_000, input: 6, cached_input: 0.6, output: 22.5, reasoning: 22.5, request: 0 }],
         },
-        { model: 'builtin/echo', source: 'builtin', version: null, ...free, tiers: [] },
+        { model: 'builtin/echo', source: 'builtin', set_for: null, version: null, ...free, tiers: [] },
         {
           model: 'embedder/text-embedding-3-small',
           ...list,
@@ -65,6 +65,7 @@ onBothEngines(
         {
           model: 'local/own',
           source: 'configuration',
+          set_for: 'local/own',
           version: null,
           input: 1,
           cached_input: 1,
@@ -73,7 +74,7 @@ onBothEngines(
           request: 0,
           tiers: [],
         },
-        { model: 'local/secret', source: 'unknown', version: null, ...unknown, tiers: [] },
+        { model: 'local/secret', source: 'unknown', set_for: null, version: null, ...unknown, tiers: [] },
         {
           model: 'openai/gpt-4o',
           ...list,
@@ -87,6 +88,7 @@ onBothEngines(
         {
           model: 'rented/*',
           source: 'configuration',
+          set_for: 'rented/*',
           version: null,
           input: 0,
           cached_input: 0,

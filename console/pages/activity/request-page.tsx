@@ -10,6 +10,7 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
 import type { Params } from '../../routes.ts'
+import { RunWaits } from '../../ui/approvals/run-waits.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton, Snippet } from '../../ui/copy.tsx'
 import { BudgetLink } from '../../ui/data/budget-link.tsx'
@@ -77,7 +78,7 @@ export function RequestPage({ params: { request: request_id = '' } }: { params: 
       })}
     >
       <Failure error={found.error} retry={found.reload} />
-      {run && <Request run={run} />}
+      {run && <Request run={run} onChanged={found.reload} />}
     </Page>
   )
 }
@@ -114,7 +115,7 @@ function Deeds({ run }: { run: Invocation }) {
   )
 }
 
-function Request({ run }: { run: Invocation }) {
+function Request({ run, onChanged }: { run: Invocation; onChanged(): void }) {
   const names = useAgentNames()
   const isOver = run.finished_at !== null
   const name = names.data?.get(run.agent_id) ?? run.agent_id
@@ -159,7 +160,8 @@ function Request({ run }: { run: Invocation }) {
           )}
           <UnfitAnswer run={run} />
           {run.response !== null && <AnswerShown run={run} text={run.response} />}
-          {run.response === null && !run.error && (
+          {run.status === 'waiting' && <RunWaits run={run} agentName={name} onDecided={onChanged} />}
+          {run.response === null && !run.error && run.status !== 'waiting' && (
             <p class="soft">{isOver ? 'No response.' : 'The run is still in progress.'}</p>
           )}
         </section>

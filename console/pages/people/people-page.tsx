@@ -8,12 +8,14 @@ import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { serviceIn } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
+import { countText } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { List } from '../../ui/data/list.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
 import { Segments } from '../../ui/forms/field.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Address } from './address.tsx'
@@ -31,8 +33,6 @@ export function PeoplePage() {
     { value: 'invitations', label: 'Invitations' },
   ]
   const view = views.find(({ value }) => value === param('view'))?.value ?? 'here'
-  const show = (next: string) =>
-    setParams({ view: next === 'here' ? undefined : next, offset: undefined, sort: undefined }, { push: true })
   return (
     <Page
       title="People"
@@ -78,6 +78,9 @@ export function PeoplePage() {
     </Page>
   )
 }
+
+const show = (view: string) =>
+  setParams({ view: view === 'here' ? undefined : view, offset: undefined, sort: undefined }, { push: true })
 
 const COLUMNS: Column<Person>[] = [
   {
@@ -130,11 +133,7 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
       sort={query.sort}
       empty={
         project !== undefined && session.value?.reach === 'service' ? (
-          <Empty title={`No one has a role in ${chosenProject.value?.name}`}>
-            <p>
-              Administrators of all projects, and people without a role, are under <b>Everybody</b>.
-            </p>
-          </Empty>
+          <NobodyHere project={chosenProject.value?.name ?? ''} />
         ) : (
           <Empty title="No people yet">
             <p>
@@ -145,5 +144,25 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
         )
       }
     />
+  )
+}
+
+/** People who have a role in all projects, or none yet, are in no project's list. */
+function NobodyHere({ project }: { project: string }) {
+  const everybody = useResource('number of people', async (signal) => {
+    const { pagination } = await serviceIn(undefined).people.list({ limit: 1 }, { signal })
+    return pagination.total
+  })
+  const total = everybody.data
+  return (
+    <Empty title={`No one has a role in ${project}`}>
+      <p>Administrators of all projects, people of other projects and people without a role are under Everybody.</p>
+      <Failure error={everybody.error} retry={everybody.reload} />
+      {total !== undefined && total > 0 && (
+        <p>
+          <Button onClick={() => show('everybody')}>Show everybody ({countText(total)})</Button>
+        </p>
+      )}
+    </Empty>
   )
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Key, Person } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { go } from '../../lib/location.ts'
+import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service, serviceIn } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
@@ -87,13 +88,14 @@ const KEY_COLUMNS: Column<Key>[] = [
   { title: 'Last used', isNumber: true, cell: ({ last_used_at }) => <Ago time={last_used_at} /> },
 ]
 
-/** The keys of a person that count now, as many as one page has. They end with the person. */
+/** The person's keys that work in this project now. They end with the person. */
 function KeysOf({ id: person_id }: { id: string }) {
+  const project = chosenProject.value
   const query = { person_id, status: 'active', limit: 100 } as const
   const keys = useResource(`keys of ${person_id}`, (signal) => service.keys.list(query, { signal }))
   return (
     <section aria-label="Keys">
-      <h2>Keys</h2>
+      <h2 class="section-head">Active keys</h2>
       <Failure error={keys.error} retry={keys.reload} />
       {keys.data && (
         <Table
@@ -101,7 +103,7 @@ function KeysOf({ id: person_id }: { id: string }) {
           columns={KEY_COLUMNS}
           rows={keys.data.data}
           keyOf={(key) => key.id}
-          empty={<Empty title="No active keys in this project" />}
+          empty={<p class="soft">No active keys{project && ` in ${project.name}`}.</p>}
         />
       )}
     </section>

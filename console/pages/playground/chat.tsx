@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { href } from '../../lib/base.ts'
 import { requestPath } from '../../lib/paths.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
-import { RunApprovals } from '../../ui/approvals/run-approvals.tsx'
+import { RunWaits } from '../../ui/approvals/run-waits.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { BudgetLink } from '../../ui/data/budget-link.tsx'
@@ -91,12 +91,7 @@ function Answer({ invocation, conversation }: AnswerProps) {
         </p>
       ))}
       {!isRunning && run?.status === 'waiting' && (
-        <p class="notice">
-          It waits for a person. <a href={href(`/approvals?request=${run.request_id}`)}>See what is to be decided</a>
-        </p>
-      )}
-      {!isRunning && run?.status === 'waiting' && (
-        <RunApprovals run={run} agentName={conversation.agent} onDecided={() => void resumeWaiting(conversation)} />
+        <RunWaits run={run} agentName={conversation.agent} onDecided={() => void resumeWaiting(conversation)} />
       )}
       <div aria-busy={isRunning}>
         <AnswerShown run={run} text={response || (isRunning ? draft : '')} />

@@ -25,7 +25,7 @@ export type ShownInvocation = {
   request_id?: string
   tools: ToolCall[]
   error?: MoorageError
-  /** Known once the run has ended, or waits for a person. */
+  /** Known once the run has ended, or waits. */
   run?: Invocation
 }
 
@@ -139,9 +139,12 @@ export async function resumeWaiting(conversation: Conversation): Promise<void> {
   for (const { key, run, isRunning } of invocations.value) {
     if (isRunning || run?.status !== 'waiting' || unreadable.has(key)) continue
     try {
-      const { status, request_id } = await service.invocations.get(agent, run.request_id)
+      const now = await service.invocations.get(agent, run.request_id)
       const isFollowed = invocations.value.some((one) => one.key === key && one.isRunning)
-      if (status !== 'waiting' && !isFollowed) follow(conversation, key, request_id)
+      if (isFollowed) continue
+      // It may have resumed, and wait for something else by now.
+      if (now.status === 'waiting') change(conversation, key, () => ({ run: now }))
+      else follow(conversation, key, now.request_id)
     } catch (error) {
       // A service that is away comes back. Without the permission to ask, it makes no sense to try again.
       if ([403, 404].includes((error as MoorageError).status)) unreadable.add(key)

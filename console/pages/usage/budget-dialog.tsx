@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Budget, CreateBudget } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
 import { numberIn } from '../../lib/forms/typed-values.ts'
 import { useChanges } from '../../lib/forms/use-changes.ts'
-import { useAction } from '../../lib/resource.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
@@ -12,6 +13,8 @@ import { Form } from '../../ui/forms/form.tsx'
 import { NumberField } from '../../ui/forms/number-field.tsx'
 import { BudgetScopeFields, type ScopeChoice, scopeBody } from './budget-scope-fields.tsx'
 import { kindOf, type LimitKind, limitOf, PERIODS } from './budget-text.ts'
+import { Warnings } from './budget-warnings.tsx'
+import { useUnpricedModels } from './prices/unpriced-models.ts'
 
 const KINDS: { value: LimitKind; label: string }[] = [
   { value: 'cost_usd', label: 'US dollars' },
@@ -24,7 +27,7 @@ const ACTIONS = [
 ]
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
-type Props = { budget: Budget | undefined; onClose(): void; onSaved(told: string): void }
+type Props = { budget: Budget | undefined; onClose(): void; onSaved(told: string, budget: Budget): void }
 
 function valuesOf(budget: Budget | undefined) {
   return {
@@ -51,18 +54,24 @@ function bodyOf({ name, kind, amount, thresholds, action }: ReturnType<typeof va
 export function BudgetDialog({ budget, onClose, onSaved }: Props) {
   const [scope, setScope] = useState<ScopeChoice>({ choice: 'project', id: '' })
   const [values, setValues] = useState(() => valuesOf(budget))
+  const known = useResource(budget && `budget ${budget.id}`, (signal) =>
+    service.budgets.get(budget?.id ?? '', {}, { signal }),
+  )
   const saveChanges = useChanges(bodyOf(values))
   const save = useAction(async () => {
     const body = bodyOf(values)
+    let saved: Budget
     if (budget) {
-      const now = bodyOf(valuesOf(await service.budgets.get(budget.id)))
-      await saveChanges(body, now, (changes) => service.budgets.update(budget.id, changes))
+      saved = await service.budgets.get(budget.id)
+      await saveChanges(body, bodyOf(valuesOf(saved)), async (changes) => {
+        saved = await service.budgets.update(budget.id, changes)
+      })
     } else {
       const { per, timezone } = values
-      await service.budgets.create({ ...body, scope: scopeBody(scope), per, timezone: timezone.trim() })
+      saved = await service.budgets.create({ ...body, scope: scopeBody(scope), per, timezone: timezone.trim() })
     }
     onClose()
-    onSaved(budget ? `The budget ${body.name} is changed` : `The budget ${body.name} holds from now on`)
+    onSaved(budget ? `The budget ${body.name} is changed` : `The budget ${body.name} holds from now on`, saved)
   })
   const field = (name: keyof typeof values, told: string = name) => ({
     value: values[name],
@@ -109,6 +118,7 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
             error={reasonWithin(save.error, 'thresholds')}
           />
         </div>
+        {budget ? <Warnings of={known.data} /> : <UnpricedWarning values={values} />}
         <Failure error={save.error} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
@@ -118,5 +128,27 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
         </DialogActions>
       </Form>
     </Dialog>
+  )
+}
+
+const MOST_NAMED = 5
+
+function namesText(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED
+  const shown = names.slice(0, MOST_NAMED).join(', ')
+  return more > 0 ? `${shown} and ${more} more` : shown
+}
+
+/** A budget that is made has no warnings of its own yet. This one is for all models of the project. */
+function UnpricedWarning({ values: { kind, action } }: { values: ReturnType<typeof valuesOf> }) {
+  const isInDollars = kind === 'cost_usd'
+  const { data: models = [] } = useUnpricedModels(isInDollars)
+  if (!isInDollars || models.length === 0) return null
+  return (
+    <p class="notice" role="status">
+      No price is known for {namesText(models)}. A budget in US dollars{' '}
+      {action === 'refuse' ? 'refuses' : "doesn't count"} calls without a price.{' '}
+      <a href={href('/usage/prices')}>Set prices</a>
+    </p>
   )
 }

@@ -17,6 +17,7 @@ import { Page } from '../../ui/page.tsx'
 import { BudgetBar } from './budget-bar.tsx'
 import { BudgetDialog } from './budget-dialog.tsx'
 import { PERIODS, scopeText } from './budget-text.ts'
+import { Warnings } from './budget-warnings.tsx'
 import { UsageTabs } from './usage-tabs.tsx'
 import { useGroupNames } from './use-group-names.ts'
 
@@ -27,6 +28,7 @@ type Doing = { what: 'edit' | 'delete'; budget: Budget }
 /** What may be spent, and how much of it is. */
 export function BudgetsPage() {
   const [doing, setDoing] = useState<Doing>()
+  const [saved, setSaved] = useState<Budget>()
   const query = pageQuery(25, 'name')
   const only = param('budget')
   const budgets = useResource(
@@ -42,6 +44,10 @@ export function BudgetsPage() {
   const close = () => {
     setDoing(undefined)
     closeDialog()
+  }
+  const deleted = () => {
+    setSaved(undefined)
+    budgets.reload()
   }
   const isMaking = openedDialog() === 'budget' && may('createBudget')
   return (
@@ -70,6 +76,7 @@ export function BudgetsPage() {
           </span>
         )}
       </div>
+      <Warnings of={only ? budgets.data?.data[0] : saved} isNamed />
       <List
         of={budgets}
         label="Budgets"
@@ -83,13 +90,14 @@ export function BudgetsPage() {
           key={doing?.budget.id}
           budget={doing?.budget}
           onClose={close}
-          onSaved={(text) => {
+          onSaved={(text, saved) => {
             toast(text)
+            setSaved(saved)
             budgets.reload()
           }}
         />
       )}
-      {doing?.what === 'delete' && <DeleteBudget budget={doing.budget} onClose={close} onDone={budgets.reload} />}
+      {doing?.what === 'delete' && <DeleteBudget budget={doing.budget} onClose={close} onDone={deleted} />}
     </Page>
   )
 }

@@ -6,9 +6,10 @@ import { may } from '../../lib/session-state.ts'
 const TABS: { to: string; label: string; needs: OperationId }[] = [
   { to: '/usage', label: 'Usage', needs: 'getUsage' },
   { to: '/usage/budgets', label: 'Budgets', needs: 'listBudgets' },
+  { to: '/usage/prices', label: 'Prices', needs: 'listPrices' },
 ]
 
-/** What was spent, and what may be spent. */
+/** What was spent, what may be spent, and what models cost. */
 export function UsageTabs() {
   const shown = TABS.filter(({ needs }) => may(needs))
   if (shown.length < 2) return null

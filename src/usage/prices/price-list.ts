@@ -100,7 +100,9 @@ function priceIn(prices: NamedPrices, model: string): Price | undefined {
 }
 
 function pricesOf(given: readonly GivenPrice[], source: Price['source']): NamedPrices {
-  return new Map(given.map(({ model, ...rates }) => [model, { source, rates: wholeRates(rates), tiers: [] }]))
+  return new Map(
+    given.map(({ model, ...rates }) => [model, { source, set_for: model, rates: wholeRates(rates), tiers: [] }]),
+  )
 }
 
 /** Rates that were not given follow from the others. */

@@ -31,6 +31,10 @@ export const PriceReply = z
       .describe(
         '`configuration`: `prices` in `moorage.yaml`, which wins. `api`: `PUT /v1/prices/{provider}/{model}`. `genai-prices`: the list of public vendors. `unknown`: set one',
       ),
+    set_for: z
+      .string()
+      .nullable()
+      .describe('The name with which it was set: the model, or `provider/*`. Null if the price was not set'),
     version: z.string().nullable().describe('Of the list that it is from'),
     ...ShownRates,
     tiers: z
@@ -42,9 +46,9 @@ export const PriceReply = z
 const UNKNOWN = { input: null, cached_input: null, output: null, reasoning: null, request: null }
 
 export function presentPrice(model: string, price: Price | undefined): z.input<typeof PriceReply> {
-  if (!price) return { model, source: 'unknown', version: null, ...UNKNOWN, tiers: [] }
-  const { source, version = null, rates, tiers } = price
-  return { model, source, version, ...(rates satisfies Rates), tiers: [...tiers] }
+  if (!price) return { model, source: 'unknown', set_for: null, version: null, ...UNKNOWN, tiers: [] }
+  const { source, set_for = null, version = null, rates, tiers } = price
+  return { model, source, set_for, version, ...(rates satisfies Rates), tiers: [...tiers] }
 }
 
 /** All agents of a project share its prices. Only actors that manage the whole project may change them. */

@@ -29,7 +29,7 @@ export const setPrice = operation({
       throw conflict(`The price of ${model} is in moorage.yaml, which wins: change it there`)
     }
     await put(db, actor.scope.project_id, { model, ...body }, now())
-    return presentPrice(model, { source: 'api', rates: wholeRates(body), tiers: [] })
+    return presentPrice(model, { source: 'api', set_for: model, rates: wholeRates(body), tiers: [] })
   },
 })
 

@@ -54,6 +54,7 @@ inHarbour('what the pages of the console say', (open, harbour) => {
     approvals: () => ['/approvals', '/approvals?status=any', '/approvals?status=expired'],
     usage: () => ['/usage', '/usage?by=agent', '/usage?by=door&range=30d', '/usage?user_id=customer-3'],
     budgets: () => ['/usage/budgets'],
+    prices: () => ['/usage/prices'],
     files: () => ['/files', '/files?user=customer-3', '/files?user=nobody'],
     webhooks: () => [
       '/webhooks',

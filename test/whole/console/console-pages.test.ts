@@ -36,6 +36,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   files: 'berths.csv',
   usage: 'builtin/script',
   budgets: 'Support, monthly',
+  prices: 'moorage.yaml',
   system: 'SQLite',
   audit: 'createAgent',
   sessions: 'this one',

@@ -136,7 +136,7 @@ inConsole(
       await page.getByText("The total doesn't include 1 call to local/tiny, because the model has no price.").waitFor()
       assert.match(await page.getByRole('row', { name: /^gull/ }).innerText(), /–$/)
       assert.match(await page.getByRole('row', { name: /^Total/ }).innerText(), /at least \$0\.36$/)
-      await page.getByText('Show an example').click()
+      await page.getByText('Set prices for all projects in moorage.yaml').click()
       await page.getByText('- model: local/tiny').waitFor()
       await leave()
     })

@@ -1,0 +1,14 @@
+import { useResource } from '../../../lib/resource.ts'
+import { service } from '../../../lib/service.ts'
+import { may } from '../../../lib/session-state.ts'
+
+/** The models whose price is not known now: agents name them, or have used them lately. Undefined until it is known. */
+export function useUnpricedModels(isAsked: boolean): { data: string[] | undefined; reload(): void } {
+  return useResource(isAsked && may('listPrices') ? 'unpriced models' : undefined, async (signal) => {
+    const models: string[] = []
+    for await (const { model, source } of service.prices.list({ limit: 100 }, { signal })) {
+      if (source === 'unknown') models.push(model)
+    }
+    return models
+  })
+}

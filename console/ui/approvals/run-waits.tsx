@@ -1,0 +1,50 @@
+import type { Invocation } from '../../../sdk/client.ts'
+import { waitingText, waitReason } from '../../../sdk/waiting.ts'
+import { href } from '../../lib/base.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { Failure } from '../failure.tsx'
+import { ApprovalCard } from './approval-card.tsx'
+
+const MOST = 20
+/** A run that this one has called may ask later. */
+const LIVE_MS = 5_000
+
+type Props = { run: Invocation; agentName: string; onDecided(): void }
+
+/** What a waiting run waits for. What people are asked is decided here. */
+export function RunWaits({ run, agentName, onDecided }: Props) {
+  const { request_id } = run
+  const reason = waitReason(run)
+  const isAsked = reason === undefined && may('listApprovals')
+  const pending = useResource(
+    isAsked ? `approvals of ${request_id}` : undefined,
+    (signal) => service.approvals.list({ request_id, status: 'pending', sort: 'created_at', limit: MOST }, { signal }),
+    { everyMs: LIVE_MS },
+  )
+  const approvals = pending.data?.data ?? []
+  const isKnown = !isAsked || pending.data !== undefined
+  return (
+    <>
+      {isKnown && (
+        <p class="notice">
+          {waitingText({ approvals, reason })}{' '}
+          {approvals.length > 0 && <a href={href(`/approvals?request=${request_id}`)}>See what is to be decided</a>}
+        </p>
+      )}
+      <Failure error={pending.error} retry={pending.reload} />
+      {approvals.map((approval) => (
+        <ApprovalCard
+          key={approval.id}
+          approval={approval}
+          agentName={agentName}
+          onDecided={() => {
+            pending.reload()
+            onDecided()
+          }}
+        />
+      ))}
+    </>
+  )
+}
