@@ -33,7 +33,11 @@ describe('spans by the conventions for generative AI', () => {
     await tool.close()
   })
 
-  async function spansOf(settings: Record<string, string>, message: string, story?: (service: Service) => Promise<void>) {
+  async function spansOf(
+    settings: Record<string, string>,
+    message: string,
+    story?: (service: Service) => Promise<void>,
+  ) {
     const collector = await startCollector()
     model.reset()
     model.reply(
