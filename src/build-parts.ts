@@ -87,6 +87,12 @@ export async function buildParts(
     telemetry.batchEntries.add(entries)
     telemetry.batchSeconds.add(ms / 1000)
   }
+  // Before the store is opened: a start that fails because packages are missing must not migrate the database.
+  const tracer = await openTracer(config.otel, ownLog)
+  opened.defer(() => tracer?.close())
+  const { embedder: embedding } = config.memory
+  const embedder = embedding && openEmbedder(embedding, { log: ownLog, now: clock, proxy: config.proxy })
+  opened.defer(() => embedder?.close())
   const storage = opened.adopt(
     await openStorage({ ...config, migrations, watch, warn: (message) => ownLog.warn(message), onCommit }),
     (store) => store.close(),
@@ -98,8 +104,6 @@ export async function buildParts(
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()
-  const tracer = await openTracer(config.otel, log)
-  opened.defer(() => tracer?.close())
   const memo = openMemo(storage, (change) => ({
     hits: telemetry.lookups.cell(change, 'hit'),
     misses: telemetry.lookups.cell(change, 'miss'),
@@ -114,8 +118,6 @@ export async function buildParts(
   const outgoing = openClient(policies.outgoing)
   const fetchForAgents = countCalls(outgoing.fetch, 'tool', telemetry)
   const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
-  const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now, proxy: config.proxy })
-  opened.defer(() => embedder?.close())
   const providers = knownProviders({ config, storage, memo, keyring: ring, log })
   const prices = new PriceList({ config, storage, memo, providers, log })
   const pauses = new PauseWatch({ memo, storage })

@@ -1,5 +1,5 @@
 """Serves an agent to Moorage, with the standard library only. Copy this file into your project."""
-import base64, hashlib, hmac, json, time, urllib.error, urllib.request
+import base64, hashlib, hmac, json, sys, time, urllib.error, urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -39,6 +39,13 @@ def post(url, token, data):
         return json.load(reply)
 
 
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        # A client that hangs up is no error of the agent.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def serve(answer, secret, port):
     key = base64.b64decode(secret.removeprefix('whsec_'))
 
@@ -65,6 +72,6 @@ def serve(answer, secret, port):
             self.end_headers()
             self.wfile.write(json.dumps(data).encode())
 
-    server = ThreadingHTTPServer(('127.0.0.1', port), Agent)
+    server = Server(('127.0.0.1', port), Agent)
     print(f'The agent listens, port: {server.server_port}', flush=True)
     server.serve_forever()

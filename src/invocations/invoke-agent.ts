@@ -125,7 +125,9 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds): Promi
     // The run ends, and gives its places back, when its entry is on disk.
     const ended = (written: boolean) => {
       if (!written) void leaveUnwritten()
-      if (written && done.status !== 'waiting') context.telemetry.runs.add(1, done.status, definition.kind)
+      if (written && done.status !== 'waiting') {
+        context.telemetry.countRun(done.status, definition.kind, agent.project_id)
+      }
       if (written && waits) {
         const reply = { request_id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
         emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, reply))

@@ -1,7 +1,9 @@
 import { statfs } from 'node:fs/promises'
 import project from '../../package.json' with { type: 'json' }
 import type { Parts } from '../operation/parts.ts'
+import * as projects from '../projects/store.ts'
 import type { WriteProbe } from '../storage/health/write-probe.ts'
+import { busiest } from '../telemetry/instruments.ts'
 import { type Backlog, countDisabledWebhooks, listBacklogs } from './store.ts'
 
 type GaugeParts = Pick<Parts, 'config' | 'journal' | 'live' | 'now' | 'storage' | 'telemetry'>
@@ -47,6 +49,16 @@ function addDatabaseGauges({ telemetry, storage, config }: GaugeParts, probe: Wr
   telemetry.gauge('moorage_database_waiting', 'Queries that wait for one of them', () => storage.pool().waiting)
   telemetry.gauge('moorage_webhooks_disabled', 'Webhooks that the service disabled because they failed', () =>
     countDisabledWebhooks(storage.db),
+  )
+  telemetry.gauge(
+    'moorage_project_stored_bytes',
+    'What the ten projects store that store the most, of those with limits.stored_bytes, as last measured',
+    async () => {
+      const measured = (await projects.listMeasured(storage.db)).map(
+        ({ id, stored_bytes }) => [id, stored_bytes ?? 0] as const,
+      )
+      return busiest(measured).map(([project, value]) => ({ labels: { project }, value }))
+    },
   )
   telemetry.gauge('moorage_disk_size_bytes', 'Size of the disk that the data folder is on', async () => {
     const { bsize, blocks } = await statfs(config.data)

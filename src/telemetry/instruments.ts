@@ -52,6 +52,37 @@ export class Counter {
   }
 }
 
+/** How many owners a counter of the busiest names. */
+const BUSIEST = 10
+
+/** Counts by owner, of whom there may be thousands. It names the busiest since the start, so that there are few series. */
+export class BusiestCounter {
+  readonly #name: string
+  readonly #help: string
+  readonly #label: string
+  readonly #counts = new Map<string, number>()
+
+  constructor(name: string, help: string, label: string) {
+    this.#name = name
+    this.#help = help
+    this.#label = label
+  }
+
+  add(owner: string): void {
+    this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1)
+  }
+
+  read(): Reading {
+    const name = this.#name
+    const samples = busiest(this.#counts).map(([owner, value]) => ({ name, labels: { [this.#label]: owner }, value }))
+    return { name, help: this.#help, type: 'counter', samples }
+  }
+}
+
+export function busiest(counts: Iterable<readonly [string, number]>): (readonly [string, number])[] {
+  return [...counts].toSorted(([, one], [, other]) => other - one).slice(0, BUSIEST)
+}
+
 type Distribution = { values: string[]; counts: number[]; sum: number }
 
 /** Counts sizes, in buckets. */

@@ -23,21 +23,26 @@ const PACKAGES = {
   '@opentelemetry/sdk-trace': '3.1.0',
 }
 
+/** With messages and answers spans are large. Fewer of them are sent at once, and wait. */
+const LARGE_SPANS = { maxExportBatchSize: 32, maxQueueSize: 512 }
+
 const PROBLEM_EVERY_MS = 60_000
 /** How long the collector may take, retries included. A service that stops waits for it as long. */
 const EXPORT_WITHIN_MS = 3_000
 
 /** The buckets of the conventions for generative AI. */
 const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100)
+const RUN_SECONDS = Array.from({ length: 13 }, (_, power) => 2 ** power / 10)
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
 
 type Api = typeof import('@opentelemetry/api')
 
+type Measures = Record<'chat' | 'firstChunk' | 'tokens' | 'run' | 'tool', Histogram>
+
 type World = {
   api: Api
   tracer: OtelTracer
-  duration: Histogram
-  tokens: Histogram
+  measures: Measures
   content: boolean
 }
 
@@ -70,6 +75,7 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
       new trace.BatchSpanProcessor({
         exporter: new traceExport.OTLPTraceExporter({ url: urlOf('traces'), ...limits }),
         scheduledDelayMillis: 1_000,
+        ...(options.content && LARGE_SPANS),
       }),
     ],
   })
@@ -83,17 +89,18 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
     ],
   })
   const meter = meters.getMeter('moorage')
+  const histogram = (name: string, unit: string, explicitBucketBoundaries: number[]) =>
+    meter.createHistogram(name, { unit, advice: { explicitBucketBoundaries } })
   const world: World = {
     api,
     tracer: traces.getTracer('moorage'),
-    duration: meter.createHistogram('gen_ai.client.operation.duration', {
-      unit: 's',
-      advice: { explicitBucketBoundaries: SECONDS },
-    }),
-    tokens: meter.createHistogram('gen_ai.client.token.usage', {
-      unit: '{token}',
-      advice: { explicitBucketBoundaries: TOKENS },
-    }),
+    measures: {
+      chat: histogram('gen_ai.client.operation.duration', 's', SECONDS),
+      firstChunk: histogram('gen_ai.client.operation.time_to_first_chunk', 's', SECONDS),
+      tokens: histogram('gen_ai.client.token.usage', '{token}', TOKENS),
+      run: histogram('gen_ai.invoke_agent.duration', 's', RUN_SECONDS),
+      tool: histogram('gen_ai.execute_tool.duration', 's', SECONDS),
+    },
     content: options.content,
   }
   return {
@@ -124,25 +131,35 @@ function contextOf({ trace, ROOT_CONTEXT }: Api, traceparent: string | undefined
   return trace.isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
 }
 
-function beginSpan(world: World, name: string, kind: SpanKind, attributes: Attributes, context: Context): Span {
+/** `above` is what measurements of a span say of the one above it. */
+function beginSpan(
+  world: World,
+  name: string,
+  kind: SpanKind,
+  attributes: Attributes,
+  context: Context,
+  above: Attributes = {},
+): Span {
   const { api, tracer, content } = world
   const kinds = { server: api.SpanKind.SERVER, client: api.SpanKind.CLIENT, internal: api.SpanKind.INTERNAL }
   const span = tracer.startSpan(name, { kind: kinds[kind], attributes }, context)
   const { traceId, spanId, traceFlags } = span.spanContext()
   const started = performance.now()
-  const known = { ...attributes }
+  const known = { ...above, ...attributes }
   return {
     traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
-    showsContent: content,
-    child: (childName, childKind, childAttributes) =>
-      beginSpan(world, childName, childKind, childAttributes, api.trace.setSpan(context, span)),
+    showsContent: content && span.isRecording(),
+    child: (childName, childKind, childAttributes) => {
+      const inside = api.trace.setSpan(context, span)
+      return beginSpan(world, childName, childKind, childAttributes, inside, picked(known, ['gen_ai.agent.name']))
+    },
     set(more) {
       Object.assign(known, more)
       span.setAttributes(more)
     },
     end(error) {
       if (error !== undefined) fail(world, span, error)
-      if (known['gen_ai.operation.name'] === 'chat') measure(world, known, performance.now() - started, error)
+      measure(world.measures, known, (performance.now() - started) / 1000, error)
       span.end()
     },
   }
@@ -154,15 +171,43 @@ function fail({ api }: World, span: OtelSpan, error: string): void {
   span.setStatus({ code: api.SpanStatusCode.ERROR })
 }
 
-const MEASURED_BY = ['gen_ai.operation.name', 'gen_ai.provider.name', 'gen_ai.request.model', 'gen_ai.response.model']
+/** What measurements are told apart by. */
+const OF_CHATS = [
+  'gen_ai.operation.name',
+  'gen_ai.provider.name',
+  'gen_ai.request.model',
+  'gen_ai.response.model',
+  'server.address',
+  'server.port',
+]
+const OF_RUNS = ['gen_ai.agent.name']
+const OF_TOOLS = ['gen_ai.tool.name', 'gen_ai.tool.type', 'gen_ai.agent.name']
 
-function measure({ duration, tokens }: World, known: Attributes, ms: number, error: string | undefined): void {
-  const labels = Object.fromEntries(
-    MEASURED_BY.flatMap((name) => (known[name] === undefined ? [] : [[name, known[name]]])),
-  )
-  duration.record(ms / 1000, error === undefined ? labels : { ...labels, 'error.type': error })
+function measure(measures: Measures, known: Attributes, seconds: number, error: string | undefined): void {
+  const failed = error === undefined ? {} : { 'error.type': error }
+  switch (known['gen_ai.operation.name']) {
+    case 'invoke_agent':
+      measures.run.record(seconds, { ...picked(known, OF_RUNS), ...failed })
+      break
+    case 'execute_tool':
+      measures.tool.record(seconds, { ...picked(known, OF_TOOLS), ...failed })
+      break
+    case 'chat':
+      measureChat(measures, known, seconds, failed)
+  }
+}
+
+function measureChat({ chat, firstChunk, tokens }: Measures, known: Attributes, seconds: number, failed: Attributes) {
+  const labels = picked(known, OF_CHATS)
+  chat.record(seconds, { ...labels, ...failed })
+  const first = known['gen_ai.response.time_to_first_chunk']
+  if (typeof first === 'number') firstChunk.record(first, labels)
   for (const type of ['input', 'output']) {
     const used = known[`gen_ai.usage.${type}_tokens`]
     if (typeof used === 'number') tokens.record(used, { ...labels, 'gen_ai.token.type': type })
   }
+}
+
+function picked(known: Attributes, names: readonly string[]): Attributes {
+  return Object.fromEntries(names.flatMap((name) => (known[name] === undefined ? [] : [[name, known[name]]])))
 }

@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises'
+import { totalmem } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { mostOpenFiles } from './open-files.ts'
 import type { Telemetry } from './telemetry.ts'
@@ -18,6 +19,11 @@ export function addProcessGauges(telemetry: Telemetry, now: () => number): () =>
     return (user + system) / 1e6
   })
   telemetry.gauge('process_resident_memory_bytes', 'Resident memory', () => process.memoryUsage.rss())
+  telemetry.gauge(
+    'moorage_memory_limit_bytes',
+    'Memory that the process may use: what its container allows, else that of the machine',
+    () => Math.min(totalmem(), process.constrainedMemory() || Infinity),
+  )
   // Only Linux tells these two. Elsewhere they are left out.
   telemetry.gauge('process_open_fds', 'File handles in use', async () => (await readdir('/proc/self/fd')).length)
   telemetry.gauge('process_max_fds', 'File handles that the process may have', () => mostOpenFiles() ?? [])

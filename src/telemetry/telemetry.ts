@@ -1,4 +1,4 @@
-import { Buckets, Counter, type Reading, type Sample } from './instruments.ts'
+import { Buckets, BusiestCounter, Counter, type Reading, type Sample } from './instruments.ts'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const ENTRIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
@@ -15,8 +15,8 @@ type Gauge = {
 }
 
 /**
- * What this process counts about itself, for its operators. Labels have few values: an operation, a status, a kind;
- * never an agent, a user or a key.
+ * What this process counts about itself, for its operators. Labels have few values: an operation, a status, a kind, one of
+ * the ten busiest projects; never an agent, a user or a key.
  */
 export class Telemetry {
   readonly requests = new Counter('moorage_http_requests_total', 'Requests answered', ['operation', 'status'])
@@ -30,6 +30,16 @@ export class Telemetry {
     'status',
     'kind',
   ])
+  readonly projectRuns = new BusiestCounter(
+    'moorage_project_runs_total',
+    'Invocations that ended on this node, of the ten projects with the most',
+    'project',
+  )
+  readonly projectLimited = new BusiestCounter(
+    'moorage_project_limited_total',
+    'Requests answered with 429 on this node, of the ten projects with the most',
+    'project',
+  )
   readonly tokens = new Counter('moorage_tokens_total', 'Tokens that models took and gave', ['direction'])
   readonly modelTokens = new Counter(
     'moorage_model_tokens_total',
@@ -74,6 +84,11 @@ export class Telemetry {
     for (const result of ['run', 'missed', 'skipped']) this.ticks.add(0, result)
   }
 
+  countRun(status: string, kind: string, project_id: string): void {
+    this.runs.add(1, status, kind)
+    this.projectRuns.add(project_id)
+  }
+
   /** A value that is read whenever the metrics are asked for. */
   gauge(name: string, help: string, read: Gauge['read']): void {
     this.#gauges.push({ name, help, type: 'gauge', read })
@@ -86,7 +101,10 @@ export class Telemetry {
 
   async read(): Promise<Reading[]> {
     const counted = Object.values(this)
-      .filter((instrument) => instrument instanceof Counter || instrument instanceof Buckets)
+      .filter(
+        (instrument) =>
+          instrument instanceof Counter || instrument instanceof Buckets || instrument instanceof BusiestCounter,
+      )
       .map((instrument) => instrument.read())
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<[]>((resolve) => {

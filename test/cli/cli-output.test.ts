@@ -4,8 +4,8 @@ import { sparkline } from '../../src/cli/terminal/sparkline.ts'
 import { renderTable } from '../../src/cli/terminal/table.ts'
 
 const head = [
-  { title: 'ID', whole: true },
-  { title: 'TEXT', whole: false },
+  { title: 'ID', isCopied: true },
+  { title: 'TEXT', isCopied: false },
 ]
 
 describe('a table', () => {
@@ -17,10 +17,25 @@ describe('a table', () => {
     assert.deepEqual(renderTable(head, rows), ['ID   TEXT', 'a    short', 'abc  a b'])
   })
 
-  test('what is too wide is cut short, but never an id', () => {
+  test('texts are cut first, then ids in the middle', () => {
     const rows = [['key_0123456789', 'a very long text that does not fit']]
     assert.deepEqual(renderTable(head, rows, 30), ['ID              TEXT', 'key_0123456789  a very long t…'])
-    assert.deepEqual(renderTable(head, rows, 10), ['ID              TEXT', 'key_0123456789  a very …'])
+    assert.deepEqual(renderTable(head, rows, 27), ['ID             TEXT', 'key_01…456789  a very long…'])
+    assert.deepEqual(renderTable(head, rows, 22), ['ID            TEXT', 'key_0…456789  a very …'])
+    assert.deepEqual(renderTable(head, rows, 10), renderTable(head, rows, 22))
+    const [, named] = renderTable(head, [['港'.repeat(20), 'x'.repeat(12)]], 20)
+    assert.equal(named, `港港…港港港   ${'x'.repeat(12)}`)
+  })
+
+  test('on a narrow terminal short words stay whole', () => {
+    const titles = ['REQUEST', 'STATUS', 'MS', 'MESSAGE']
+    const columns = titles.map((title) => ({ title, isCopied: title === 'REQUEST' }))
+    const row = ['req_01M7QKC79M0002ENRNC6TTMGWK', 'completed', '1204', 'Which berth is free tonight?']
+    const lines = renderTable(columns, [row], 48)
+    assert.deepEqual(lines, [
+      'REQUEST            STATUS     MS    MESSAGE',
+      'req_01M7…C6TTMGWK  completed  1204  Which berth…',
+    ])
   })
 
   test('wide characters take two places', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { parse } from 'yaml'
 import project from '../../package.json' with { type: 'json' }
 import { readSamples } from '../support/clients/prometheus.ts'
 import { readDeployFile } from '../support/house/deploy-files.ts'
@@ -11,6 +12,7 @@ import { startWithModel } from '../support/service/with-model.ts'
 import { newRemoteAgent, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 import { createWebhook, delivery, LOCAL_RECEIVERS, openInbox, pass } from '../support/slices/webhooks.ts'
+import { startRedis } from '../support/stores/redis.ts'
 
 /** Every sample by its name and labels. */
 function parseText(text: string): Map<string, number> {
@@ -262,19 +264,40 @@ describe('GET /metrics', () => {
 })
 
 describe('deploy/grafana/moorage.json', () => {
-  test('asks only for what the service tells', () =>
-    withService('sqlite', async (service) => {
-      const { panels } = JSON.parse(readDeployFile('grafana/moorage.json')) as {
-        panels: { title: string; targets?: { expr: string }[] }[]
-      }
-      const { body } = await service.call('GET', '/v1/telemetry')
-      const known = new Set(body.data.readings.map(({ name }: { name: string }) => name))
-      const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
-      assert.ok(asked.length >= 10)
-      for (const expr of asked) {
-        const names = expr.match(/\b(?:moorage|process|nodejs)_\w+/g) ?? []
-        assert.ok(names.length > 0, expr)
-        for (const name of names) assert.ok(known.has(name.replace(/_(?:bucket|sum|count)$/, '')), name)
-      }
-    }))
+  const { panels } = JSON.parse(readDeployFile('grafana/moorage.json')) as {
+    panels: { title: string; targets?: { expr: string }[] }[]
+  }
+  const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+  /** The series in an expression. Prometheus makes `up` itself. */
+  const seriesIn = (expr: string) => expr.match(/\b(?:(?:moorage|process|nodejs)_\w+|up(?=\{))/g) ?? []
+
+  test('asks only for what the service tells', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.close())
+    await withService(
+      'sqlite',
+      async (service) => {
+        const { body } = await service.call('GET', '/v1/telemetry')
+        const known = new Set(['up', ...body.data.readings.map(({ name }: { name: string }) => name)])
+        assert.ok(asked.length >= 10)
+        for (const expr of asked) {
+          const names = seriesIn(expr)
+          assert.ok(names.length > 0, expr)
+          for (const name of names) assert.ok(known.has(name.replace(/_(?:bucket|sum|count)$/, '')), name)
+        }
+      },
+      { REDIS_URL: redis.url },
+    )
+  })
+
+  test('shows every series that an alert is about', () => {
+    const { groups } = parse(readDeployFile('prometheus/moorage.rules.yaml')) as {
+      groups: { rules: { alert: string; expr: string }[] }[]
+    }
+    const shown = new Set(asked.flatMap(seriesIn))
+    for (const { alert, expr } of groups.flatMap(({ rules }) => rules)) {
+      assert.ok(seriesIn(expr).length > 0, alert)
+      for (const name of seriesIn(expr)) assert.ok(shown.has(name), `${name} of ${alert} is on no panel`)
+    }
+  })
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
+import { attribute, boundsOf, startCollector, type ToldSpan } from '../support/outside/collector.ts'
 import { LOCAL_TOOLS, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { PATIENCE } from '../support/running/patience.ts'
@@ -10,55 +11,11 @@ import { localProvider } from '../support/service/with-model.ts'
 import { callerOf } from '../support/slices/agent-tools.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
-type Value = { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean; arrayValue?: object }
-type Span = {
-  traceId: string
-  spanId: string
-  parentSpanId?: string
-  name: string
-  kind: number
-  attributes: { key: string; value: Value }[]
-  status: { code?: number }
-}
-
-type Metric = { name: string; histogram: { dataPoints: { explicitBounds: number[]; sum: number }[] } }
-
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const CALLER = 'b7ad6b7169203331'
+/** The buckets that the conventions for generative AI want. */
+const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const SECRET_MESSAGE = 'the harbour master hides the keys'
-
-/** A collector: what it is sent, as OTLP has it. */
-async function startCollector() {
-  const bodies: { path: string; headers: IncomingHttpHeaders; body: string }[] = []
-  const server = await startLocalServer(async (request, response) => {
-    bodies.push({ path: request.url ?? '', headers: request.headers, body: await readBody(request) })
-    response.setHeader('content-type', 'application/json').end('{}')
-  })
-  const parsed = (path: string) => bodies.filter((one) => one.path === path).map(({ body }) => JSON.parse(body))
-  return {
-    ...server,
-    bodies,
-    spans: (): Span[] =>
-      parsed('/v1/traces').flatMap(({ resourceSpans }) =>
-        resourceSpans.flatMap(({ scopeSpans }: { scopeSpans: { spans: Span[] }[] }) =>
-          scopeSpans.flatMap(({ spans }) => spans),
-        ),
-      ),
-    metrics: (): Metric[] =>
-      parsed('/v1/metrics').flatMap(({ resourceMetrics }) =>
-        resourceMetrics.flatMap(({ scopeMetrics }: { scopeMetrics: { metrics: Metric[] }[] }) =>
-          scopeMetrics.flatMap(({ metrics }) => metrics),
-        ),
-      ),
-  }
-}
-
-const boundsOf = ({ dataPoints: [first] }: Metric['histogram']) => first?.explicitBounds
-
-function attribute(span: Span, key: string): unknown {
-  const value = span.attributes.find((one) => one.key === key)?.value
-  return value && (value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue)
-}
 
 describe('OpenTelemetry', () => {
   let model: ModelServer
@@ -163,16 +120,16 @@ describe('OpenTelemetry', () => {
       assert.ok(!span.status.code, `${span.name} succeeded: its status stays unset`)
       assert.equal(attribute(span, 'gen_ai.system'), undefined)
     }
-    // The buckets that the conventions for generative AI want.
     assert.deepEqual(
       Object.fromEntries(collector.metrics().map(({ name, histogram }) => [name, boundsOf(histogram)])),
       {
-        'gen_ai.client.operation.duration': [
-          0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
-        ],
+        'gen_ai.client.operation.duration': SECONDS,
+        'gen_ai.client.operation.time_to_first_chunk': SECONDS,
         'gen_ai.client.token.usage': [
           1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
         ],
+        'gen_ai.execute_tool.duration': SECONDS,
+        'gen_ai.invoke_agent.duration': [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6],
       },
     )
     const took = collector.metrics().find(({ name }) => name === 'gen_ai.client.operation.duration')
@@ -197,7 +154,7 @@ describe('OpenTelemetry', () => {
     })
     const spans = collector.spans().filter(({ traceId }) => traceId === TRACE)
     /** The names of a span and of all above it. */
-    const wayTo = (span: Span | undefined): string[] =>
+    const wayTo = (span: ToldSpan | undefined): string[] =>
       span ? [...wayTo(spans.find(({ spanId }) => spanId === span.parentSpanId)), span.name] : []
     const ways = spans.filter(({ name }) => name.startsWith('chat harbour')).map(wayTo)
     assert.deepEqual(ways, [

@@ -9,6 +9,7 @@ import { sql } from 'kysely'
 import { parse } from 'yaml'
 import { evaluate, type Scrape, scrapeTarget } from '../support/clients/prometheus.ts'
 import { readDeployFile } from '../support/house/deploy-files.ts'
+import { standStill } from '../support/running/stand-still.ts'
 import { until } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { type Engine, type Settings, startService } from '../support/service/service.ts'
@@ -54,15 +55,16 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     const port = await unusedPort()
     const service = await startService(engine, { MOORAGE_SERVER__METRICS_PORT: String(port), ...settings })
     t.after(() => service.stop())
-    const look = watch(() => `http://127.0.0.1:${port}/metrics`)
+    const url = `http://127.0.0.1:${port}/metrics`
+    const look = watch(() => url)
     await untilCalm(look)
-    return { service, look }
+    return { service, look, url }
   }
 
   test('a node that ended', async (t) => {
     const { service, look } = await watched(t, 'sqlite')
     await service.app.stop()
-    await untilFires(look, 'MoorageDown')
+    await untilFires(look, 'MoorageDown', 'MoorageAbsent')
   })
 
   test('PostgreSQL that ended, and the requests that it costs', async (t) => {
@@ -163,6 +165,60 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageNodeDied')
     const told = `"request_id":"${data.request_id}","msg":"the lease of a run has ended, so this node took it over`
     await until('the line in the log', () => service.output().includes(told))
+  })
+
+  test('a node that starts again and again', async (t) => {
+    const port = await unusedPort()
+    const service = await startChildService(t, 'sqlite', { MOORAGE_SERVER__METRICS_PORT: String(port) })
+    const look = watch(() => `http://127.0.0.1:${port}/metrics`)
+    await untilCalm(look)
+    for (let restarts = 0; restarts < 3; restarts++) {
+      await service.kill()
+      await service.start()
+      await look()
+    }
+    await untilFires(look, 'MoorageRestarts')
+  })
+
+  test('an event loop that stands still', async (t) => {
+    const { look } = await watched(t, 'sqlite')
+    const goOn = async () => {
+      await standStill(300)
+      return look()
+    }
+    await untilFires(goOn, 'MoorageEventLoopSlow')
+  })
+
+  test('a database that takes its time for a commit', async (t) => {
+    const { service, look } = await watched(t, 'postgres')
+    const { db } = service.app.parts.storage
+    const goOn = async () => {
+      const locked = db.transaction().execute(async (trx) => {
+        await sql`lock table invocations in exclusive mode`.execute(trx)
+        await sql`select pg_sleep(2)`.execute(trx)
+      })
+      await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'ahoy' } })
+      await locked
+      return look()
+    }
+    await untilFires(goOn, 'MoorageCommitsSlow')
+  })
+
+  test('nodes of different versions, and one that has used up its memory', async (t) => {
+    const { url } = await watched(t, 'sqlite')
+    const told = await scrapeTarget(url, {}, 0)
+    // There is no other release, and no test can use up the memory: this is the node itself, with other numbers.
+    const samples = told.samples.flatMap((sample) => {
+      if (sample.name === 'moorage_memory_limit_bytes') return { ...sample, value: process.memoryUsage.rss() }
+      const other = { ...sample, labels: { ...sample.labels, instance: 'other', version: '0.0.0' } }
+      return sample.name === 'moorage_info' ? [sample, other] : sample
+    })
+    for (const alert of ['MoorageVersionsDiffer', 'MoorageMemoryAlmostOut']) {
+      const { expr = '' } = rules.find((rule) => rule.alert === alert) ?? {}
+      assert.deepEqual(evaluate(expr, [told]), [], alert)
+      assert.equal(evaluate(expr, [{ time: 0, samples }]).length, 1, alert)
+      fired.add(alert)
+    }
   })
 
   test('ticks that came while no node was there', async (t) => {

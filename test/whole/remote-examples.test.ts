@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import project from '../../package.json' with { type: 'json' }
 import { createClient } from '../../sdk/client.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
 import { codeBlocks, commandsOf, ROOT, readDoc } from '../support/house/docs.ts'
@@ -68,7 +70,11 @@ describe('the examples of remote agents', () => {
   })
 
   /** Starts a program, and hands over where it listens. */
-  async function withAgent(program: string, args: string[], use: (url: string) => Promise<void>): Promise<void> {
+  async function withAgent(
+    program: string,
+    args: string[],
+    use: (url: string, output: () => string) => Promise<void>,
+  ): Promise<void> {
     const env = {
       ...childEnv(),
       AGENT_SECRET: secret,
@@ -84,7 +90,7 @@ describe('the examples of remote agents', () => {
     try {
       const [told] = await Promise.race([once(agent.stdout, 'data'), gone])
       const port = /port: (\d+)/.exec(String(told))?.[1] ?? assert.fail(said)
-      await use(`http://127.0.0.1:${port}`)
+      await use(`http://127.0.0.1:${port}`, () => said)
     } finally {
       agent.kill()
       await gone
@@ -177,6 +183,25 @@ serve(answer, os.environ['AGENT_SECRET'], 0)`
       })
       assert.match(response, /^Look: .*500.* The captain: Tomorrow$/)
     })
+  })
+
+  test('in Python, a client that hangs up leaves no stack trace', { skip: skipPython }, async () => {
+    await withAgent('python3', ['python.py'], async (url, output) => {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1')
+      await new Promise<void>((sent) => socket.write('POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nhalf', () => sent()))
+      socket.resetAndDestroy()
+      const unsigned = { method: 'POST', body: '{}', headers: { 'webhook-id': 'x', 'webhook-timestamp': '1' } }
+      // It logs what it answers: by then its output is read.
+      await until('it has answered', async () => (await fetch(url, unsigned)).status === 401 && / 401 /.test(output()))
+      assert.doesNotMatch(output(), /Traceback|ConnectionResetError/)
+    })
+  })
+
+  test('the guide names the versions that are tested', () => {
+    const tested: Record<string, string> = { ...project.dependencies, ...project.devDependencies }
+    const named = [...GUIDE.matchAll(/`((?:@[\w-]+\/)?[\w-]+)@(\d[\d.]+)`/g)]
+    assert.ok(named.length >= 6)
+    for (const [, name = '', version] of named) assert.equal(version, tested[name], name)
   })
 
   test('the documents show what runs here', () => {

@@ -71,8 +71,8 @@ function marked(world: World, style: Style, mark: string, text: string): void {
 
 export type Column<T> = { title: string; of(row: T): unknown }
 
-/** Columns that people copy from. They are never shortened. */
-const WHOLE = new Set(['ID', 'REQUEST', 'NAME', 'AGENT', 'SCOPE'])
+/** Columns that people copy from. */
+const COPIED = new Set(['ID', 'REQUEST', 'NAME', 'AGENT', 'SCOPE'])
 
 /** Prints a list: as JSON, or as a table that fits the terminal. */
 export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { json }: { json?: boolean }): void {
@@ -80,7 +80,7 @@ export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { js
   if (rows.length === 0) return note(world, 'none')
   const { isTTY, columns: width } = world.stdout
   const table = renderTable(
-    columns.map(({ title }) => ({ title, whole: WHOLE.has(title) })),
+    columns.map(({ title }) => ({ title, isCopied: COPIED.has(title) })),
     rows.map((row) => columns.map(({ of }) => cell(of(row)))),
     isTTY ? width : undefined,
   )

@@ -1,9 +1,11 @@
 import { visibleLine } from '../../lib/text/visible.ts'
 
 const GAP = 2
+/** Columns of short words, such as a status, have no more than this. They are never cut. */
+const SHORT = 12
 const NARROWEST = 8
 
-export type Head = { title: string /** Is never cut short: people copy it. */; whole: boolean }
+export type Head = { title: string /** People copy it. It is cut last, and then in the middle. */; isCopied: boolean }
 
 /** The lines of a table, head first. If `width` is given, the widest columns are shortened until the table fits. */
 export function renderTable(head: Head[], rows: string[][], width?: number): string[] {
@@ -12,29 +14,39 @@ export function renderTable(head: Head[], rows: string[][], width?: number): str
   if (width) squeeze(widths, head, width)
   return cells.map((row) =>
     row
-      .map((text, column) => fit(text, widths[column] ?? 0))
+      .map((text, column) => fit(text, widths[column] ?? 0, head[column]?.isCopied))
       .join(' '.repeat(GAP))
       .trimEnd(),
   )
 }
 
+/** Shortens the widest of the columns that yield next: long texts first, then what people copy, then texts once more. */
 function squeeze(widths: number[], head: Head[], width: number): void {
   const total = () => widths.reduce((sum, each) => sum + each, GAP * (widths.length - 1))
-  while (total() > width) {
-    const yielding = widths.map((each, column) => (head[column]?.whole ? 0 : each))
-    const widest = Math.max(...yielding)
-    if (widest <= NARROWEST) return
-    widths[yielding.indexOf(widest)] = widest - 1
+  const isLong = widths.map((each) => each > SHORT)
+  const shrink = (yields: (column: number) => boolean | undefined, narrowest: number) => {
+    while (total() > width) {
+      const yielding = widths.map((each, column) => (isLong[column] && yields(column) ? each : 0))
+      const widest = Math.max(...yielding)
+      if (widest <= narrowest) return
+      widths[yielding.indexOf(widest)] = widest - 1
+    }
   }
+  shrink((column) => !head[column]?.isCopied, SHORT)
+  shrink((column) => head[column]?.isCopied, SHORT)
+  shrink((column) => !head[column]?.isCopied, NARROWEST)
 }
 
-function fit(text: string, width: number): string {
+function fit(text: string, width: number, inMiddle = false): string {
   const shown = displayWidth(text)
   if (shown <= width) return text + ' '.repeat(width - shown)
   const characters = [...graphemes(text)]
+  let end = ''
+  while (inMiddle && displayWidth(characters.at(-1) + end) <= width / 2) end = characters.pop() + end
+  const room = width - displayWidth(end)
   let kept = ''
-  while (characters.length > 0 && displayWidth(kept + characters[0]) < width) kept += characters.shift()
-  return `${kept}…${' '.repeat(Math.max(0, width - displayWidth(kept) - 1))}`
+  while (characters.length > 0 && displayWidth(kept + characters[0]) < room) kept += characters.shift()
+  return `${kept}…${end}${' '.repeat(Math.max(0, room - displayWidth(kept) - 1))}`
 }
 
 function singleLine(text: string): string {

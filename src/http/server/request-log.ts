@@ -20,10 +20,11 @@ export class RequestLog {
   }
 
   /** Counts a request whose answer is about to be sent. */
-  count({ route, started, request_id, span }: Arrived, status: number): void {
+  count({ route, started, request_id, span, trace }: Arrived, status: number): void {
     const operation = route?.operation.id ?? 'none'
     this.#telemetry.requests.add(1, operation, String(status))
     this.#telemetry.requestSeconds.add((performance.now() - started) / 1000, operation)
+    if (status === 429 && trace.actor) this.#telemetry.projectLimited.add(trace.actor.scope.project_id)
     span?.set({ 'http.response.status_code': status, 'moorage.request_id': request_id })
     // What a client did wrong is no error of the service.
     span?.end(status >= 500 ? String(status) : undefined)

@@ -52,7 +52,7 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunPar
     if (!written) void done.leave()
   }
   if (!written || done.invocation.status === 'waiting') return
-  parts.telemetry.runs.add(1, done.invocation.status, queued.definition.kind)
+  parts.telemetry.countRun(done.invocation.status, queued.definition.kind, queued.agent.project_id)
   await endCalled(queued, parts)
 }
 

@@ -2,6 +2,8 @@ import { hasModel } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { firstName, splitModelName } from '../../runtime/models/model-name.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
+import { usageAttributes } from '../../runtime/trace-steps.ts'
+import { messagesJson } from '../../telemetry/traced-messages.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Started } from './stored-run.ts'
 
@@ -11,20 +13,25 @@ export function beginRunSpan(
   { tracer }: Pick<Parts, 'tracer'>,
 ): Span | undefined {
   if (!tracer) return undefined
+  const { user_id, session_id } = invocation.context
   const name = `invoke_agent ${agent.name}`
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
     ...(hasModel(definition) && modelAttributes(firstName(definition.model))),
     'gen_ai.agent.id': agent.id,
     'gen_ai.agent.name': agent.name,
-    ...(invocation.context.session_id !== undefined && { 'gen_ai.conversation.id': invocation.context.session_id }),
+    ...(invocation.version !== null && { 'gen_ai.agent.version': invocation.version }),
+    ...(definition.description && { 'gen_ai.agent.description': definition.description }),
+    // Some tools group by the one, some by the other.
+    ...(session_id !== undefined && { 'gen_ai.conversation.id': session_id, 'session.id': session_id }),
     'moorage.request_id': invocation.id,
     'moorage.environment': invocation.environment,
-    ...(invocation.version !== null && { 'moorage.version': invocation.version }),
   }
-  return span
+  const begun = span
     ? span.child(name, 'internal', attributes)
     : tracer.begin(name, 'internal', attributes, invocation.tree?.traceparent)
+  if (begun.showsContent && user_id !== undefined) begun.set({ 'user.id': user_id })
+  return begun
 }
 
 function modelAttributes(model: string) {
@@ -35,16 +42,17 @@ function modelAttributes(model: string) {
 /** `error` is the code of the receipt's error. */
 export function endRunSpan(span: Span, message: string, outcome: RunOutcome, error: string | undefined): void {
   span.set({
-    'gen_ai.usage.input_tokens': outcome.usage.input_tokens,
-    'gen_ai.usage.output_tokens': outcome.usage.output_tokens,
+    ...usageAttributes(outcome.usage),
     ...(span.showsContent && {
-      'gen_ai.input.messages': said('user', message),
-      'gen_ai.output.messages': said('assistant', outcome.response),
+      'gen_ai.input.messages': messagesJson([{ role: 'user', parts: [{ type: 'text', text: message }] }]),
+      'gen_ai.output.messages': messagesJson([
+        {
+          role: 'assistant',
+          parts: [{ type: 'text', text: outcome.response }],
+          finish_reason: error === undefined ? 'stop' : 'error',
+        },
+      ]),
     }),
   })
   span.end(error)
-}
-
-function said(role: string, content: string): string {
-  return JSON.stringify([{ role, parts: [{ type: 'text', content }] }])
 }

@@ -16,11 +16,12 @@ import { OutputInvalid } from '../output/check-output.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
 import { type FittedPrompt, fitPrompt, optionalTokens } from '../prompt/fit-prompt.ts'
 import { usable } from '../prompt/model-windows.ts'
+import { tracedAnswer, tracedPrompt } from '../prompt/traced-prompt.ts'
 import { withRetries } from '../providers/retry.ts'
 import { type RunInProgress, type RunOutput, Stopped } from '../run-in-progress.ts'
 import type { ModelInput } from '../run-input.ts'
 import type { PassedOver } from '../steps.ts'
-import { beginChat, failureType } from '../trace-steps.ts'
+import { beginChat, callTrace, failureType, usageAttributes } from '../trace-steps.ts'
 
 export const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
@@ -126,7 +127,7 @@ async function askWithin(
     if (attachments) run.left.attachments = shownAttachments(fitted.input)
     try {
       // Each try is one request to the provider.
-      const attempt = () => askMetered(run, model.name, fitted, say)
+      const attempt = () => askMetered(run, model, { ...prompt, ...fitted }, say)
       const answer = await withRetries(attempt, { deadline, log, delayMs: run.retryDelayMs })
       if (refused) windows.learn(model.name, tokens)
       return answer
@@ -187,14 +188,15 @@ export function draftingIn(
 /** One request to the provider. What it has used is counted, whatever becomes of it. */
 async function askMetered(
   run: RunInProgress,
-  model: string,
-  { input, ready }: FittedPrompt,
+  model: NamedModel,
+  prompt: ModelPrompt & FittedPrompt,
   say: ModelRequest['say'],
 ): Promise<ModelAnswer> {
   const { attempt, deadline, emit, left, log, meter } = run
-  const planned = maxOutputTokens(input)
+  const { ready } = prompt
+  const planned = maxOutputTokens(prompt.input)
   const begun = await meter.begin({
-    model,
+    model: model.name,
     attempt,
     step: left.steps.length,
     mostInputTokens: () => ready.most_tokens,
@@ -203,20 +205,19 @@ async function askMetered(
     signal: deadline.signal,
   })
   const span = beginChat(run, model)
+  if (span?.showsContent) span.set(tracedPrompt(prompt, ready.instruction?.() ?? ''))
   const before = left.usage
   const end = (status: CallStatus) => {
     const tokens = tokensSince(before, left.usage)
     const cost = begun.end(status, tokens)
     left.cost_nano = addCosts(left.cost_nano, cost)
     run.step_cost = addCosts(run.step_cost, cost)
-    const { input_tokens, output_tokens } = tokens
-    span?.set({ 'gen_ai.usage.input_tokens': input_tokens, 'gen_ai.usage.output_tokens': output_tokens })
+    span?.set(usageAttributes(tokens))
   }
   try {
     // The run may have been stopped while the call waited for its turn. It was not sent, so it costs nothing.
     if (deadline.stopped) throw new Stopped()
     const max_output_tokens = begun.max_output_tokens ?? planned
-    const traced = span && { headers: { traceparent: span.traceparent } }
     const answer = await ready.answer({
       openFile: (file_id) => run.files.open(file_id),
       deadline,
@@ -227,13 +228,14 @@ async function askMetered(
       max_output_tokens,
       streaming: emit !== undefined,
       log,
-      ...traced,
+      ...(span && { trace: callTrace(span) }),
     })
     end('completed')
     span?.set({
       'gen_ai.response.finish_reasons': [answer.calls.length > 0 ? 'tool_calls' : answer.finish],
-      'gen_ai.response.model': answer.model ?? splitModelName(model).id,
+      'gen_ai.response.model': answer.model ?? splitModelName(model.name).id,
     })
+    if (span?.showsContent) span.set(tracedAnswer(answer))
     span?.end()
     return answer
   } catch (error) {

@@ -34,8 +34,17 @@ export type ModelRequest = {
   /** Whether a client reads the pieces as they come. */
   streaming: boolean
   log: Log
-  /** Headers for the provider, where the run belongs to a trace. */
-  headers?: Record<string, string>
+  /** Set if the run belongs to a trace. */
+  trace?: CallTrace
+}
+
+export type CallTrace = {
+  /** Headers for the provider. */
+  headers: Record<string, string>
+  /** The first piece of the reply has come. */
+  began(): void
+  /** How the provider names its answer. */
+  named(id: string): void
 }
 
 /** How many bytes one image may have, and all of a request. */
@@ -54,13 +63,19 @@ export type ReadyPrompt = {
   tokens: number
   /** More input tokens than this cannot be counted for it. */
   most_tokens: number
+  /** What the model is told of the form of its answer, beside its instructions. */
+  instruction?: () => string
   /** Sends it. Text comes out through `say`, and tool calls as the result. */
   answer(request: ModelRequest): Promise<ModelAnswer>
 }
 
+export type ModelServer = { address: string; port: number }
+
 export type Model = {
   /** It has no limit for its prompts, and understands nothing of them. */
   isBuiltin?: true
+  /** Who answers for it, unless it is built in. */
+  server?: ModelServer
   /** There unless it takes no images. */
   images?: ImageLimits
   /** Why it cannot answer with JSON that fits a schema. */

@@ -1,5 +1,5 @@
 import { ModelFailure } from '../models/model.ts'
-import type { Model } from '../models/model-request.ts'
+import type { Model, ModelServer } from '../models/model-request.ts'
 import { anthropicMessages } from './protocols/anthropic-messages.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'
 import type { Protocol } from './protocols/protocol.ts'
@@ -28,7 +28,8 @@ export type OpenProvider = { model(id: string): Model; close(): Promise<void> }
 export function openProvider(provider: Provider, options: ProviderOptions): OpenProvider {
   const { name, type, apiKey = '', vision } = provider
   const sockets = socketsOf(provider, options)
-  const connected = { provider: name, apiKey, vision, protocol: PROTOCOLS[type], sockets, now: options.now }
+  const server = serverOf(urlOf(provider) ?? '')
+  const connected = { provider: name, server, apiKey, vision, protocol: PROTOCOLS[type], sockets, now: options.now }
   return { model: (id) => providerModel(connected, id), close: () => sockets.close() }
 }
 
@@ -38,4 +39,10 @@ export function socketsOf(provider: Provider, { reach, proxy }: Omit<ProviderOpt
   const baseUrl = urlOf(provider)
   if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no address`)
   return isGuarded ? guardedSockets(baseUrl, reach, `provider ${name}`) : openSockets(baseUrl, proxy)
+}
+
+/** As traces name it. A proxy in between is not named. */
+function serverOf(baseUrl: string): ModelServer {
+  const { hostname: address, port, protocol } = new URL(baseUrl)
+  return { address, port: Number(port) || (protocol === 'https:' ? 443 : 80) }
 }

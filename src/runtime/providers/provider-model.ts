@@ -1,6 +1,6 @@
 import { pagesOf } from '../attachments/attachment.ts'
 import type { ModelAnswer } from '../models/model.ts'
-import type { Model, ModelPrompt, ModelRequest, ReadyPrompt } from '../models/model-request.ts'
+import type { Model, ModelPrompt, ModelRequest, ModelServer, ReadyPrompt } from '../models/model-request.ts'
 import { likelyTokens, mostTokens } from '../prompt/prompt-tokens.ts'
 import { ByteSlots } from './byte-slots.ts'
 import { AnswerSoFar } from './protocols/answer-so-far.ts'
@@ -11,6 +11,7 @@ import type { TakesImages } from './provider-source.ts'
 
 type Connected = {
   provider: string
+  server: ModelServer
   vision: TakesImages | undefined
   apiKey: string
   protocol: Protocol
@@ -23,10 +24,10 @@ const TOKENS_PER_MS = 0.2
 
 /** A model of a provider. */
 export function providerModel(connected: Connected, model: string): Model {
-  const { protocol } = connected
+  const { protocol, server } = connected
   const vision = typeof connected.vision === 'object' ? connected.vision[model] : connected.vision
   const images = vision === false ? {} : { images: { ...protocol.images, ...(vision && { isKnown: vision }) } }
-  return { ...images, prepare: (prompt) => readyPrompt(connected, model, prompt) }
+  return { ...images, server, prepare: (prompt) => readyPrompt(connected, model, prompt) }
 }
 
 /** The body is written once: what is measured is what is sent, and sent again if that is tried. */
@@ -39,6 +40,7 @@ function readyPrompt(connected: Connected, model: string, prompt: ModelPrompt): 
   return {
     tokens,
     most_tokens: mostTokens(size, prompt),
+    instruction: () => connected.protocol.instruction(prompt.output),
     answer: (request) => askProvider(connected, { model, json, slots, tokens }, request),
   }
 }
@@ -62,10 +64,11 @@ async function askProvider(connected: Connected, prompt: WrittenPrompt, request:
     'content-type': 'application/json',
     accept: 'text/event-stream',
     ...protocol.headers(apiKey),
-    ...request.headers,
+    ...request.trace?.headers,
   }
   let sent_at: number | undefined
   let refusal: BadStatus | undefined
+  let isNew = request.trace !== undefined
   try {
     const message = slots.file_ids.length === 0 ? { headers, body: json } : await filled(slots, json, headers, request)
     await sockets.send(
@@ -79,6 +82,8 @@ async function askProvider(connected: Connected, prompt: WrittenPrompt, request:
         },
         data(chunk) {
           if (refusal) return void refusal.addText(chunk.toString())
+          if (isNew) request.trace?.began()
+          isNew = false
           reader.reply.read(chunk)
           answer.sayWhatCame()
           return answer.isDone
@@ -92,7 +97,8 @@ async function askProvider(connected: Connected, prompt: WrittenPrompt, request:
     const finish = answer.finish ?? (answer.isDone ? 'stop' : undefined)
     if (finish === undefined) throw new TruncatedAnswer('The stream ended before the answer did')
     request.spend(answer.usage(tokens))
-    const { text, model: answered } = answer
+    const { id, text, model: answered } = answer
+    if (id) request.trace?.named(id)
     const parts = reader.native()
     return {
       calls: answer.toolCalls(finish),

@@ -4,7 +4,7 @@ import { MOST_REPEATS, type PendingCall } from '../next-step.ts'
 import { addSpent, type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
 import type { ToolCallStep } from '../steps.ts'
 import { shownCall } from '../told-steps.ts'
-import { beginToolCall, failureType } from '../trace-steps.ts'
+import { beginToolCall, endToolCall, failureType } from '../trace-steps.ts'
 import { argumentsOf, type ToolArguments } from './arguments.ts'
 import type { CallResult } from './tool.ts'
 
@@ -112,14 +112,15 @@ async function resultOf(run: RunInProgress, pending: PendingCall): Promise<CallR
   if (decided?.answer !== undefined) return { result: decided.answer }
   if (decided && decided.decision !== 'approved') return refusalOf(decided, OUTCOME_UNKNOWN.error)
   if (isInDoubt && toolbox.retryOf(name) === 'never') return OUTCOME_UNKNOWN
-  const span = beginToolCall(run, { id, name })
+  const args = decidedArguments(pending)
+  const span = beginToolCall(run, { id, name, args })
   const headers = {
     'Idempotency-Key': `${request_id}-${number}`,
     ...(span && { traceparent: span.traceparent }),
   }
   try {
-    const result = await toolbox.call(name, decidedArguments(pending), headers)
-    span?.end('error' in result ? 'ToolError' : undefined)
+    const result = await toolbox.call(name, args, headers)
+    if (span) endToolCall(span, result)
     return result
   } catch (error) {
     span?.end(error instanceof Waits ? undefined : failureType(error))

@@ -52,6 +52,8 @@ const SELECTOR = /^(\w+)(?:\{([^}]*)\})?(?:\[(\d+)([mh])\])?$/
  * everything else.
  */
 export function evaluate(expr: string, scrapes: readonly Scrape[]): Vector {
+  const [, present] = /^absent\((.+)\)$/.exec(expr) ?? []
+  if (present) return evaluate(present, scrapes).length === 0 ? [{ labels: {}, value: 1 }] : []
   const [, left, operator, right] = /^(.+) (==|<|>) ([\d.]+)$/.exec(expr) ?? assert.fail(`not a condition: ${expr}`)
   const limit = Number(right)
   const holds = { '==': (v: number) => v === limit, '<': (v: number) => v < limit, '>': (v: number) => v > limit }
@@ -71,22 +73,40 @@ function quotient(expr: string, scrapes: readonly Scrape[]): Vector {
 }
 
 function vectorOf(expr: string, scrapes: readonly Scrape[]): Vector {
-  const [, name, inner = ''] = /^(sum|rate|increase)\((.+)\)$/.exec(expr) ?? []
+  const [, by, counted] = /^count(?: by \((\w+)\) ?)?\((.+)\)$/.exec(expr) ?? []
+  if (counted) return countOf(vectorOf(counted, scrapes), by)
+  const [, name, inner = ''] = /^(sum|rate|increase|changes)\((.+)\)$/.exec(expr) ?? []
   if (name === 'sum') {
     const vector = vectorOf(inner, scrapes)
     return vector.length === 0 ? [] : [{ labels: {}, value: vector.reduce((sum, { value }) => sum + value, 0) }]
+  }
+  if (name === 'changes') {
+    return seriesIn(inner, scrapes).map(({ labels, values }) => {
+      return { labels, value: values.filter((value, index) => index > 0 && value !== values[index - 1]).length }
+    })
   }
   if (name) return grown(inner, scrapes, name === 'rate')
   const latest = scrapes.at(-1) ?? assert.fail('no scrape')
   return select(expr, latest.samples).map(({ labels, value }) => ({ labels, value }))
 }
 
-/** How much each counter has grown in the range; one that fell has begun anew. */
-function grown(expr: string, scrapes: readonly Scrape[], perSecond: boolean): Vector {
+function countOf(vector: Vector, by = ''): Vector {
+  const groups = Map.groupBy(vector, ({ labels }) => labels[by] ?? '')
+  return [...groups].map(([of, found]) => ({ labels: by ? { [by]: of } : {}, value: found.length }))
+}
+
+function secondsOf(expr: string): number {
   const [, , , count, unit] = SELECTOR.exec(expr) ?? assert.fail(expr)
-  const seconds = Number(count) * (unit === 'h' ? 3600 : 60)
+  return Number(count) * (unit === 'h' ? 3600 : 60)
+}
+
+type Series = { labels: Labels; values: number[] }
+
+/** What was read of each series in the range. */
+function seriesIn(expr: string, scrapes: readonly Scrape[]): Series[] {
+  const seconds = secondsOf(expr)
   const end = scrapes.at(-1)?.time ?? 0
-  const series = new Map<string, { labels: Labels; values: number[] }>()
+  const series = new Map<string, Series>()
   for (const { time, samples } of scrapes) {
     if (time < end - seconds) continue
     for (const { labels, value } of select(expr, samples)) {
@@ -96,7 +116,13 @@ function grown(expr: string, scrapes: readonly Scrape[], perSecond: boolean): Ve
       series.set(key, found)
     }
   }
-  return [...series.values()].flatMap(({ labels, values }) => {
+  return [...series.values()]
+}
+
+/** How much each counter has grown in the range; one that fell has begun anew. */
+function grown(expr: string, scrapes: readonly Scrape[], perSecond: boolean): Vector {
+  const seconds = secondsOf(expr)
+  return seriesIn(expr, scrapes).flatMap(({ labels, values }) => {
     if (values.length < 2) return []
     const growth = values.slice(1).reduce((sum, value, index) => {
       const before = values[index] as number

@@ -18,18 +18,26 @@ _moorage() {
 }
 compdef _moorage moorage`,
   fish: `complete -c moorage -f -a '(moorage __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+  // Windows PowerShell drops an empty argument and passes `""` as one. PowerShell 7.3 passes the two characters.
+  powershell: `Register-ArgumentCompleter -Native -CommandName moorage -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
+  if ($wordToComplete -eq '') { $words += '""' }
+  moorage __complete @words 2>$null | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+}`,
 }
 
 const INSTALL: Record<string, string> = {
   bash: 'moorage completion bash >> ~/.bashrc',
   zsh: 'moorage completion zsh > "${fpath[1]}/_moorage"',
   fish: 'moorage completion fish > ~/.config/fish/completions/moorage.fish',
+  powershell: 'moorage completion powershell >> $PROFILE',
 }
 
 export function completion(command: Command, world: World): void {
   const install = Object.values(INSTALL).map((line) => `  ${line}`)
   command
-    .argument('<shell>', 'bash, zsh or fish')
+    .argument('<shell>', 'bash, zsh, fish or powershell')
     .addHelpText('after', `\nInstall it with:\n${install.join('\n')}`)
     .action((shell: string) => {
       const script = SCRIPTS[shell]
@@ -44,7 +52,7 @@ export async function candidates(
   words: readonly string[],
   agents: () => Promise<string[]>,
 ): Promise<string[]> {
-  const last = words.at(-1) ?? ''
+  const last = words.at(-1)?.replace(/^""$/, '') ?? ''
   const { command, given } = commandAt(program, words.slice(0, -1))
   const expected =
     optionAwaiting(command, words.at(-2)) ?? (last.startsWith('-') ? undefined : argumentAt(command, given))

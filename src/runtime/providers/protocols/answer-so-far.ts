@@ -23,6 +23,8 @@ export class AnswerSoFar {
   /** The provider said that nothing follows. */
   isDone = false
   text = ''
+  /** How the provider names this answer. */
+  id: string | undefined
   model: string | undefined
   readonly #say: (text: string) => void
   #tokens: ReportedTokens = {}

@@ -76,6 +76,7 @@ class AnthropicAnswer {
   }
 
   #begin(message: ReplyFields): void {
+    if (typeof message['id'] === 'string') this.#answer.id = message['id']
     if (typeof message['model'] === 'string') this.#answer.model = message['model']
     this.#takeUsage(fieldsOf(message['usage']))
   }

@@ -35,6 +35,7 @@ export const anthropicMessages: Protocol = {
       ...toolsOf(prompt),
     }
   },
+  instruction: (output) => anthropicFormat(output).instruction,
   // The protocol demands a number.
   limit: (max_output_tokens, model) => ({ max_tokens: max_output_tokens ?? mostTokensOf(model) }),
   reader: readAnthropicAnswer,

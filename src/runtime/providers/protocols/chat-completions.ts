@@ -36,6 +36,7 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
         ...toolsOf(prompt),
       }
     },
+    instruction: (output) => chatFormat(output, vendor).instruction,
     limit(max_output_tokens, model) {
       if (max_output_tokens === null) return {}
       const reasons = vendor === 'openai' && isReasoningModel(model)

@@ -1,5 +1,5 @@
 import type { Round } from '../../models/model.ts'
-import type { ImageLimits, ModelPrompt } from '../../models/model-request.ts'
+import type { ImageLimits, ModelPrompt, OutputRequest } from '../../models/model-request.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
 import { fieldsOf, type ReplyReader } from './read-events.ts'
@@ -16,6 +16,8 @@ export type Protocol = {
    * measured before it is sent.
    */
   body(prompt: ModelPrompt, asked: AskedModel, slots: ByteSlots): Record<string, unknown>
+  /** What the model is told in the body of the JSON that it is to answer with. */
+  instruction(output: OutputRequest | undefined): string
   /** The fields of the longest answer, in tokens. Null: what the model itself does. */
   limit(max_output_tokens: number | null, model: string): Record<string, number>
   reader(answer: AnswerSoFar): AnswerReader
