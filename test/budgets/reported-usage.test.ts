@@ -58,6 +58,22 @@ for (const engine of ENGINES) {
         assert.equal(model.requests.length, 0)
       })
 
+      test('counts one run, whatever the agent asks for and reports at once', async () => {
+        const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
+        const refusing = await budget({ type: 'agent', id: agent }, { runs: 5 })
+        const body = { name: 'told', per: 'ever', scope: { type: 'agent', id: agent }, limit: { runs: 5 } }
+        const told = await service.call('POST', '/v1/budgets', { body: { ...body, action: 'notify' } })
+        remote.answer(async (run) => {
+          const asked = ['red', 'green', 'blue'].map((name) => run.askModel(name, { message: 'Which colour?' }))
+          await Promise.all(asked)
+          run.usage({ model: 'mine', input_tokens: 1, output_tokens: 0 })
+          return 'Calm.'
+        })
+        assert.equal((await invoke(agent)).status, 200)
+        assert.deepEqual(await spentOf(refusing), { used: 1, reserved: 0 })
+        assert.deepEqual(await spentOf(told.body.data.id), { used: 1, reserved: 0 })
+      })
+
       test('does not wait for what others hold', async () => {
         const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
         const user_id = `ada-${agent}`
