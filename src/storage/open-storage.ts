@@ -20,6 +20,7 @@ import { limitReads } from './postgres/limit-reads.ts'
 import { openPool, type PostgresOptions } from './postgres/postgres.ts'
 import { PostgresWire } from './postgres/postgres-wire.ts'
 import { postgresBatches } from './postgres/postgres-write-batch.ts'
+import { TransactionPlaces } from './postgres/transaction-places.ts'
 import { VectorThread } from './postgres/vector-thread.ts'
 import { findStranger, MIGRATIONS, migrate } from './schema/migrate.ts'
 import type { Migration } from './schema/migration.ts'
@@ -122,7 +123,7 @@ export async function openStorage({
   const lost = Promise.withResolvers<Error>()
   const wire = url ? new PostgresWire() : undefined
   const databaseClock = new DatabaseClock(clock)
-  const { dialect, write, compare, emptyLog, pool, close } = url
+  const { dialect, write, compare, emptyLog, pool, begin, close } = url
     ? openPostgres({ ...database, url, readTimeout, onCommit }, () => listenUrl === undefined && storage.hears())
     : openFile({
         path: privateStore(join(privateFolder(data), FILE)),
@@ -140,10 +141,12 @@ export async function openStorage({
     db,
     async transaction(work) {
       const announcements = new Set<Announcement>()
-      const result = await db.transaction().execute((transaction) => {
-        collectAnnouncements(transaction, announcements)
-        return work(transaction)
-      })
+      const run = () =>
+        db.transaction().execute((transaction) => {
+          collectAnnouncements(transaction, announcements)
+          return work(transaction)
+        })
+      const result = await (begin ? begin(run) : run())
       forget(announcements)
       return result
     },
@@ -203,19 +206,27 @@ type Opened = {
   compare: Compare
   emptyLog(): Promise<boolean>
   pool(): PoolState
+  /** Runs a transaction when there is a place for it. */
+  begin?: <T>(run: () => Promise<T>) => Promise<T>
   close?: () => Promise<void>
 }
 
 /** `ownsSessions` says whether a connection of the pool is always the same one of PostgreSQL. */
 function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSessions: () => boolean): Opened {
   const pool = openPool(options)
+  const places = new TransactionPlaces(options.poolSize)
   const vectors = new VectorThread(options)
   return {
     dialect: new PostgresDialect({ pool: limitReads(pool, { ...options, ownsSessions }) }),
     write: groupedWrites(postgresBatches(pool, ownsSessions), options.onCommit),
     compare: (select, comparison) => vectors.compare(select, comparison),
     emptyLog: async () => true,
-    pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    pool: () => ({
+      busy: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount + places.waiting,
+    }),
+    begin: (run) => places.run(run),
     close: () => vectors.close(),
   }
 }

@@ -8,7 +8,7 @@ import { SpentCounts } from './count-spent.ts'
 import { LateLines } from './late-lines.ts'
 import { costOf } from './prices/cost-of.ts'
 import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
-import type { BegunLine, Desk, EndedLine, Reservation } from './reservation.ts'
+import type { BegunLine, Desk, EndedLine, Reservation, Wanted } from './reservation.ts'
 import { lineWrites } from './store.ts'
 
 type SpendingParts = Pick<Parts, 'journal' | 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'> & {
@@ -36,6 +36,8 @@ class LedgerMeter implements RunMeter {
   readonly #counts: SpentCounts
   readonly #parts: SpendingParts
   #isFirst = true
+  /** The first call of the run, while it asks for room. */
+  #first: Promise<Reservation | undefined> | undefined
   #ended: EndedLine[] = []
   /** Resolves when the ends of reserved lines are stored, or have to wait for the database. */
   #settling: Promise<unknown> = Promise.resolve()
@@ -52,8 +54,7 @@ class LedgerMeter implements RunMeter {
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
     // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
     await this.#settling
-    const held = await this.#parts.desk.reserve({ line, call, mostCost, isFirst: this.#isFirst })
-    if (line.purpose === 'run') this.#isFirst = false
+    const held = await this.#reserve({ line, call, mostCost })
     return {
       max_output_tokens: held?.max_output_tokens,
       end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
@@ -62,9 +63,29 @@ class LedgerMeter implements RunMeter {
 
   async record({ tokens, ...call }: ReportedCall): Promise<Cost> {
     const { line, price } = await this.#lineOf(call)
-    const held = await this.#parts.desk.count({ line, isFirst: this.#isFirst })
-    this.#isFirst = false
+    const isFirst = this.#isFirst && this.#first === undefined
+    if (isFirst) this.#isFirst = false
+    const held = await this.#parts.desk.count({ line, isFirst })
     return this.#end({ line, held, price }, 'completed', tokens)
+  }
+
+  /**
+   * A run counts once, so calls that it makes at once wait for the first of them. If that one has no room, the run ends or
+   * waits, and they need none.
+   */
+  async #reserve(wanted: Omit<Wanted, 'isFirst'>): Promise<Reservation | undefined> {
+    const { desk } = this.#parts
+    if (wanted.line.purpose !== 'run') return desk.reserve({ ...wanted, isFirst: false })
+    while (this.#first) await this.#first
+    if (!this.#isFirst) return desk.reserve({ ...wanted, isFirst: false })
+    this.#first = desk.reserve({ ...wanted, isFirst: true })
+    try {
+      const held = await this.#first
+      this.#isFirst = false
+      return held
+    } finally {
+      this.#first = undefined
+    }
   }
 
   async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Omit<Begun, 'held'>> {

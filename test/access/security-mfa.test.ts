@@ -265,10 +265,14 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       for (const [other, message] of [
         [await send(headers, 'another'), WRONG],
         [await send({ ...headers, 'Idempotency-Key': `other-${agent}` }), WRONG],
+        [await send({ ...headers, 'X-Service-OTP': app.wrong() }), WRONG],
         [await send(without), NEEDED],
       ] as const) {
         assert.deepEqual([other.status, other.body.error.message], [401, message])
       }
+      service().advance(30_000)
+      const fresh = await send({ ...headers, 'X-Service-OTP': app.code() })
+      assert.deepEqual([fresh.status, fresh.body.data], [201, first.body.data])
     })
 
     test('five wrong ones lock the key for five minutes: the right one is refused meanwhile', async () => {

@@ -34,6 +34,16 @@ onBothEngines('warnings of budgets', (service) => {
     for (const name of ['one', 'two']) await call('DELETE', `/v1/prices/local/${name}`)
   })
 
+  test('many budgets made at once wait for each other, and not for connections that they hold themselves', async () => {
+    await newAgent(service(), { model: 'local/four' })
+    // What the project's models cost is forgotten with it, and has to be read again.
+    await call('PUT', '/v1/prices/local/four', { input: 1, output: 1 })
+    const body = { ...PROJECT, limit: { cost_usd: 5 } }
+    const made = await Promise.all(Array.from({ length: 30 }, () => call('POST', '/v1/budgets', body)))
+    await Promise.all(made.map(({ id }) => call('DELETE', `/v1/budgets/${id}`)))
+    await call('DELETE', '/v1/prices/local/four')
+  })
+
   test('a budget says that a single call may hold more than all of it', async () => {
     const instructions = 'x'.repeat(100)
     const agent = await newAgent(service(), { model: 'local/one', instructions, limits: { max_output_tokens: 400 } })

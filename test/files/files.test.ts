@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
+import { readdir, readlink } from 'node:fs/promises'
+import { get } from 'node:http'
 import { describe, test } from 'node:test'
-import { onBothEngines } from '../support/service/service.ts'
+import { until } from '../support/running/until.ts'
+import { onBothEngines, type Service } from '../support/service/service.ts'
 import { download, storedBytes, untilStored, upload, uploaded } from '../support/slices/files.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -10,6 +13,13 @@ const PNG = Buffer.from(
   'base64',
 )
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+/** The files below the folder of the service's data that this process has open. Only Linux tells. */
+async function openFiles({ data }: Service): Promise<string[]> {
+  const handles = await readdir('/proc/self/fd').catch(() => [])
+  const paths = await Promise.all(handles.map((handle) => readlink(`/proc/self/fd/${handle}`).catch(() => '')))
+  return paths.filter((path) => path.startsWith(`${data}/files/`))
+}
 
 onBothEngines('files', (service) => {
   describe('POST /v1/files', () => {
@@ -143,6 +153,24 @@ onBothEngines('files', (service) => {
       )
       assert.equal(headers.get('x-content-type-options'), 'nosniff')
       assert.equal(headers.get('content-security-policy'), "sandbox; default-src 'none'")
+    })
+
+    test('nothing stays open for clients that hang up in the middle', async () => {
+      const { url, admin } = service()
+      const id = await uploaded(service(), randomBytes(9_000_000))
+      const headers = { Authorization: `Bearer ${admin}` }
+      const hangUp = () =>
+        new Promise<number | undefined>((resolve) => {
+          const asked = get(`${url}/v1/files/${id}/content`, { headers }, (response) => {
+            response.once('readable', () => {
+              asked.destroy()
+              resolve(response.statusCode)
+            })
+          })
+          asked.on('error', () => {})
+        })
+      for (let i = 0; i < 5; i++) assert.equal(await hangUp(), 200)
+      await until('the files are closed', async () => (await openFiles(service())).length === 0, 3_000)
     })
 
     test('HEAD has the same headers and no body', async () => {

@@ -13,7 +13,7 @@ import { unauthorized, validUntil } from './guards/authenticate.ts'
 import { enterAgent } from './guards/authorise.ts'
 import { hasMoved } from './guards/choose-project.ts'
 import { passesGate } from './guards/pass-gate.ts'
-import { readCode, spendCode } from './guards/require-code.ts'
+import { readCode, requireRight } from './guards/require-code.ts'
 import { fingerprint, type Repeatable } from './idempotency/repeatable.ts'
 import type { Authorised, FoundAgent } from './request.ts'
 import { type Input, runAlone, runOperation, runWithin } from './run-operation.ts'
@@ -48,14 +48,16 @@ async function runChecked(
   const early = (operation.concerns || operation.calls) && readInput(authorised, wanted)
   const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
   const gates = operation.acrossAgents ? await gatesInReach(edge, authorised) : gatesOf(edge, agent)
-  const called = early ? await gatesOfCalled(edge, authorised, early) : []
-  const code = readCode(authorised, body, { gates, called })
+  const called = async () => (early ? gatesOfCalled(edge, authorised, early) : [])
+  const code = await readCode(authorised, body, { gates, called })
   if (code !== undefined) {
-    // A code counts once. A request that is sent again has spent it, and gets its answer.
-    const repeatable = repeatableOf(authorised, wanted)
+    const tried = await edge.spendCode(actor.id, code)
+    // A code counts once. A request that is sent again has spent its own, and gets its answer. A wrong code gets none.
+    const isSpent = tried?.ok === false && tried.reason === 'reused'
+    const repeatable = isSpent ? repeatableOf(authorised, wanted) : undefined
     const answered = repeatable && (await edge.idempotency.findAnswer(repeatable))
     if (answered) return answered
-    await spendCode(actor, code, edge.spendCode)
+    requireRight(tried)
   }
   const input = early ?? readInput(authorised, wanted)
   await operation.check?.(input, edge.parts, actor)

@@ -1,5 +1,4 @@
 import { ApiError } from '../../../errors.ts'
-import type { Actor } from '../../../operation/actor.ts'
 import { type Operation, protectedNames } from '../../../operation.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
@@ -13,16 +12,18 @@ const CODE = /^\d{6}$/
 
 /**
  * The one-time code of the request, where the service or the agent wants one for this operation. People whose identity
- * provider has asked for a second factor need none. `called` are the agents that the input lets another agent call.
+ * provider has asked for a second factor need none. `called` finds the gates of the agents that the input lets another agent call.
  */
-export function readCode(
+export async function readCode(
   { arrived, actor, operation }: Authorised,
   body: unknown,
-  { gates, called }: { gates: Gate[]; called: Gate[] },
-): string | undefined {
+  { gates, called }: { gates: Gate[]; called(): Promise<Gate[]> },
+): Promise<string | undefined> {
   const { kind, is_strong } = actor
-  const isInvoking = called.some(({ mfa }) => mfa?.has('invoke'))
-  if (is_strong || !(isInvoking || needsCode(operation, body, gates))) return undefined
+  if (is_strong) return undefined
+  // To find the called agents, what the request is about is read. A request without its code hears nothing of that.
+  const isInvoking = async () => (await called()).some(({ mfa }) => mfa?.has('invoke'))
+  if (!needsCode(operation, body, gates) && !(await isInvoking())) return undefined
   const code = arrived.message.headers[HEADER]
   if (kind !== 'key' && kind !== 'person') {
     throw codeRequired('This needs a one-time code, which a token cannot have')
@@ -33,8 +34,8 @@ export function readCode(
   return code
 }
 
-export async function spendCode({ id }: Actor, code: string, spend: SpendCode): Promise<void> {
-  const result = await spend(id, code)
+/** Refuses a code that was not right. `result` is what came of trying it. */
+export function requireRight(result: AttemptResult | undefined): void {
   if (result === undefined) throw codeRequired('This needs a one-time code, and this key has no second factor yet')
   if (result.ok) return
   if (result.reason === 'locked') {

@@ -63,4 +63,6 @@ export async function sendLines(
     for (let next = first; !next.done; next = await rest.next()) yield next.value
   }
   await pipeline(all, response).catch(() => response.destroy())
+  // A client that has gone leaves the lines in the middle, and they may have a file or a connection open.
+  await rest.return?.()
 }
