@@ -89,6 +89,19 @@ inConsole(
       assert.equal(await field.inputValue(), 'ab')
       await leave()
     })
+
+    test('sessions with the same id are those of two users', async () => {
+      for (const user_id of ['ada', 'bob']) {
+        const body = { message: `I am ${user_id}`, context: { user_id, session_id: 'same' } }
+        await service().call('POST', '/v1/agents/bell/invoke', { body })
+      }
+      const { page, settled, leave } = await visit('/agents/bell/memory?view=sessions')
+      await page.getByRole('row', { name: /ada/ }).getByRole('link', { name: 'same' }).click()
+      await page.getByRole('button', { name: 'I am ada' }).first().waitFor()
+      await settled()
+      assert.equal(await page.getByRole('button', { name: 'I am bob' }).count(), 0)
+      await leave()
+    })
   },
   { settings: { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1' } },
 )
