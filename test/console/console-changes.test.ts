@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inConsole } from '../support/console/console.ts'
+import { untilHolds } from '../support/running/until.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const SEARCH = {
@@ -179,6 +180,32 @@ inConsole('settings that two people change', (visit, service) => {
     await page.getByText('A header needs a name').waitFor()
     assert.equal((await agentOf('careful')).tools[0].description, '')
     await page.getByRole('button', { name: 'Discard' }).click()
+    await leave()
+  })
+
+  test('who discards their changes after a clash sees what the other person has saved', async () => {
+    await createAgent(service(), 'clashing', { description: 'old' })
+    const { page, leave } = await visit('/agents/clashing/settings')
+    const description = page.getByLabel('Description')
+    await description.fill('mine')
+    await change('clashing', { description: 'theirs' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('was changed to theirs').waitFor()
+    await page.getByText('The agent was changed elsewhere after you began.').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await untilHolds(async () => assert.equal(await description.inputValue(), 'theirs'))
+    await leave()
+  })
+
+  test('what was refused is not told any more once it is discarded', async () => {
+    await createAgent(service(), 'refused')
+    const { page, expect, leave } = await visit('/agents/refused/settings?view=yaml')
+    expect(/400/)
+    await page.getByRole('textbox', { name: 'Definition' }).fill('nonsense: 1')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('form > .failure').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.locator('form > .failure').waitFor({ state: 'detached' })
     await leave()
   })
 })
