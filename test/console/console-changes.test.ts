@@ -208,4 +208,24 @@ inConsole('settings that two people change', (visit, service) => {
     await page.locator('form > .failure').waitFor({ state: 'detached' })
     await leave()
   })
+
+  test('the Enter key in the test of a tool calls the tool, and saves nothing', async () => {
+    await createAgent(service(), 'tested', { tools: [SEARCH] })
+    const { page, asked, settled, leave } = await visit('/agents/tested/settings?view=tools')
+    await page.locator('.tool-card summary').click()
+    await page.getByLabel('What it does').fill('Half a')
+    await page.getByRole('button', { name: 'Test' }).click()
+    await page.getByLabel('q', { exact: true }).fill('rope')
+    await settled()
+    asked()
+    await page.keyboard.press('Enter')
+    await page.getByRole('region', { name: 'Test' }).getByRole('status').waitFor()
+    assert.deepEqual(
+      asked().filter((request) => !request.startsWith('GET')),
+      [`POST /v1/agents/${(await agentOf('tested')).id}/tools/test`],
+    )
+    assert.equal((await agentOf('tested')).tools[0].description, '')
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await leave()
+  })
 })
