@@ -176,6 +176,25 @@ inConsole(
       assert.equal((await providerNow()).has_key, false)
       await leave()
     })
+
+    test('a memory: what another person has corrected meanwhile is told before it is replaced', async () => {
+      await createAgent(service(), 'keeper')
+      await call('POST', '/v1/agents/keeper/memory', { items: [{ content: 'Likes tea', kind: 'note' }] })
+      const [{ id }] = await call('GET', '/v1/agents/keeper/memory')
+      const contentNow = async () => (await call('GET', `/v1/agents/keeper/memory/${id}`)).content
+      const { page, leave } = await visit('/agents/keeper/memory')
+      const dialog = page.getByRole('dialog')
+      await page.getByRole('button', { name: 'Likes tea' }).click()
+      await dialog.getByLabel('Content').fill('Likes coffee')
+      await call('PATCH', `/v1/agents/keeper/memory/${id}`, { content: 'Likes rum' })
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.getByText('Content was changed to Likes rum while you were editing.').waitFor()
+      assert.equal(await contentNow(), 'Likes rum')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('The memory is corrected').waitFor()
+      assert.equal(await contentNow(), 'Likes coffee')
+      await leave()
+    })
   },
   { settings: LOCAL_TOOLS },
 )
