@@ -195,6 +195,36 @@ inConsole(
       assert.equal(await contentNow(), 'Likes coffee')
       await leave()
     })
+
+    test('a new secret or provider does not replace the one that has its name', async () => {
+      await call('PUT', '/v1/secrets/TAKEN', { value: 'theirs', hosts: ['a.example.com'] })
+      await call('PUT', '/v1/providers/taken', { base_url: model.url })
+      const { page, go, leave } = await visit('/connections?view=secrets&open=new')
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('TAKEN')
+      await dialog.getByLabel('Value').fill('mine')
+      await dialog.getByLabel('Hosts').fill('b.example.com')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.getByText('A secret named TAKEN already exists.').waitFor()
+      const secrets: { name: string; hosts: string[] }[] = await call('GET', '/v1/secrets')
+      assert.deepEqual(secrets.find(({ name }) => name === 'TAKEN')?.hosts, ['a.example.com'])
+
+      await go('/connections?open=new')
+      await dialog.getByLabel('Name').fill('taken')
+      await dialog.getByLabel('Address', { exact: true }).fill(`${strict.url}/v1`)
+      await dialog.getByRole('button', { name: 'Save and test' }).click()
+      await dialog.getByText('A provider named taken already exists.').waitFor()
+      const providers: { name: string; base_url: string }[] = await call('GET', '/v1/providers')
+      assert.equal(providers.find(({ name }) => name === 'taken')?.base_url, model.url)
+      // One that was saved here is changed by the next save, whatever its test said.
+      await dialog.getByLabel('Name').fill('fresh')
+      await dialog.getByRole('button', { name: 'Save and test' }).click()
+      await dialog.getByText('It is saved, but the test failed.').waitFor()
+      await dialog.getByLabel('API key').fill(KEY)
+      await dialog.getByRole('button', { name: 'Save and test' }).click()
+      await page.getByText('fresh is saved: its 1 model was listed').waitFor()
+      await leave()
+    })
   },
   { settings: LOCAL_TOOLS },
 )
