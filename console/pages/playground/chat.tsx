@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
+import type { Invocation } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { requestPath } from '../../lib/paths.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
@@ -90,14 +91,7 @@ function Answer({ invocation, conversation }: AnswerProps) {
           <code>{tool.name}</code> {tool.error ? 'failed' : tool.result === undefined ? 'is called …' : 'answered'}
         </p>
       ))}
-      {!isRunning && run?.status === 'waiting' && (
-        <p class="notice">
-          It waits for a person. <a href={href(`/approvals?request=${run.request_id}`)}>See what is to be decided</a>
-        </p>
-      )}
-      {!isRunning && run?.status === 'waiting' && (
-        <RunApprovals run={run} agentName={conversation.agent} onDecided={() => void resumeWaiting(conversation)} />
-      )}
+      {!isRunning && run?.status === 'waiting' && <WaitingFor run={run} conversation={conversation} />}
       <div aria-busy={isRunning}>
         <AnswerShown run={run} text={response || (isRunning ? draft : '')} />
         {isRunning && <i class="caret" />}
@@ -111,6 +105,20 @@ function Answer({ invocation, conversation }: AnswerProps) {
       )}
       <UnfitAnswer run={run} />
     </div>
+  )
+}
+
+/** A run waits for a decision, or until the reason of its last step is over: a pause, a provider, a budget. */
+function WaitingFor({ run, conversation }: { run: Invocation; conversation: Conversation }) {
+  const last = run.steps.at(-1)
+  if (last?.kind === 'wait') return <p class="notice">The run waits: {last.reason}</p>
+  return (
+    <>
+      <p class="notice">
+        It waits for a person. <a href={href(`/approvals?request=${run.request_id}`)}>See what is to be decided</a>
+      </p>
+      <RunApprovals run={run} agentName={conversation.agent} onDecided={() => void resumeWaiting(conversation)} />
+    </>
   )
 }
 
