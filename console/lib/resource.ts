@@ -91,6 +91,8 @@ export type Action<Args extends unknown[]> = {
   run(...args: Args): Promise<void>
   isBusy: boolean
   error: MoorageError | undefined
+  /** Takes the error away, when what it was about is given up. */
+  forget(): void
 }
 
 /** Something that the reader does: busy while it goes on, and its error beside the button that began it. */
@@ -100,6 +102,7 @@ export function useAction<Args extends unknown[]>(work: (...args: Args) => Promi
   return {
     isBusy,
     error,
+    forget: () => setError(undefined),
     async run(...args) {
       setBusy(true)
       setError(undefined)

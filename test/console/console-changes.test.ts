@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inConsole } from '../support/console/console.ts'
+import { untilHolds } from '../support/running/until.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const SEARCH = {
@@ -179,6 +180,67 @@ inConsole('settings that two people change', (visit, service) => {
     await page.getByText('A header needs a name').waitFor()
     assert.equal((await agentOf('careful')).tools[0].description, '')
     await page.getByRole('button', { name: 'Discard' }).click()
+    await leave()
+  })
+
+  test('who discards their changes after a clash sees what the other person has saved', async () => {
+    await createAgent(service(), 'clashing', { description: 'old' })
+    const { page, leave } = await visit('/agents/clashing/settings')
+    const description = page.getByLabel('Description')
+    await description.fill('mine')
+    await change('clashing', { description: 'theirs' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('was changed to theirs').waitFor()
+    await page.getByText('The agent was changed elsewhere after you began.').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await untilHolds(async () => assert.equal(await description.inputValue(), 'theirs'))
+    await leave()
+  })
+
+  test('what was refused is not told any more once it is discarded', async () => {
+    await createAgent(service(), 'refused')
+    const { page, expect, leave } = await visit('/agents/refused/settings?view=yaml')
+    expect(/400/)
+    await page.getByRole('textbox', { name: 'Definition' }).fill('nonsense: 1')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('form > .failure').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.locator('form > .failure').waitFor({ state: 'detached' })
+    await leave()
+  })
+
+  test('the Enter key in the test of a tool calls the tool, and saves nothing', async () => {
+    await createAgent(service(), 'tested', { tools: [SEARCH] })
+    const { page, asked, settled, leave } = await visit('/agents/tested/settings?view=tools')
+    await page.locator('.tool-card summary').click()
+    await page.getByLabel('What it does').fill('Half a')
+    await page.getByRole('button', { name: 'Test' }).click()
+    await page.getByLabel('q', { exact: true }).fill('rope')
+    await settled()
+    asked()
+    await page.keyboard.press('Enter')
+    await page.getByRole('region', { name: 'Test' }).getByRole('status').waitFor()
+    assert.deepEqual(
+      asked().filter((request) => !request.startsWith('GET')),
+      [`POST /v1/agents/${(await agentOf('tested')).id}/tools/test`],
+    )
+    assert.equal((await agentOf('tested')).tools[0].description, '')
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await leave()
+  })
+
+  test('a working copy that was changed elsewhere is deployed by the second try', async () => {
+    await createAgent(service(), 'moving')
+    const { page, settled, expect, leave } = await visit('/agents/moving/deployments')
+    expect(/409/)
+    await settled()
+    await change('moving', { description: 'theirs' })
+    await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    await page.getByText('was changed meanwhile').waitFor()
+    await settled()
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    await page.getByText('production serves v1 now').waitFor()
     await leave()
   })
 })

@@ -135,6 +135,27 @@ inConsole(
       assert.equal(await field.inputValue(), '')
       await leave()
     })
+
+    test('a run that waits for the end of a pause says so, and asks nobody for a decision', async () => {
+      await createAgent(service(), 'slow', { model: 'local/tiny' })
+      const { promise, resolve } = Promise.withResolvers<void>()
+      model.holdNext(promise)
+      const { page, leave } = await visit('/agents/slow', { isHurried: true })
+      const asked = page.waitForRequest(/\/slow\/stream|\/slow\/invoke/)
+      await page.getByLabel('Message', { exact: true }).fill('Ahoy')
+      await page.keyboard.press('Enter')
+      await asked
+      await page.getByRole('button', { name: 'Stop' }).waitFor()
+      await page.locator('.facts a').waitFor()
+      assert.ok((await service().call('POST', '/v1/pause', { body: { reason: 'Repairs' } })).status < 300)
+      await page.getByText('The run waits: Paused').waitFor()
+      assert.equal(await page.getByText('It waits for a person').count(), 0)
+      model.reply({ text: ['Aye.'] })
+      resolve()
+      assert.ok((await service().call('POST', '/v1/resume')).status < 300)
+      await page.getByText('The run waits: Paused').waitFor({ state: 'detached' })
+      await leave()
+    })
   },
   {
     settings: async () => {

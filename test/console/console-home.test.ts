@@ -102,6 +102,17 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
+  test('who has no first steps sees at the first visit what needs somebody', async () => {
+    const { secret } = await createKey(service(), { role: 'viewer' })
+    const { page, leave } = await visit('/', { key: secret })
+    await page
+      .getByRole('region', { name: 'Needs attention' })
+      .getByRole('link', { name: /^pilot/ })
+      .waitFor()
+    assert.equal(await page.getByRole('region', { name: 'Get started' }).count(), 0)
+    await leave()
+  })
+
   test('a key is led to the first page that it can use, and told of those that it cannot', async () => {
     const { secret } = await createKey(service(), { role: 'caller' })
     const { page, go, asked, settled, leave } = await visit('/', { key: secret })

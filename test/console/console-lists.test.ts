@@ -6,6 +6,20 @@ import { until } from '../support/running/until.ts'
 import { startWaiting } from '../support/slices/approvals.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
+/** Types `b` at the moment at which the `a` that was typed before is written into the URL. */
+const TYPE_WHILE_APPLIED = `{
+  const write = history.replaceState.bind(history)
+  history.replaceState = (data, title, url) => {
+    write(data, title, url)
+    if (!/user=a$/.test(String(url))) return
+    setTimeout(() => {
+      const field = document.querySelector('[aria-label="User ID"]')
+      field.value = 'ab'
+      field.dispatchEvent(new InputEvent('input', { bubbles: true }))
+    })
+  }
+}`
+
 inConsole(
   'lists in the console',
   (visit, service) => {
@@ -62,6 +76,30 @@ inConsole(
       await page.getByText('1 delivery sent again').waitFor()
       assert.equal(new Set(sent).size, 3)
       assert.equal(sent.filter((id) => id === sent[0]).length, 1)
+      await leave()
+    })
+
+    test('a letter that is typed while a filter is applied stays', async () => {
+      const { page, settled, leave } = await visit('/activity')
+      await settled()
+      await page.evaluate(TYPE_WHILE_APPLIED)
+      const field = page.getByLabel('User ID')
+      await field.pressSequentially('a')
+      await page.waitForURL(/user=ab$/)
+      assert.equal(await field.inputValue(), 'ab')
+      await leave()
+    })
+
+    test('sessions with the same id are those of two users', async () => {
+      for (const user_id of ['ada', 'bob']) {
+        const body = { message: `I am ${user_id}`, context: { user_id, session_id: 'same' } }
+        await service().call('POST', '/v1/agents/bell/invoke', { body })
+      }
+      const { page, settled, leave } = await visit('/agents/bell/memory?view=sessions')
+      await page.getByRole('row', { name: /ada/ }).getByRole('link', { name: 'same' }).click()
+      await page.getByRole('button', { name: 'I am ada' }).first().waitFor()
+      await settled()
+      assert.equal(await page.getByRole('button', { name: 'I am bob' }).count(), 0)
       await leave()
     })
   },

@@ -71,7 +71,7 @@ export function AgentsPage() {
   )
   return (
     <Page title="Agents" actions={actions} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
-      {agents.data && !areStepsOver && <FirstSteps agents={agents.data} onDismiss={() => setStepsOver(true)} />}
+      {agents.data && !areStepsOver && <FirstSteps agents={agents.data} onOver={() => setStepsOver(true)} />}
       {agents.data && areStepsOver && <Attention agents={agents.data.data} />}
       <List
         of={agents}

@@ -20,19 +20,22 @@ export function hasDoneFirstSteps(): boolean {
   return localStorage.getItem(STORED) !== null
 }
 
+/** A step that the reader cannot do is not asked about. */
+const mayAll = (...operations: OperationId[]) => operations.every(may)
+
 type Listed = { data: AgentOverview[]; pagination: Pagination }
 
 type Step = { title: string; about: string; action: string; to: string; needs: OperationId; isDone: boolean }
 
 /** What a new service needs before it is useful. The card goes when all of it is done. */
-export function FirstSteps({ agents, onDismiss }: { agents: Listed; onDismiss(): void }) {
+export function FirstSteps({ agents, onOver }: { agents: Listed; onOver(): void }) {
   const isInUse = agents.data.some(({ requests }) => requests > 0)
   const done = useResource(`first steps ${isInUse}`, async (signal) => {
     const none = { pagination: { total: 0 } }
     const [providers, keys, runs] = await Promise.all([
-      may('listProviders') ? service.providers.list({ limit: 1 }, { signal }) : none,
-      may('listKeys') ? service.keys.list({ status: 'active', limit: 1 }, { signal }) : none,
-      isInUse ? none : service.invocations.listAll({ limit: 1 }, { signal }),
+      mayAll('setProvider', 'listProviders') ? service.providers.list({ limit: 1 }, { signal }) : none,
+      mayAll('createKey', 'listKeys') ? service.keys.list({ status: 'active', limit: 1 }, { signal }) : none,
+      !isInUse && may('invokeAgent') ? service.invocations.listAll({ limit: 1 }, { signal }) : none,
     ])
     return {
       hasProvider: providers.pagination.total > 0,
@@ -43,7 +46,9 @@ export function FirstSteps({ agents, onDismiss }: { agents: Listed; onDismiss():
   const steps = done.data ? stepsOf(agents, done.data).filter(({ needs }) => may(needs)) : []
   const isOver = done.data !== undefined && steps.every(({ isDone }) => isDone)
   useEffect(() => {
-    if (isOver) localStorage.setItem(STORED, 'done')
+    if (!isOver) return
+    localStorage.setItem(STORED, 'done')
+    onOver()
   }, [isOver])
   if (!done.data || isOver) return null
   const next = steps.find(({ isDone }) => !isDone)
@@ -57,7 +62,7 @@ export function FirstSteps({ agents, onDismiss }: { agents: Listed; onDismiss():
           label="Dismiss"
           onClick={() => {
             localStorage.setItem(STORED, 'dismissed')
-            onDismiss()
+            onOver()
           }}
         />
       </header>

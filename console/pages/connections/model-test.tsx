@@ -25,6 +25,7 @@ export function ModelTest({ name }: { name: string }) {
         label="Model to test"
         value={model}
         onInput={setTyped}
+        onEnter={() => model !== '' && !test.isBusy && void test.run()}
         suggestions={ids}
         error={reasonOf(test.error, 'model')}
         hint="It answers one short message, which costs a few tokens."

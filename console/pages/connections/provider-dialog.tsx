@@ -11,6 +11,7 @@ import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
+import { alreadyThere } from './already-there.ts'
 import { ModelTest } from './model-test.tsx'
 
 const KINDS: { type: Provider['type']; title: string; about: string; name: string }[] = [
@@ -28,13 +29,17 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
   const [key, setKey] = useState('')
   const [isKeyless, setKeyless] = useState(false)
   const [tested, setTested] = useState<ProviderTest | undefined>(undefined)
+  // A new one that was saved is changed by the next save.
+  const [saved, setSaved] = useState(provider?.name)
   const mergeWith = useMerge(valuesOf(provider))
   const save = useAction(async () => {
     setTested(undefined)
+    if (saved !== name.trim()) await requireFree(name.trim())
     const body = bodyOf(provider ? await mergeWith(values, provider.name) : values)
     // Without `api_key` the service keeps the one that it has.
     const api_key = isKeyless ? null : key.trim() || undefined
     await service.providers.set(name.trim(), api_key === undefined ? body : { ...body, api_key })
+    setSaved(name.trim())
     onSaved()
     if (!may('testProvider')) {
       toast(`${name.trim()} is saved`)
@@ -152,6 +157,13 @@ type Values = ReturnType<typeof valuesOf>
 
 function bodyOf({ type, base_url, vision }: Values): SetProvider {
   return { type, base_url: base_url.trim() || null, vision }
+}
+
+async function requireFree(name: string): Promise<void> {
+  if (!may('listProviders')) return
+  for await (const provider of service.providers.list({ limit: 100 })) {
+    if (provider.name === name) throw alreadyThere('provider', name)
+  }
 }
 
 /** A provider is set as a whole. What the reader has changed is put onto it as it is now. */

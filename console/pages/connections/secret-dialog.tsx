@@ -3,12 +3,14 @@ import type { Secret } from '../../../sdk/client.ts'
 import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
+import { alreadyThere } from './already-there.ts'
 
 type Props = { secret: Secret | undefined; onClose(): void; onSaved(): void }
 
@@ -21,8 +23,9 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
   const save = useAction(async () => {
     let wanted = { hosts: hostsIn(hosts) }
     // A secret is set as a whole: hosts that the reader has not changed stay as they are now.
-    for await (const now of secret ? service.secrets.list({ limit: 100, sort: 'name' }) : []) {
-      if (now.name !== secret?.name) continue
+    for await (const now of may('listSecrets') ? service.secrets.list({ limit: 100, sort: 'name' }) : []) {
+      if (now.name !== name.trim()) continue
+      if (!secret) throw alreadyThere('secret', now.name)
       const typed = wanted
       wanted = { hosts: now.hosts }
       await saveChanges(typed, wanted, async (changes) => {

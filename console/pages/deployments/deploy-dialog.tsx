@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Agent, Deployment } from '../../../sdk/client.ts'
+import type { Agent, Deployment, MoorageError } from '../../../sdk/client.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
@@ -11,10 +11,10 @@ import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 import { nextLabel } from './next-label.ts'
 
-type Props = { agent: Agent; serving: Deployment[]; onClose(): void; onDone(): void }
+type Props = { agent: Agent; serving: Deployment[]; onClose(): void; onDone(): void; onConflict(): void }
 
 /** Deploys the working copy under a new label, after it has shown what that changes. */
-export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
+export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Props) {
   const [environment, setEnvironment] = useState('production')
   const current = serving.find((deployment) => deployment.environment === environment)
   const [typed, setVersion] = useState<string>()
@@ -33,7 +33,11 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
   )
   const action = useAction(async () => {
     const body = { environment, version: version.trim(), message: message.trim() || null, digest: agent.digest }
-    const deployed = await service.deployments.create(agent.id, body)
+    const deployed = await service.deployments.create(agent.id, body).catch((error: MoorageError) => {
+      // The next try deploys the working copy as it is then, after the reader has seen what that changes.
+      if (error.code === 'conflict') onConflict()
+      throw error
+    })
     toast(`${environment} serves ${body.version} now`)
     if (deployed.warnings) setWarnings(deployed.warnings)
     else onDone()

@@ -44,7 +44,9 @@ export function DeploymentsPage({ params: { agent = '' } }: { params: Params }) 
       actions={deploy}
       api={{ operation: 'listDeployments', method: 'deployments.list', params: { agent_id: agent }, query }}
     >
-      {(loaded) => <Deployments agent={loaded} query={query} open={open} onOpen={setOpen} />}
+      {(loaded, { reload }) => (
+        <Deployments agent={loaded} query={query} open={open} onOpen={setOpen} reloadAgent={reload} />
+      )}
     </AgentFrame>
   )
 }
@@ -54,9 +56,10 @@ type Props = {
   query: { limit: number; offset: number; environment?: string }
   open: Open | undefined
   onOpen(open: Open | undefined): void
+  reloadAgent(): void
 }
 
-function Deployments({ agent, query, open, onOpen }: Props) {
+function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
   const active = useResource(`active ${agent.id}`, (signal) =>
     service.deployments.list(agent.id, { status: 'active', limit: 100, sort: 'environment' }, { signal }),
   )
@@ -116,7 +119,7 @@ function Deployments({ agent, query, open, onOpen }: Props) {
         }
       />
       {openedDialog() === 'deploy' && active.data && may('createDeployment') && (
-        <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} />
+        <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} onConflict={reloadAgent} />
       )}
       {undone &&
         (undone.status === 'rolled_back' ? (

@@ -24,6 +24,8 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   const [loaded, setLoaded] = useState<Loaded>({})
   const [asked, setAsked] = useState(0)
   const key = JSON.stringify([agent, query])
+  const shown = useRef(key)
+  shown.current = key
   const olderThan = useRef<Older | undefined>(undefined)
   const isLoadingOlder = useRef(false)
   const showError = (error: MoorageError) => setLoaded((before) => ({ ...before, error }))
@@ -49,6 +51,8 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
       // The last page may have ended between two entries of the same millisecond. Entries that come twice are merged.
       const end_time = new Date(Date.parse(end) + 1).toISOString()
       const { entries, goOnAt } = await readPage(agent, { ...query, end_time, offset })
+      // The reader may have chosen other lines meanwhile.
+      if (shown.current !== key) return
       olderThan.current = olderAfter({ end, known: offset }, entries.length, goOnAt)
       setLoaded(({ entries: known = [], older = 0 }) => {
         const merged = mergeEntries(known, entries, { isOlder: true })

@@ -106,7 +106,7 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
           </p>
         </Empty>
       ) : (
-        <LogLines key={until} tail={tail} />
+        <LogLines key={`${until} ${JSON.stringify(query)}`} tail={tail} />
       )}
       {until && (
         <p class="pager">

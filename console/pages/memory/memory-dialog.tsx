@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Agent, FoundMemory, Memory } from '../../../sdk/client.ts'
+import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -24,13 +25,15 @@ type Props = { agent: Agent; memory: Shown; onClose(): void; onChanged(): void }
 export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
   const { id, kind, role, user_id, session_id, created_at, metadata } = memory
   const [content, setContent] = useState(memory.content)
+  const saveChanges = useChanges({ content: memory.content })
   const done = (said: string) => {
     toast(said)
     onChanged()
     onClose()
   }
   const save = useAction(async () => {
-    await service.memory.update(agent.id, id, { content })
+    const now = await service.memory.get(agent.id, id)
+    await saveChanges({ content }, { content: now.content }, (changes) => service.memory.update(agent.id, id, changes))
     done('The memory is corrected')
   })
   const forget = useAction(async () => {

@@ -26,7 +26,7 @@ export function PeopleList({ agent, of }: { agent: Agent; of: 'users' | 'session
       of={rows}
       label={of === 'users' ? 'Users' : 'Sessions'}
       columns={of === 'users' ? usersOf(agent) : sessionsOf(agent)}
-      keyOf={({ user_id, session_id }) => session_id ?? user_id}
+      keyOf={({ user_id, session_id }) => JSON.stringify([session_id, user_id])}
       sort={query.sort}
       empty={
         <Empty title={of === 'users' ? 'No user yet' : 'No session yet'}>
@@ -55,7 +55,10 @@ function usersOf(agent: Agent): Column<Row>[] {
 }
 
 function sessionsOf(agent: Agent): Column<Row>[] {
-  const cell = ({ session_id = '' }: Row) => <a href={memoriesOf(agent, { session: session_id })}>{session_id}</a>
+  // Two users may have a session of the same name each.
+  const cell = ({ session_id = '', user_id }: Row) => (
+    <a href={memoriesOf(agent, { session: session_id, ...(user_id && { user: user_id }) })}>{session_id}</a>
+  )
   return [
     { title: 'Session', sort: 'session_id', cell },
     { title: 'User', isExtra: true, cell: ({ user_id }) => user_id ?? '–' },

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
+
 import { href } from '../../lib/base.ts'
 import { requestPath } from '../../lib/paths.ts'
 import { countText, durationText } from '../../lib/text/format.ts'

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useTypedParam } from '../../lib/forms/use-typed-param.ts'
 import { param, setParams } from '../../lib/location.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
@@ -48,7 +48,7 @@ export function PlaygroundFilters({ environment, beside, user, session, choices,
         onInput={(value) => setParams({ user: value })}
         isBare
       />
-      <SessionField session={session ?? ''} />
+      <SessionField />
       <Button icon="plus" label="New session" onClick={() => onNewSession()} disabled={!session} />
     </div>
   )
@@ -57,13 +57,7 @@ export function PlaygroundFilters({ environment, beside, user, session, choices,
 const TYPED_MS = 500
 
 /** Waits for a pause in the typing: each id is another conversation. */
-function SessionField({ session }: { session: string }) {
-  const [text, setText] = useState(session)
-  useEffect(() => setText(session), [session])
-  useEffect(() => {
-    if (text === session) return
-    const timer = setTimeout(() => setParams({ session: text }), TYPED_MS)
-    return () => clearTimeout(timer)
-  }, [text])
+function SessionField() {
+  const [text, setText] = useTypedParam('session', TYPED_MS)
   return <Field label="Session" value={text} placeholder="new session" onInput={setText} isBare isMono />
 }

@@ -1,4 +1,4 @@
-import type { Agent } from '../../../sdk/client.ts'
+import type { Agent, MoorageError } from '../../../sdk/client.ts'
 import { param, setParams } from '../../lib/location.ts'
 import { type Resource, useAction, useResource } from '../../lib/resource.ts'
 import { may } from '../../lib/session-state.ts'
@@ -36,10 +36,18 @@ const VIEWS = [
 function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent> }) {
   const draft = useDraft(agent)
   const save = useAction(async () => {
-    const saved = await draft.save()
+    const saved = await draft.save().catch((error: MoorageError) => {
+      // The page shows what others have saved once the reader discards their own.
+      if (error.code === 'conflict') resource.reload()
+      throw error
+    })
     toast('The working copy is saved')
     resource.replace(saved)
   })
+  const discard = () => {
+    draft.discard()
+    save.forget()
+  }
   const { fields } = draft
   // A text that cannot be read is mended before the fields can show it.
   const view = fields ? (param('view') ?? 'form') : 'yaml'
@@ -87,7 +95,7 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
         {may('updateAgent') && (
           <footer class="actions">
             {draft.isChanged && <span class="hint">Not saved yet. It is kept in this tab.</span>}
-            <Button disabled={!draft.isChanged} onClick={draft.discard}>
+            <Button disabled={!draft.isChanged} onClick={discard}>
               Discard
             </Button>
             <Button look="main" type="submit" isBusy={save.isBusy} disabled={!draft.isChanged}>

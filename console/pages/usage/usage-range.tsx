@@ -1,3 +1,4 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { param, setParams } from '../../lib/location.ts'
 import { fieldTime } from '../../lib/text/format.ts'
 import { Field, Segments } from '../../ui/forms/field.tsx'
@@ -106,27 +107,43 @@ export function UsageRangeFilter() {
   return (
     <>
       <Segments label="Time" value={own ? OWN : (param('range') ?? DEFAULT)} choices={CHOICES} onChange={choose} />
-      {own && (
-        <div class="dates">
-          <Field
-            label="From"
-            type="date"
-            isBare
-            value={dateOf(own.from)}
-            onInput={(from) => from && setParams({ from, to: dateOf(own.to - 1) }, PUSH)}
-          />
-          –
-          <Field
-            label="To"
-            type="date"
-            isBare
-            value={dateOf(own.to - 1)}
-            onInput={(to) => to && setParams({ from: dateOf(own.from), to }, PUSH)}
-          />
-        </div>
-      )}
+      {own && <OwnDates from={dateOf(own.from)} to={dateOf(own.to - 1)} />}
     </>
   )
 }
 
 const PUSH = { push: true }
+/** A year that is typed begins as one of the first century. */
+const EARLIEST = '2000-01-01'
+
+type Dates = { from: string; to: string }
+
+/** Dates are typed digit by digit. What is no range yet stays in the fields, and the page shows the last one. */
+function OwnDates({ from, to }: Dates) {
+  const [typed, setTyped] = useState({ from, to })
+  const written = useRef({ from, to })
+  useEffect(() => {
+    if (written.current.from === from && written.current.to === to) return
+    written.current = { from, to }
+    setTyped({ from, to })
+  }, [from, to])
+  const type = (changes: Partial<Dates>) => {
+    const next = { ...typed, ...changes }
+    setTyped(next)
+    if (next.from < EARLIEST || next.to < next.from) return
+    written.current = next
+    setParams(next, PUSH)
+  }
+  return (
+    <div class="dates">
+      <Field label="From" type="date" isBare value={typed.from} onInput={(date) => type({ from: date })} />
+      –
+      <Field label="To" type="date" isBare value={typed.to} onInput={(date) => type({ to: date })} />
+      {typed.to < typed.from && (
+        <span class="wrong" role="status">
+          The last day is before the first.
+        </span>
+      )}
+    </div>
+  )
+}

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { go } from '../../lib/location.ts'
 import { Icon } from '../../ui/icon.tsx'
@@ -14,7 +14,12 @@ export function Palette() {
   const names = useAgentNames()
   const targets = findTargets(text, names.data?.values() ?? [])
   const chosen = targets[Math.min(at, targets.length - 1)]
-  useEffect(() => dialog.current?.showModal(), [])
+  useLayoutEffect(() => {
+    const shown = dialog.current
+    shown?.showModal()
+    // It gives the focus back only if it is closed before it is taken out of the page.
+    return () => shown?.close()
+  }, [])
   const close = () => {
     isPaletteOpen.value = false
   }

@@ -2,7 +2,7 @@ import { asLeft, here } from '../../lib/location.ts'
 import { agentPath, requestPath } from '../../lib/paths.ts'
 import { may } from '../../lib/session-state.ts'
 import { TABS } from '../../pages/agent/tabs.ts'
-import { shownEntries } from '../../routes.ts'
+import { matchRoute, shownEntries } from '../../routes.ts'
 import type { IconName } from '../../ui/icon.tsx'
 import { agentCommands, projectCommands, serviceCommands, type Target } from './commands.ts'
 
@@ -67,6 +67,5 @@ function pagesOfAgent(name: string): Target[] {
 
 /** The agent whose page is open. */
 function agentHere(): string | undefined {
-  const [, name] = /^\/agents\/([^/]+)/.exec(here.value.path) ?? []
-  return name && decodeURIComponent(name)
+  return matchRoute(here.value.path)?.params['agent']
 }

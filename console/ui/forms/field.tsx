@@ -30,6 +30,8 @@ export type FieldProps = Labelled & {
   suggestions?: readonly string[] | undefined
   /** Why the form cannot be sent with this value. */
   problem?: string | undefined
+  /** What the Enter key does instead of sending the form. */
+  onEnter?: (() => void) | undefined
   onFocus?: (() => void) | undefined
 }
 
@@ -49,6 +51,7 @@ export function Field({
   isChanged,
   suggestions,
   problem = '',
+  onEnter,
   ...rest
 }: FieldProps) {
   const id = useId()
@@ -89,6 +92,11 @@ export function Field({
           list={suggestions && `${id}-offered`}
           {...rest}
           {...common}
+          onKeyDown={(event) => {
+            if (!onEnter || event.key !== 'Enter' || event.isComposing) return
+            event.preventDefault()
+            onEnter()
+          }}
           type={(type ?? 'text') as 'text'}
         />
       )}

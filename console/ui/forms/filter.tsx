@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useTypedParam } from '../../lib/forms/use-typed-param.ts'
 import { param, setParams } from '../../lib/location.ts'
 import { Button } from '../button.tsx'
 import { clearFilters } from '../empty.tsx'
@@ -8,14 +8,7 @@ const TYPED_MS = 250
 
 /** A text filter that lives in the URL. It waits for a pause in the typing before it asks the service. */
 export function TextFilter({ name, label }: { name: string; label: string }) {
-  const inUrl = param(name) ?? ''
-  const [text, setText] = useState(inUrl)
-  useEffect(() => setText(inUrl), [inUrl])
-  useEffect(() => {
-    if (text === inUrl) return
-    const timer = setTimeout(() => setParams({ [name]: text, offset: undefined }), TYPED_MS)
-    return () => clearTimeout(timer)
-  }, [text])
+  const [text, setText] = useTypedParam(name, TYPED_MS, { offset: undefined })
   return (
     <label class="filter">
       <Icon name="search" />

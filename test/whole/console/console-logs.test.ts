@@ -142,6 +142,38 @@ inConsole('the log in the console', (visit, service) => {
     await page.getByText('line 7799', { exact: true }).waitFor()
     await leave()
   })
+
+  test('a level that is chosen further up shows its own lines only, and none of them is new', async () => {
+    const { body } = await service().call('POST', '/v1/agents', { body: { name: 'chatty' } })
+    await fillLog(service(), body.data.id, 500)
+    const { page, settled, leave } = await visit('/agents/chatty/logs')
+    await page.getByText('line 499', { exact: true }).waitFor()
+    await settled()
+    // Older lines come late, after the reader has chosen other ones.
+    let release = () => {}
+    await page.route(/end_time=/, async (route) => {
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+      await route.continue()
+    })
+    const older = page.waitForRequest(/end_time=/)
+    await scrollTo(page.getByRole('log'), 0)
+    await older
+    await page.getByRole('button', { name: 'info' }).click()
+    await page.waitForURL(/level=info/)
+    await page.getByText('line 499', { exact: true }).waitFor()
+    assert.equal(await page.getByRole('button', { name: /new lines?$/ }).count(), 0)
+    await page.getByRole('button', { name: 'error', exact: true }).click()
+    await page.getByRole('button', { name: 'info' }).click()
+    await page.getByText('Nothing matches the filters.').waitFor()
+    const late = page.waitForResponse(/end_time=/)
+    release()
+    await late
+    await settled()
+    await page.getByText('Nothing matches the filters.').waitFor()
+    await leave()
+  })
 })
 
 /** Resolves when the page knows that the reader has scrolled: what comes before that is followed to the end. */

@@ -135,4 +135,26 @@ inConsole('finding things in the console', (visit, service) => {
     }
     await leave()
   })
+
+  test('the palette gives the focus back to where it was', async () => {
+    const { page, settled, leave } = await visit('/activity')
+    await settled()
+    await page.getByLabel('Session ID').focus()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'A page' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('combobox', { name: 'A page' }).waitFor({ state: 'detached' })
+    assert.equal(await page.evaluate('document.activeElement.ariaLabel'), 'Session ID')
+    await leave()
+  })
+
+  test('the palette opens at any address, also at one with a stray percent sign', async () => {
+    const { page, go, expect, leave } = await visit('/activity')
+    expect(/404|400/)
+    await go('/agents/100%')
+    await page.getByText('Agent not found').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'A page' }).waitFor()
+    await leave()
+  })
 })

@@ -225,6 +225,21 @@ inConsole(
       await page.getByRole('row', { name: /^Total 1 / }).waitFor()
       await leave()
     })
+
+    test('dates are typed digit by digit, and stay while they are no range yet', async () => {
+      const { page, leave } = await visit('/usage?from=2026-11-01&to=2026-11-10')
+      const last = page.getByLabel('To', { exact: true })
+      await last.focus()
+      await page.keyboard.type('10')
+      await page.getByText('The last day is before the first.').waitFor()
+      assert.match(page.url(), /to=2026-11-10/)
+      await last.blur()
+      await last.focus()
+      await page.keyboard.type('11132026')
+      await page.waitForURL(/from=2026-11-01&to=2026-11-13/)
+      assert.equal(await last.inputValue(), '2026-11-13')
+      await leave()
+    })
   },
   {
     settings: async () => {

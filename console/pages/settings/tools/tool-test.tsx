@@ -51,6 +51,7 @@ export function ToolTest({ agent, tool }: { agent: Agent; tool: Tool }) {
               hint={parameter.description}
               value={values[parameter.name] ?? ''}
               onInput={(value) => setValues({ ...values, [parameter.name]: value })}
+              onEnter={() => !run.isBusy && void run.run(true)}
             />
           ))
         ) : (
