@@ -7,6 +7,8 @@ import { type ModelServer, startModelServer } from '../support/outside/model-ser
 import { limitsOf, localRuntime, runOf } from '../support/service/run-agent.ts'
 
 const MODEL = 'local/tiny'
+/** The bytes of a file with this text never come. */
+const STUCK = 'stuck'
 
 let server: ModelServer
 let runtime: Runtime
@@ -34,7 +36,9 @@ function namedFile(file_id: string): Attachment {
 }
 
 async function* bytesOf(file_id: string): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(texts.get(file_id) ?? '')
+  const text = texts.get(file_id) ?? ''
+  if (text === STUCK) await new Promise(() => {})
+  yield Buffer.from(text)
 }
 
 function attached(named: Record<string, string>): Attachment[] {
@@ -59,7 +63,8 @@ describe('the texts of files', () => {
   })
 
   test('are cut to what the provider says it takes', async () => {
-    const message = "This model's maximum context length is 2000 tokens. However, your messages resulted in 5100 tokens."
+    const message =
+      "This model's maximum context length is 2000 tokens. However, your messages resulted in 5100 tokens."
     server.takeAtMost(8_000, { status: 400, body: { error: { message, code: 'context_length_exceeded' } } })
     completed(await runtime.run(runOf({ model: MODEL }, { attachments: attached(words) })))
     assert.equal(server.requests.length, 2)
@@ -79,5 +84,11 @@ describe('the texts of files', () => {
     completed(await runtime.run(runOf({ model: MODEL, limits }, { attachments })))
     const bytes = Buffer.byteLength(JSON.stringify(server.requests[0]?.body))
     assert.ok(bytes <= 20_000 * 4, `${bytes} bytes`)
+  })
+
+  test('504 in time, also while a file is being read', async () => {
+    const limits = limitsOf({ timeout_ms: 1_000 })
+    const outcome = await runtime.run(runOf({ model: MODEL, limits }, { attachments: attached({ 'a.txt': STUCK }) }))
+    assert.equal(outcome.status === 'failed' && outcome.reason, 'timeout')
   })
 })

@@ -65,7 +65,7 @@ function askOne(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Pro
 
 /** If the model refuses images, it is told of them in words. */
 async function askWithFiles(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Promise<ModelAnswer> {
-  const show = () => run.files.show(model, run.input, asking.rounds)
+  const show = () => run.files.show(model, run.input, asking.rounds, run.deadline.signal)
   const input = await show()
   try {
     return await ask(run, model, input, asking)
