@@ -33,6 +33,7 @@ before(async () => {
       return void response.end(Buffer.from('Größe: 12 m²', 'latin1'))
     }
     if (url.startsWith('/broken')) return void response.writeHead(500).end(`boom ${headers.authorization}`)
+    if (url.startsWith('/long-error')) return void response.writeHead(503).end('x'.repeat(300 * 1024))
     if (url.startsWith('/large')) return void response.end('x'.repeat(256 * 1024))
     if (url.startsWith('/huge')) return void response.end('x'.repeat(256 * 1024 + 1))
     if (url.startsWith('/reset')) return void response.socket?.resetAndDestroy()
@@ -325,6 +326,11 @@ describe('an HTTP tool', () => {
   test('an error status is an error result with the beginning of the body', async () => {
     const { error } = await callOnce(loose({ url: `${api.url}/broken` }), {})
     assert.equal(error, 'HTTP 500: boom undefined')
+  })
+
+  test('also of one that is longer than a response may be', async () => {
+    const { error } = await callOnce(loose({ url: `${api.url}/long-error` }), {})
+    assert.equal(error, `HTTP 503: ${'x'.repeat(2_000)}`)
   })
 
   test('a reply is read in the charset that it names', async () => {
