@@ -97,3 +97,13 @@ export class Deadline {
     this.#paused?.signal.removeEventListener('abort', this.#pause)
   }
 }
+
+/** What the work comes to. Rejects as soon as the signal aborts, and does not wait for the end of the work. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}

@@ -33,6 +33,7 @@ before(async () => {
       return void response.end(Buffer.from('Größe: 12 m²', 'latin1'))
     }
     if (url.startsWith('/broken')) return void response.writeHead(500).end(`boom ${headers.authorization}`)
+    if (url.startsWith('/long-error')) return void response.writeHead(503).end('x'.repeat(300 * 1024))
     if (url.startsWith('/large')) return void response.end('x'.repeat(256 * 1024))
     if (url.startsWith('/huge')) return void response.end('x'.repeat(256 * 1024 + 1))
     if (url.startsWith('/reset')) return void response.socket?.resetAndDestroy()
@@ -236,6 +237,18 @@ describe('the tool loop', () => {
     assert.equal(seen.length, 17)
   })
 
+  test('what tools have answered in earlier attempts counts too', async () => {
+    const tools = [loose({ url: `${api.url}/large` })]
+    const calls = Array.from({ length: 16 }, (_, i) => ({ name: 'weather', arguments: { i } }))
+    model.reply({ calls }, { text: ['so far'] }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
+    const before = completed(await runtime.run(runOf(agent({ tools }))))
+    const kept = before.steps.slice(0, -1)
+    const keeper = { kept, mayWait: false, waitsForBudgets: false, keep: async () => {} }
+    const outcome = completed(await runtime.run(runOf(agent({ tools }), { attempt: 2, keeper })))
+    const [last] = toolCalls(outcome).slice(16)
+    assert.equal(last && 'error' in last && last.error, 'The tools of this run have answered more than 4 MiB in all')
+  })
+
   test('what tools have done is told also of a run that is cancelled while another is under way', async () => {
     const cancellation = new Cancellation()
     const tools = [weather(), loose({ name: 'slow', url: `${api.url}/slow` })]
@@ -325,6 +338,11 @@ describe('an HTTP tool', () => {
   test('an error status is an error result with the beginning of the body', async () => {
     const { error } = await callOnce(loose({ url: `${api.url}/broken` }), {})
     assert.equal(error, 'HTTP 500: boom undefined')
+  })
+
+  test('also of one that is longer than a response may be', async () => {
+    const { error } = await callOnce(loose({ url: `${api.url}/long-error` }), {})
+    assert.equal(error, `HTTP 503: ${'x'.repeat(2_000)}`)
   })
 
   test('a reply is read in the charset that it names', async () => {

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../deadline.ts'
 import type { Round } from '../models/model.ts'
 import type { Model } from '../models/model-request.ts'
 import type { Refusals } from '../models/refusing-models.ts'
@@ -64,13 +65,16 @@ export class RunFiles {
     if (lasting) this.#options.vision.refused(model)
   }
 
-  /** The input with what this model is shown of all files in it: the latest come first, as long as there is room. */
-  async show(model: NamedModel, input: ModelInput, rounds: readonly Round[]): Promise<ModelInput> {
+  /**
+   * The input with what this model is shown of all files in it: the latest come first, as long as there is room. Rejects
+   * when the signal aborts: a PDF may wait for its turn, and may take long.
+   */
+  async show(model: NamedModel, input: ModelInput, rounds: readonly Round[], signal: AbortSignal): Promise<ModelInput> {
     const files = new Map<string, ShownFile>()
     const room = { images: MOST_IMAGES, bytes: model.images?.together ?? 0, text: MOST_TEXT }
     for (const attachment of latestFirst(input, rounds)) {
       if (files.has(attachment.file_id)) continue
-      const shown = fitting(await this.#showOne(model, attachment), attachment, room)
+      const shown = fitting(await unlessAborted(this.#showOne(model, attachment), signal), attachment, room)
       files.set(attachment.file_id, shown)
     }
     return withShownFiles(input, files)

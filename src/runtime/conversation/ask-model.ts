@@ -14,7 +14,7 @@ import { addTokens, tokensSince } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { OutputInvalid } from '../output/check-output.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
-import { type FittedPrompt, fitPrompt, optionalTokens } from '../prompt/fit-prompt.ts'
+import { type FittedPrompt, fitPrompt, sparedTokens } from '../prompt/fit-prompt.ts'
 import { usable } from '../prompt/model-windows.ts'
 import { tracedAnswer, tracedPrompt } from '../prompt/traced-prompt.ts'
 import { withRetries } from '../providers/retry.ts'
@@ -66,7 +66,7 @@ function askOne(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Pro
 
 /** If the model refuses images, it is told of them in words. */
 async function askWithFiles(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Promise<ModelAnswer> {
-  const show = () => run.files.show(model, run.input, asking.rounds)
+  const show = () => run.files.show(model, run.input, asking.rounds, run.deadline.signal)
   const input = await show()
   try {
     return await ask(run, model, input, asking)
@@ -109,8 +109,8 @@ async function ask(
 const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
 
 /**
- * If the model refuses the prompt as too long, it is asked again with less of the history, until only the message is
- * left.
+ * If the model refuses the prompt as too long, it is asked again with less of the history, and then with less of the
+ * texts of files, until only the message is left.
  */
 async function askWithin(
   run: RunInProgress,
@@ -132,13 +132,13 @@ async function askWithin(
       if (refused) windows.learn(model.name, tokens)
       return answer
     } catch (error) {
-      const optional = error instanceof PromptTooLong ? optionalTokens(fitted.input) : 0
-      if (!(error instanceof PromptTooLong) || optional === 0 || deadline.stopped) throw error
+      const spared = error instanceof PromptTooLong ? sparedTokens({ ...prompt, input: fitted.input }) : 0
+      if (!(error instanceof PromptTooLong) || spared === 0 || deadline.stopped) throw error
       refused = true
       const told = error.max_tokens === undefined ? Infinity : usable(error.max_tokens, agent.limits)
-      // Without a limit that the provider reports, the older half of what can be left out is removed.
-      tokens = told < fitted.ready.tokens ? told : fitted.ready.tokens - optional / 2
-      log('warn', `${error.message}; trying again with less of the history`, error.detail)
+      // Without a limit that the provider reports, half of what can be left out is removed.
+      tokens = told < fitted.ready.tokens ? told : fitted.ready.tokens - spared / 2
+      log('warn', `${error.message}; trying again with a shorter prompt`, error.detail)
     }
   }
 }

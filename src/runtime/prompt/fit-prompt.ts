@@ -1,4 +1,5 @@
 import { cutToBytes } from '../../lib/text/text.ts'
+import type { Attachment } from '../attachments/attachment.ts'
 import { bytesOfTexts, cutTexts, filesOf, shownWith } from '../attachments/shown-input.ts'
 import type { GivenTurn } from '../given.ts'
 import type { Round } from '../models/model.ts'
@@ -55,8 +56,20 @@ export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, bu
 const NOTHING_OPTIONAL = { history: [], recalled: [], summary: undefined }
 
 /** The tokens of the history, its summary and the memories, which can be left out. */
-export function optionalTokens(input: ModelInput): number {
+function optionalTokens(input: ModelInput): number {
   return sum(shownTurns(input)) + sum(shownMemories(input)) + sum(summaryOf(input))
+}
+
+/** The tokens of what is left out first of a prompt that was refused: the texts of files go when nothing else is left. */
+export function sparedTokens(prompt: Pick<ModelPrompt, 'input' | 'rounds'>): number {
+  const { files = new Map() } = prompt.input
+  const ofTexts = () => likelyTokens({ bytes: bytesOfTexts(filesIn(prompt), files), images: 0 })
+  return optionalTokens(prompt.input) || ofTexts()
+}
+
+/** The files whose texts can be cut: those of the message, and those of tools. */
+function filesIn({ input, rounds }: Pick<ModelPrompt, 'input' | 'rounds'>): Attachment[] {
+  return [...(input.attachments ?? []), ...rounds.flatMap(filesOf)]
 }
 
 export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
@@ -91,7 +104,7 @@ function withCutFiles(
 ): ModelInput {
   const { attachments = [], files } = input
   if (!files) return input
-  const all = [...attachments, ...rounds.flatMap(filesOf)]
+  const all = filesIn({ input, rounds })
   const cutTo = (bytes: number): ModelInput => {
     const cut = cutTexts(all, files, bytes)
     return { ...input, files: cut, ...(input.shown && { shown: shownWith(attachments, cut) }) }
@@ -99,7 +112,14 @@ function withCutFiles(
   const none = cutTo(0)
   const bare = tokensOf(none)
   if (bare >= budget) return none
-  return cutTo(Math.floor((bytesOfTexts(all, files) * ATTACHED_SHARE * (budget - bare)) / (fixed - bare)))
+  const room = (budget - bare) * ATTACHED_SHARE
+  let cut = input
+  // Quotes and line breaks take more room than letters, so what is left is measured again. It gets less each time.
+  for (let bytes = bytesOfTexts(all, files), tokens = fixed; tokens > budget; tokens = tokensOf(cut)) {
+    bytes = Math.floor((bytes * room) / (tokens - bare))
+    cut = cutTo(bytes)
+  }
+  return cut
 }
 
 function summaryOf(input: ModelInput): GivenTurn[] {

@@ -104,7 +104,7 @@ async function answerOf(response: Response, tool: string, world: ToolWorld): Pro
   const content_type = response.headers.get('content-type') ?? undefined
   const media_type = content_type?.split(';')[0]?.trim().toLowerCase()
   if (!response.ok || !isFile(await body.head(), media_type)) {
-    return { result: world.redact(await readText(body, decoderOf(content_type))) }
+    return { result: world.redact(await readText(body, decoderOf(content_type), { mayBeCut: !response.ok })) }
   }
   const { text, file } = await keepToolFile({ pieces: body, media_type, name: fileNameOf(tool, media_type) }, world)
   return file ? { result: text, files: [file] } : { result: text }
@@ -156,12 +156,18 @@ function decoderOf(content_type = ''): TextDecoder {
   }
 }
 
-async function readText(pieces: AsyncIterable<Uint8Array>, decoder: TextDecoder): Promise<string> {
+/** Of an error the beginning is enough. */
+async function readText(
+  pieces: AsyncIterable<Uint8Array>,
+  decoder: TextDecoder,
+  { mayBeCut }: { mayBeCut: boolean },
+): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of pieces) {
     size += chunk.byteLength
     // Leaving the loop closes the socket.
+    if (size > MAX_RESULT_BYTES && mayBeCut) break
     if (size > MAX_RESULT_BYTES) throw new ToolError(`The response is larger than ${MAX_RESULT_BYTES / 1024} KiB`)
     chunks.push(chunk)
   }

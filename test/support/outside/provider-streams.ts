@@ -249,6 +249,36 @@ export const CHAT_STREAMS: ProviderStream[] = [
     },
   },
   {
+    name: 'the name again with a last piece that is empty, and no id',
+    seen: 'not seen: what a server that repeats the name would send after the last piece',
+    api: 'chat',
+    sent: lines(
+      call(0, undefined, 'clock', '{"zone":'),
+      call(0, undefined, 'clock', '"UTC"}'),
+      call(0, undefined, 'clock', ''),
+      end('tool_calls'),
+      '[DONE]',
+    ),
+    becomes: { calls: [{ ...CLOCK, id: 'call_1' }] },
+  },
+  {
+    name: 'two calls without number and id, the first without arguments',
+    seen: 'not seen: what a server that numbers no calls would send for a tool without arguments',
+    api: 'chat',
+    sent: lines(
+      call(undefined, undefined, 'tide', ''),
+      call(undefined, undefined, 'clock', '{"zone":"UTC"}'),
+      end('tool_calls'),
+      '[DONE]',
+    ),
+    becomes: {
+      calls: [
+        { id: 'call_1', name: 'tide', arguments: '' },
+        { ...CLOCK, id: 'call_2' },
+      ],
+    },
+  },
+  {
     name: 'two calls whose arguments come in pieces, mixed',
     seen: 'OpenAI API reference: delta.tool_calls with index',
     api: 'chat',

@@ -109,16 +109,18 @@ class ChatAnswer {
 
   /**
    * The first piece of a call has its id and name, later ones only more of its arguments. Some servers number no calls, or
-   * number all of them 0 and send each whole: another id, or a name after whole arguments, begins another call. Others repeat
-   * the name with every piece, or send the id late.
+   * number all of them 0 and send each whole: another id, another name, or more arguments after whole ones begin another
+   * call. Others repeat the name with every piece, or send the id late.
    */
   #takeCall(piece: ReplyFields): void {
     const called = fieldsOf(piece['function'])
     const index = numberOf(piece['index']) ?? 0
     const id = textOf(piece['id'])
     const name = textOf(called['name'])
+    const { arguments: given } = called
+    const written = isObject(given) ? JSON.stringify(given) : textOf(given)
     let call = this.#current.get(index)
-    if (!call || isAnother(call, id, name)) {
+    if (!call || isAnother(call, { id, name, written })) {
       const isMadeUp = id === ''
       call = { id: isMadeUp ? `call_${this.#answer.calls.length + 1}` : id, isMadeUp, name: '', arguments: '' }
       this.#current.set(index, call)
@@ -126,10 +128,8 @@ class ChatAnswer {
     }
     if (call.isMadeUp && id !== '') Object.assign(call, { id, isMadeUp: false })
     if (call.name === '') call.name = name
-    const written = called['arguments']
-    const more = isObject(written) ? JSON.stringify(written) : textOf(written)
-    this.#answer.count(more.length)
-    call.arguments += more
+    this.#answer.count(written.length)
+    call.arguments += written
     // Gemini's mark of what it thought before the call: it refuses the next request without it.
     if (piece['extra_content'] !== undefined) {
       this.#answer.count(JSON.stringify(piece['extra_content']).length)
@@ -144,11 +144,14 @@ class ChatAnswer {
   }
 }
 
-/** Whether a piece with this id and name, either of which may be missing, begins another call than the one before it. */
-function isAnother(call: CallSoFar, id: string, name: string): boolean {
+type CallPiece = { id: string; name: string; written: string }
+
+/** Whether a piece, whose id and name may be missing, begins another call than the one before it. */
+function isAnother(call: CallSoFar, { id, name, written }: CallPiece): boolean {
   if (id === call.id) return false
   if (id !== '' && !call.isMadeUp) return true
-  return name !== '' && isWhole(call.arguments)
+  if (name === '' || call.name === '') return false
+  return name !== call.name || (written !== '' && isWhole(call.arguments))
 }
 
 /** Some count the reasoning in `completion_tokens`, others only in the total. */
