@@ -1,4 +1,5 @@
 import * as agents from '../agents/store.ts'
+import { readNamed } from '../memory/search/read-named.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
 import { keyNamed, type RunMeter, type Spender } from '../operation/spending.ts'
@@ -6,6 +7,7 @@ import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Meter } from '../runtime/models/meter.ts'
 import { leftBy } from '../runtime/run-in-progress.ts'
+import type { RunInput } from '../runtime/run-input.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
 import type { RunTree } from '../runtime/runner.ts'
 import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
@@ -220,21 +222,31 @@ function noRoom(kept: readonly Step[]): RunOutcome {
   return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
 }
 
-const NOTHING: Remembered = { history: [], recalled: [] }
+type ForRun = Pick<RunInput, 'history' | 'recalled' | 'summary'> & Pick<Remembered, 'names'>
 
-/** The session so far, and what is recalled for this user. */
+const NOTHING: ForRun = { history: [], recalled: [] }
+
+/**
+ * The session so far, and what is recalled for this user. An attempt that goes on is given what the first one found, as
+ * far as memory still has it.
+ */
 async function remember(
-  { agent, definition, invocation: { context, message } }: Started,
+  { agent, definition, kept, invocation: { context, message } }: Started,
   { memory_of }: RunTree,
   meter: Meter,
   parts: Pick<Parts, 'memo' | 'recall' | 'storage'>,
   signal: AbortSignal,
-): Promise<Remembered> {
+): Promise<ForRun> {
   if (isStateless(context) || memory_of === null) return NOTHING
   const owner = memory_of === agent.id ? agent : await agents.findKnown(memory_of, parts)
   if (!owner) return NOTHING
   const { user_id = null, session_id = null } = context
   const conversation = { agent_seq: owner.seq, user_id, session_id }
+  const stored = kept.find((step) => step.kind === 'recall')
+  if (stored) {
+    const { history, recalled, summary } = await readNamed(parts.storage.db, conversation, stored)
+    return { history, recalled, summary: summary?.content }
+  }
   return parts.recall.remember(conversation, message, definition.memory, meter, signal)
 }
 

@@ -4,13 +4,14 @@ import type { Tables } from '../tables.ts'
 export type Value = string | number | null
 
 /**
- * What happens to a row whose key exists already. Columns in `add` grow by its values, and columns in `max` keep the
- * larger value.
+ * What happens to a row whose key exists already. Columns in `add` grow by its values, columns in `max` keep the larger
+ * value, and columns in `set` get the new one.
  */
 export type Merge = {
   key: string[]
-  add: string[]
-  max: string[]
+  add?: string[]
+  max?: string[]
+  set?: string[]
 }
 
 /** A table into which many rows go at once. */
@@ -65,13 +66,15 @@ export function namesOf({ columns }: { columns: readonly string[] }): string {
 /** The end of an insert statement, in SQL that both engines understand. */
 export function conflictOf({ table, merge }: BulkTable): string {
   if (!merge) return ''
+  const { key, add = [], max = [], set = [] } = merge
   const target = (column: string) => `"${table}"."${column}"`
   const sets = [
-    ...merge.add.map((column) => `"${column}" = ${target(column)} + excluded."${column}"`),
-    ...merge.max.map(
+    ...add.map((column) => `"${column}" = ${target(column)} + excluded."${column}"`),
+    ...max.map(
       (column) =>
         `"${column}" = case when excluded."${column}" > ${target(column)} then excluded."${column}" else ${target(column)} end`,
     ),
+    ...set.map((column) => `"${column}" = excluded."${column}"`),
   ]
-  return ` on conflict (${merge.key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
+  return ` on conflict (${key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
 }
