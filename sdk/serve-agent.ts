@@ -1,5 +1,6 @@
 import { bytesOf } from './base64.ts'
 import { problem } from './problem.ts'
+import { pause } from './request.ts'
 import { verifyWebhook, WebhookVerificationError } from './webhook.ts'
 
 /** `data` is base64. Files that are too large to come along have a `url` instead; a file that is gone has neither. */
@@ -125,6 +126,19 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
     const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
     return new Response(call.answer(handler), { headers })
   }
+}
+
+/** How often the same steps are asked for, and how long the agent waits before it asks again. */
+const MOST_TRIES = 10
+const LONGEST_PAUSE_MS = 60_000
+const FIRST_PAUSE_MS = 250
+
+/** Undefined if the service has taken the steps or refused them, or asks for a longer wait than the agent is ready for. */
+function pauseAfter({ status, headers }: Response, tries: number): number | undefined {
+  if ((status !== 429 && status !== 503) || tries >= MOST_TRIES) return undefined
+  const after = Number(headers.get('retry-after') ?? Number.NaN)
+  const pauseMs = Number.isFinite(after) ? after * 1000 : FIRST_PAUSE_MS * 2 ** (tries - 1)
+  return pauseMs <= LONGEST_PAUSE_MS ? pauseMs : undefined
 }
 
 type Step = { id: string; type: string; [field: string]: unknown }
@@ -276,12 +290,25 @@ class OpenCall {
     }
   }
 
+  /** 429 and 503 mean that no step was taken yet: the same steps are asked for again, when the service says. */
+  async #untilTaken(ask: () => Promise<Response>): Promise<Response> {
+    for (let tries = 1; ; tries++) {
+      const response = await ask()
+      const pauseMs = pauseAfter(response, tries)
+      if (pauseMs === undefined) return response
+      await response.body?.cancel()
+      await pause(pauseMs, this.#stop.signal)
+    }
+  }
+
   async #post(steps: Step[]): Promise<Told[]> {
     const { steps_url, steps_token } = this.#sent
     const headers = { authorization: `Bearer ${steps_token}`, 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify({ steps }), signal: this.#stop.signal }
-    const response = await this.#fetch(steps_url, init)
-    const reply = (await response.json()) as { data?: { status: string; steps: Told[] }; error?: { message?: string } }
+    const response = await this.#untilTaken(() => this.#fetch(steps_url, init))
+    // A proxy may have refused it, in words of its own.
+    const read = response.ok ? response.json() : response.json().catch(() => ({}))
+    const reply = (await read) as { data?: { status: string; steps: Told[] }; error?: { message?: string } }
     if (response.ok && reply.data?.status === 'done') return reply.data.steps
     if (response.ok || response.status === 409) {
       this.end()
