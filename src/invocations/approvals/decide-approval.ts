@@ -2,13 +2,16 @@ import type { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
+import type { Actor } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
+import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
 import { announceQueued } from '../queue/enqueue.ts'
 import { lock } from '../queue/queue-store.ts'
 import { queueWaiting } from '../queue/waiting-store.ts'
+import * as invocations from '../store.ts'
 import { type Approval, ApprovalParams, ApprovalReply, DecideBody } from './approval.ts'
 import { findApproval, listPending, settleApproval } from './approval-store.ts'
 import { whyNotDecide } from './who-decides.ts'
@@ -30,21 +33,26 @@ export const decideApproval = operation({
   body: DecideBody,
   data: ApprovalReply,
 
-  async run(
-    { params: { agent_id, request_id, call_id }, body },
-    { db, actor, now, runtime }: Needs<'db' | 'actor' | 'now' | 'runtime'>,
-  ) {
-    const agent = await agents.get(db, agent_id)
+  /** Other arguments may take seconds to check, and the schema of an approval does not change. */
+  async check({ params, body }, { runtime, storage }, actor) {
+    if (body.arguments === undefined) return
+    const { agent, approval } = await getForDecider(storage.db, actor, params, invocations.get)
+    requireFitting(body, approval)
+    const problem = await runtime.checkArguments(
+      { project_id: agent.project_id, agent_id: agent.id },
+      body.arguments,
+      approval.input_schema,
+    )
+    const error = `does not fit the input_schema of ${approval.tool}: ${problem}`
+    if (problem) throw invalid({ field: 'arguments', error })
+  },
+
+  async run({ params, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+    const { request_id } = params
     // Two deciders come one after the other.
-    const invocation = await lock(db, agent.seq, request_id)
-    requireReach(actor, 'approve', request_id, { ...invocation, user_id: invocation.context.user_id })
-    const approval = await findApproval(db, request_id, call_id)
-    if (!approval) throw notFound('Approval', call_id)
-    const refusal = await whyNotDecide(db, actor, approval)
-    if (refusal) throw forbidden(refusal)
+    const { agent, invocation, approval } = await getForDecider(db, actor, params, lock)
     requireUndecided(await withKeyName(db, actor, approval, ['decided_by']), invocation, now())
-    const whose = { project_id: agent.project_id, agent_id: agent.id }
-    await checkDecision(body, approval, (args) => runtime.checkArguments(whose, args, approval.input_schema))
+    requireFitting(body, approval)
 
     const { decision, ...how } = body
     const status = decision === 'approve' ? 'approved' : 'rejected'
@@ -58,6 +66,23 @@ export const decideApproval = operation({
   },
 })
 
+/** The approval, if the actor may decide it. */
+async function getForDecider(
+  db: Database,
+  actor: Actor,
+  { agent_id, request_id, call_id }: z.output<typeof ApprovalParams>,
+  get: typeof lock,
+) {
+  const agent = await agents.get(db, agent_id)
+  const invocation = await get(db, agent.seq, request_id)
+  requireReach(actor, 'approve', request_id, { ...invocation, user_id: invocation.context.user_id })
+  const approval = await findApproval(db, request_id, call_id)
+  if (!approval) throw notFound('Approval', call_id)
+  const refusal = await whyNotDecide(db, actor, approval)
+  if (refusal) throw forbidden(refusal)
+  return { agent, invocation, approval }
+}
+
 type Named = Approval & { decided_by_name: string | null }
 
 function requireUndecided(approval: Named, invocation: Invocation, now: number): void {
@@ -68,19 +93,12 @@ function requireUndecided(approval: Named, invocation: Invocation, now: number):
   if (expires_at <= now) throw conflict('It was expired already')
 }
 
-async function checkDecision(
-  body: z.output<typeof DecideBody>,
-  { kind, tool }: Approval,
-  problemOf: (args: Record<string, unknown>) => Promise<string | undefined>,
-): Promise<void> {
+function requireFitting(body: z.output<typeof DecideBody>, { kind }: Approval): void {
   const { decision, answer, arguments: changed } = body
   const isAnswer = decision === 'approve' && kind === 'question'
   if (isAnswer && answer === undefined) throw invalid({ field: 'answer', error: 'is required: this is a question' })
   if (!isAnswer && answer !== undefined) throw invalid({ field: 'answer', error: 'is for approving a question' })
-  if (changed === undefined) return
-  if (decision === 'reject' || kind === 'question') {
+  if (changed !== undefined && (decision === 'reject' || kind === 'question')) {
     throw invalid({ field: 'arguments', error: 'is for approving the call of a tool' })
   }
-  const problem = await problemOf(changed)
-  if (problem) throw invalid({ field: 'arguments', error: `does not fit the input_schema of ${tool}: ${problem}` })
 }
