@@ -140,6 +140,13 @@ export type Invocation = {
   response: string | null
   /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
   output?: unknown | undefined
+  /** What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists */
+  output_wanted?: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries: number
+  } | undefined
   /** The calls of its caller's own tools with which the answer ended */
   calls: ({
     id: string
@@ -2290,6 +2297,13 @@ export type UserLine = {
   response: string | null
   /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
   output?: unknown | undefined
+  /** What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists */
+  output_wanted?: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries: number
+  } | undefined
   /** The calls of its caller's own tools with which the answer ended */
   calls: ({
     id: string
