@@ -126,6 +126,8 @@ export type Invocation = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** There while it waits: whether people must decide something before it goes on */
+  asks_people?: boolean | undefined
   /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
   background: boolean
@@ -2283,6 +2285,8 @@ export type UserLine = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** There while it waits: whether people must decide something before it goes on */
+  asks_people?: boolean | undefined
   /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
   background: boolean
@@ -3208,7 +3212,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */

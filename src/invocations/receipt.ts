@@ -52,6 +52,10 @@ export const Receipt = z
     request_id: z.string(),
     agent_id: z.string(),
     status: InvocationStatus,
+    asks_people: z
+      .boolean()
+      .optional()
+      .describe('There while it waits: whether people must decide something before it goes on'),
     door: z.enum(DOORS).describe('Where it was asked for: the API, a door for other clients, the host, or a schedule'),
     background: z.boolean(),
     environment: z.string(),
