@@ -67,7 +67,7 @@ export const Receipt = z
     response: z.string().nullable(),
     output: OutputValue,
     output_wanted: WantedOutput.optional().describe(
-      "What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists",
+      'What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists',
     ),
     calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
     error: ErrorSummary.nullable(),

@@ -10,7 +10,7 @@ import { leftBy } from '../runtime/run-in-progress.ts'
 import type { RunInput } from '../runtime/run-input.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
 import type { RunTree } from '../runtime/runner.ts'
-import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
+import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Approval } from './approvals/approval.ts'
@@ -116,7 +116,8 @@ async function runStored(
     const told = taken?.value?.history
     const recall = async (signal: AbortSignal) => {
       const { history, recalled, summary, names } = await remember(started, tree, meter, parts, signal)
-      const step = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
+      const times = { attempt, started_at: began_at, finished_at: parts.now() }
+      const step = names && { kind: 'recall' as const, ...times, logs: [], ...names }
       return { history: told ?? history, recalled, summary, recall: step }
     }
     outcome = !taken
@@ -248,13 +249,6 @@ async function remember(
     return { history, recalled, summary: summary?.content }
   }
   return parts.recall.remember(conversation, message, definition.memory, meter, signal)
-}
-
-function recallStep(
-  names: RecalledNames,
-  times: Pick<RecallStep, 'attempt' | 'started_at' | 'finished_at'>,
-): RecallStep {
-  return { kind: 'recall', ...times, logs: [], ...names }
 }
 
 type EndOutcome = Exclude<RunOutcome, { status: 'waiting' }>

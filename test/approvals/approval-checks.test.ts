@@ -4,7 +4,15 @@ import { SchemaCheck } from '../../src/runtime/schemas/schema-check.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
-import { approver, decide, refundingAgent, startTill, startWaiting, type Till, untilStatus } from '../support/slices/approvals.ts'
+import {
+  approver,
+  decide,
+  refundingAgent,
+  startTill,
+  startWaiting,
+  type Till,
+  untilStatus,
+} from '../support/slices/approvals.ts'
 
 onAnyEngine(
   'a call that needs approval',

@@ -200,7 +200,9 @@ onBothEngines(
       const said = await old.call('POST', `/v1/agents/${agent}/invoke`, { body })
       assert.equal(said.status, 200, said.text)
       const path = `/v1/agents/${agent}/invocations/${said.body.data.request_id}`
-      const brought = (await old.call('GET', path)).body.data.attachments.map((file: { file_id: string }) => file.file_id)
+      const brought = (await old.call('GET', path)).body.data.attachments.map(
+        (file: { file_id: string }) => file.file_id,
+      )
       const moved = await old.call('POST', `/v1/agents/${agent}/move`, { body: { project: 'entered' } })
       assert.equal(moved.status, 200, moved.text)
 
@@ -209,8 +211,20 @@ onBothEngines(
         const { db } = service().app.parts.storage
         return Object.values(await files.count(db, { project_id: id, ...(user_id && { user_id }) }))
       }
-      assert.deepEqual([await countsIn('left'), await countsIn('left', 'ada')], [[1, 12], [1, 12]])
-      assert.deepEqual([await countsIn('entered'), await countsIn('entered', 'ada')], [[2, 21], [2, 21]])
+      assert.deepEqual(
+        [await countsIn('left'), await countsIn('left', 'ada')],
+        [
+          [1, 12],
+          [1, 12],
+        ],
+      )
+      assert.deepEqual(
+        [await countsIn('entered'), await countsIn('entered', 'ada')],
+        [
+          [2, 21],
+          [2, 21],
+        ],
+      )
       assert.deepEqual(idsOf(await old.call('GET', '/v1/files')), [stays])
       assert.deepEqual(idsOf(await fresh.call('GET', '/v1/files')).toSorted(), brought.toSorted())
       assert.equal((await old.call('DELETE', `/v1/files/${stays}`)).status, 200)
@@ -220,7 +234,13 @@ onBothEngines(
       assert.equal((await download(service(), shared, { headers })).bytes.toString(), 'shared words')
       for (const id of brought) assert.equal((await fresh.call('DELETE', `/v1/files/${id}`)).status, 200)
       await untilStored(service(), before)
-      assert.deepEqual([await countsIn('left'), await countsIn('entered', 'ada')], [[0, 0], [0, 0]])
+      assert.deepEqual(
+        [await countsIn('left'), await countsIn('entered', 'ada')],
+        [
+          [0, 0],
+          [0, 0],
+        ],
+      )
     })
 
     test('files count to what a project stores', async () => {

@@ -61,7 +61,8 @@ export class TaskTeller {
 
   /** `asked` is what the task waits for, where that is known. */
   fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly OpenQuestion[] = []): Task {
-    const { status, asks_people, message, response, output, error, steps, created_at, started_at, finished_at } = receipt
+    const { status, asks_people, message, response, output, error, steps, created_at, started_at, finished_at } =
+      receipt
     const at = finished_at ?? started_at ?? created_at
     // A run that waits for anything else than people works on: the client has nothing to do.
     const state = status === 'waiting' && !asks_people ? STATE_OF.running : STATE_OF[status]
