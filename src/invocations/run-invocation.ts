@@ -227,10 +227,7 @@ type ForRun = Pick<RunInput, 'history' | 'recalled' | 'summary'> & Pick<Remember
 
 const NOTHING: ForRun = { history: [], recalled: [] }
 
-/**
- * The session so far, and what is recalled for this user. An attempt that goes on is given what the first one found, as
- * far as memory still has it.
- */
+/** The session so far, and what is recalled for this user. Later attempts are given what the first one found. */
 async function remember(
   { agent, definition, kept, invocation: { context, message } }: Started,
   { memory_of }: RunTree,
