@@ -126,6 +126,8 @@ export type Invocation = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** There while it waits: whether people must decide something before it goes on */
+  asks_people?: boolean | undefined
   /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
   background: boolean
@@ -140,6 +142,13 @@ export type Invocation = {
   response: string | null
   /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
   output?: unknown | undefined
+  /** What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists */
+  output_wanted?: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries: number
+  } | undefined
   /** The calls of its caller's own tools with which the answer ended */
   calls: ({
     id: string
@@ -2278,6 +2287,8 @@ export type UserLine = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** There while it waits: whether people must decide something before it goes on */
+  asks_people?: boolean | undefined
   /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
   background: boolean
@@ -2292,6 +2303,13 @@ export type UserLine = {
   response: string | null
   /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
   output?: unknown | undefined
+  /** What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists */
+  output_wanted?: {
+    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    schema: Record<string, unknown>
+    /** How often the model is shown what is wrong with its answer and asked again */
+    retries: number
+  } | undefined
   /** The calls of its caller's own tools with which the answer ended */
   calls: ({
     id: string
@@ -3196,7 +3214,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */

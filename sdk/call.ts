@@ -38,7 +38,7 @@ export type Caller = {
 export function caller({ send, open }: Sender): Caller {
   const ask = (id: OperationId, { params, query, body }: AnyInput, options?: RequestOptions) => {
     const { method, path } = routes[id]
-    return send({ method, path: fill(path, params), query, body }, options)
+    return send({ method, path: fill(path, params), params, query, body }, options)
   }
   return {
     async call(id, input, options) {

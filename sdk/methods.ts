@@ -65,7 +65,7 @@ export function methods({ call, list, lines }: Caller) {
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
       /** Check a remote agent. Tries point by point whether a remote agent keeps the contract, as its working copy has it: with its address, its headers and its secret, under the rules of `outgoing`. The agent is called up to eight times; no tool is called, and no model or person is asked. Of an A2A agent the card is read, and no message is sent. Nothing is stored but an entry in the audit log. */
       checkRemote: (agent_id: string, body: Body<'checkRemote'>, o?: RequestOptions) => call('checkRemote', { params: { agent_id }, body }, o),
-      /** Move an agent to another project. With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. Keys of people end that were made with a role in the old project: it does not count in the new one. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects. */
+      /** Move an agent to another project. With its versions, history, memory, schedules, the files that its runs and schedules brought, and the keys, webhooks and budgets that are limited to it. Keys of people end that were made with a role in the old project: it does not count in the new one. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects. */
       move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
     },
     keys: {

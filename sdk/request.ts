@@ -40,6 +40,8 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 export type Call = {
   method: string
   path: string
+  /** What the path was filled with. */
+  params?: Record<string, string> | undefined
   query?: Query | undefined
   body?: unknown
   /** Bytes to send as they are, instead of a body in JSON. */
@@ -79,9 +81,12 @@ export function sender(client: ClientOptions): Sender {
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
       ...(call.content !== undefined && { body: call.content, duplex: 'half' }),
     }
+    let mayBeDone = false
     for (let tries = 0; ; tries++) {
       const outcome = await attempt(fetch, url, request, { signal, timeoutMs, read })
       if (!(outcome instanceof MoorageError)) return outcome
+      if (call.method === 'DELETE' && mayBeDone && outcome.code === 'not_found') return read(deletedReply(call))
+      mayBeDone ||= outcome.status === 0 || outcome.status >= 500
       const pauseMs = pauseBefore(call, outcome, tries)
       if (tries >= retries || pauseMs === undefined) throw outcome
       client.onRetry?.(outcome, pauseMs)
@@ -97,6 +102,15 @@ export function sender(client: ClientOptions): Sender {
     },
     open: (call, options = {}) => retrying(call, options, (response) => response),
   }
+}
+
+/**
+ * A DELETE that is sent again finds nothing if an earlier try was done and only its reply was lost. What was asked for is
+ * true, so this stands for that reply.
+ */
+function deletedReply({ path, params }: Call): Response {
+  const id = decodeURIComponent(path.split('/').at(-1) ?? '')
+  return Response.json({ success: true, data: { id, ...params, deleted: true } })
 }
 
 export async function readWhole(response: Response): Promise<Reply> {

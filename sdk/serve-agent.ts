@@ -1,5 +1,6 @@
 import { bytesOf } from './base64.ts'
 import { problem } from './problem.ts'
+import { pause } from './request.ts'
 import { verifyWebhook, WebhookVerificationError } from './webhook.ts'
 
 /** `data` is base64. Files that are too large to come along have a `url` instead; a file that is gone has neither. */
@@ -127,9 +128,22 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
   }
 }
 
-/** How often steps are asked for again, and after which pause. Each pause is twice as long as the one before. */
-const MOST_AGAIN = 5
+/** How often the same steps are asked for, and how long the agent waits before it asks again. */
+const MOST_TRIES = 10
+const LONGEST_PAUSE_MS = 60_000
 const FIRST_PAUSE_MS = 250
+
+/** The service cannot take the steps now. */
+class BusyError extends Error {
+  /** What the service asks for, if it says so. */
+  readonly pauseMs: number | undefined
+
+  constructor({ status, headers }: Response) {
+    super(`The service answered ${status}`)
+    const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+    this.pauseMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
+  }
+}
 
 type Step = { id: string; type: string; [field: string]: unknown }
 type Asked = { step: Step; resolve(told: Told): void; reject(error: unknown): void }
@@ -282,13 +296,15 @@ class OpenCall {
 
   /** A step that is asked for again is done once, so a lost reply, or a service that has a problem now, is no failure. */
   async #post(steps: Step[]): Promise<Told[]> {
-    for (let again = 0; ; again += 1) {
+    for (let tries = 1; ; tries++) {
       try {
         return await this.#postOnce(steps)
       } catch (error) {
-        if (error instanceof StepError || this.#stop.signal.aborted || again === MOST_AGAIN) throw error
-        await new Promise((resolve) => setTimeout(resolve, FIRST_PAUSE_MS * 2 ** again))
-        this.#stop.signal.throwIfAborted()
+        if (error instanceof StepError || this.#stop.signal.aborted || tries === MOST_TRIES) throw error
+        const asked = error instanceof BusyError ? error.pauseMs : undefined
+        const pauseMs = asked ?? FIRST_PAUSE_MS * 2 ** (tries - 1)
+        if (pauseMs > LONGEST_PAUSE_MS) throw error
+        await pause(pauseMs, this.#stop.signal)
       }
     }
   }
@@ -301,7 +317,7 @@ class OpenCall {
     const response = await this.#fetch(steps_url, init)
     if (response.status === 429 || response.status >= 500) {
       await response.body?.cancel()
-      throw new Error(`The service answered ${response.status}`)
+      throw new BusyError(response)
     }
     const reply = (await response.json()) as { data?: { status: string; steps: Told[] }; error?: { message?: string } }
     if (response.ok && reply.data?.status === 'done') return reply.data.steps

@@ -99,6 +99,21 @@ export async function insert(db: Database, file: StoredFile): Promise<void> {
   await db.insertInto('files').values(file).execute()
 }
 
+/**
+ * What the runs and schedules of an agent brought goes to another project with it. The bytes stay where they are: other
+ * files of the old project may share them, and they go with the last file that has them. It needs a transaction.
+ */
+export async function moveOfAgent(
+  db: Database,
+  { id, project_id: from }: { id: string; project_id: string },
+  project_id: string,
+): Promise<void> {
+  if (from === project_id) return
+  for (const held of [from, project_id].toSorted()) await blobs.holdProject(db, held)
+  const moved = db.updateTable('files').set({ project_id }).where('project_id', '=', from)
+  await moved.where('agent_id', '=', id).execute()
+}
+
 /** Removes files, and drops the bytes that no other file has. It needs a transaction. Returns how many files. */
 export async function remove(db: Database, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0

@@ -9,12 +9,18 @@ import { isOneOf } from '../storage/queries/is-one-of.ts'
 import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
+import { asksPeople, works } from './approvals/asks-people.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
 
 const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door', 'parent_request_id'] as const
-type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & { door?: Door | undefined }
+type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & {
+  door?: Door | undefined
+  activity?: keyof typeof ACTIVITIES | undefined
+}
+
+const ACTIVITIES = { asking: asksPeople, working: works }
 
 /**
  * The invocations of up to this number of agents are searched agent by agent, so that those of other projects are not
@@ -30,9 +36,11 @@ export async function findInvocations(
   filter: Filter,
 ): Promise<Page<Invocation>> {
   if (seqs.length === 0) return { items: [], total: 0 }
+  const { activity } = filter
   const given = FILTERS.filter((column) => filter[column] !== undefined)
   const select = (which: RawBuilder<SqlBool>) => {
-    const some = db.selectFrom('invocations').select(RECEIPT_KEY).where(which)
+    const all = db.selectFrom('invocations').select(RECEIPT_KEY).where(which)
+    const some = activity ? all.where(ACTIVITIES[activity]) : all
     return given.reduce((found, column) => found.where(column, '=', filter[column] as string), some)
   }
   // The words of the index of those that have not completed, which lists of many agents go by.
@@ -40,7 +48,7 @@ export async function findInvocations(
   const all = select(isOneOf(db, sql`agent_seq`, seqs))
   const { items, total } = await longPage(db, isRare ? all.where(sql<SqlBool>`status <> 'completed'`) : all, query, {
     order: 'created_at',
-    ...(given.length === 0 && { total: countOfAgents(db, 'invocations', seqs) }),
+    ...(given.length === 0 && !activity && { total: countOfAgents(db, 'invocations', seqs) }),
     parts: seqs.length > MOST_PARTS ? undefined : seqs.map((seq) => select(sql`agent_seq = ${seq}`)),
   })
   return { items: await listPageOfReceipts({ db, reserve }, items), total }

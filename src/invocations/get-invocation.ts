@@ -5,6 +5,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
+import { withAsking } from './approvals/asks-people.ts'
 import { InvocationParams } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
@@ -26,7 +27,8 @@ export const getInvocation = operation({
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
-    const receipt = presentInvocation(await withStepsSoFar(db, found), agent.id)
+    const told = presentInvocation(await withStepsSoFar(db, found), agent.id)
+    const [receipt = told] = await withAsking(db, [told])
     return withDeciders(db, actor, await withKeyName(db, actor, receipt, ['created_by']))
   },
 })

@@ -7,6 +7,7 @@ import { DOORS } from '../operation/door.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
+import { withAsking } from './approvals/asks-people.ts'
 import { findInvocations } from './find-invocations.ts'
 import { InvocationStatus } from './invocation.ts'
 import { starterFor } from './invocation-in-scope.ts'
@@ -25,6 +26,10 @@ export const listInvocations = operation({
   params: AgentParams,
   query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
     status: InvocationStatus.optional(),
+    activity: z
+      .enum(['working', 'asking'])
+      .optional()
+      .describe('`asking`: those that wait for people to decide. `working`: those that run, or wait for anything else'),
     door: z.enum(DOORS).optional().describe('Those that came through this door'),
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
@@ -34,11 +39,12 @@ export const listInvocations = operation({
 
   async run({ params, query }, { db, actor, reserve }: Needs<'db' | 'actor' | 'reserve'>) {
     const agent = await agents.get(db, params.agent_id)
-    const { status, door, session_id, user_id, schedule_id, ...page } = query
+    const { status, activity, door, session_id, user_id, schedule_id, ...page } = query
     const created_by = starterFor(actor, 'read')
-    const filter = { status, door, schedule_id, session_id, created_by, user_id: requireUser(actor, user_id) }
+    const whose = { created_by, user_id: requireUser(actor, user_id) }
+    const filter = { status, activity, door, schedule_id, session_id, ...whose }
     const { items, total } = await findInvocations({ db, reserve }, [agent.seq], page, filter)
     const receipts = (await listWithStepsSoFar(db, items)).map((invocation) => presentInvocation(invocation, agent.id))
-    return { items: await withKeyNames(db, actor, receipts, ['created_by']), total }
+    return { items: await withKeyNames(db, actor, await withAsking(db, receipts), ['created_by']), total }
   },
 })

@@ -3,6 +3,7 @@ import { RunFailure } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
 import { usdOf } from '../runtime/models/cost.ts'
 import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
+import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
@@ -51,6 +52,10 @@ export const Receipt = z
     request_id: z.string(),
     agent_id: z.string(),
     status: InvocationStatus,
+    asks_people: z
+      .boolean()
+      .optional()
+      .describe('There while it waits: whether people must decide something before it goes on'),
     door: z.enum(DOORS).describe('Where it was asked for: the API, a door for other clients, the host, or a schedule'),
     background: z.boolean(),
     environment: z.string(),
@@ -61,6 +66,9 @@ export const Receipt = z
     attachments: z.array(ReceiptAttachment).describe('The files that came with the message'),
     response: z.string().nullable(),
     output: OutputValue,
+    output_wanted: WantedOutput.optional().describe(
+      'What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists',
+    ),
     calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
     error: ErrorSummary.nullable(),
     model: z.string().nullable().describe('The model that answered last; null while none has'),
@@ -103,7 +111,8 @@ export function presentInvocation(invocation: Invocation, agent_id: string): Pre
   const attempts = attemptsOf(invocation)
   const model = invocation.steps.findLast((step) => step.kind === 'model')?.model ?? null
   const spent = { tokens_used, usage, cost_usd }
-  const said = { ...outputOf(invocation), attachments: [...(invocation.attachments ?? [])] }
+  const asked = invocation.given?.output && { output_wanted: invocation.given.output }
+  const said = { ...outputOf(invocation), ...asked, attachments: [...(invocation.attachments ?? [])] }
   return { ...rest, ...said, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, ...spent, steps }
 }
 

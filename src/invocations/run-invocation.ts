@@ -1,4 +1,5 @@
 import * as agents from '../agents/store.ts'
+import { readNamed } from '../memory/search/read-named.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
 import { keyNamed, type RunMeter, type Spender } from '../operation/spending.ts'
@@ -6,9 +7,10 @@ import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Meter } from '../runtime/models/meter.ts'
 import { leftBy } from '../runtime/run-in-progress.ts'
+import type { RunInput } from '../runtime/run-input.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
 import type { RunTree } from '../runtime/runner.ts'
-import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
+import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Approval } from './approvals/approval.ts'
@@ -115,7 +117,8 @@ async function runStored(
     const told = taken?.value?.history
     const recall = async (signal: AbortSignal) => {
       const { history, recalled, summary, names } = await remember(started, tree, meter, parts, signal)
-      const step = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
+      const times = { attempt, started_at: began_at, finished_at: parts.now() }
+      const step = names && { kind: 'recall' as const, ...times, logs: [], ...names }
       return { history: told ?? history, recalled, summary, recall: step }
     }
     // A run that was cancelled while it waited for room ends as any that is cancelled.
@@ -223,29 +226,29 @@ function noRoom(kept: readonly Step[]): RunOutcome {
   return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
 }
 
-const NOTHING: Remembered = { history: [], recalled: [] }
+type ForRun = Pick<RunInput, 'history' | 'recalled' | 'summary'> & Pick<Remembered, 'names'>
 
-/** The session so far, and what is recalled for this user. */
+const NOTHING: ForRun = { history: [], recalled: [] }
+
+/** The session so far, and what is recalled for this user. Later attempts are given what the first one found. */
 async function remember(
-  { agent, definition, invocation: { context, message } }: Started,
+  { agent, definition, kept, invocation: { context, message } }: Started,
   { memory_of }: RunTree,
   meter: Meter,
   parts: Pick<Parts, 'memo' | 'recall' | 'storage'>,
   signal: AbortSignal,
-): Promise<Remembered> {
+): Promise<ForRun> {
   if (isStateless(context) || memory_of === null) return NOTHING
   const owner = memory_of === agent.id ? agent : await agents.findKnown(memory_of, parts)
   if (!owner) return NOTHING
   const { user_id = null, session_id = null } = context
   const conversation = { agent_seq: owner.seq, user_id, session_id }
+  const stored = kept.find((step) => step.kind === 'recall')
+  if (stored) {
+    const { history, recalled, summary } = await readNamed(parts.storage.db, conversation, stored)
+    return { history, recalled, summary: summary?.content }
+  }
   return parts.recall.remember(conversation, message, definition.memory, meter, signal)
-}
-
-function recallStep(
-  names: RecalledNames,
-  times: Pick<RecallStep, 'attempt' | 'started_at' | 'finished_at'>,
-): RecallStep {
-  return { kind: 'recall', ...times, logs: [], ...names }
 }
 
 type EndOutcome = Exclude<RunOutcome, { status: 'waiting' }>

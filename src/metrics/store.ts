@@ -20,7 +20,7 @@ const METRICS: MetricTable = {
 const BUCKETS: MetricTable = {
   table: 'metric_buckets',
   columns: ['agent_seq', 'minutes', 'start', 'bucket', 'count'],
-  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'], max: [] },
+  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'] },
 }
 
 type Sample = {

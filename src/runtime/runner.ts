@@ -25,7 +25,7 @@ export type RunRequest = RunInput & {
   meter: Meter
   /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
   keeper?: StepKeeper | undefined
-  /** What memory found for this attempt. */
+  /** What memory found, if this attempt has asked it. */
   recall?: RecallStep | undefined
   /** The run in its trace, if there is one. */
   span?: Span | undefined

@@ -5,6 +5,7 @@ import * as agents from '../agents/store.ts'
 import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import * as budgets from '../budgets/store.ts'
 import { conflict, invalid } from '../errors.ts'
+import * as files from '../files/store.ts'
 import { queueMoved } from '../invocations/queue/enqueue.ts'
 import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
@@ -24,7 +25,7 @@ export const moveAgent = operation({
   path: '/v1/agents/{agent_id}/move',
   summary: 'Move an agent to another project',
   description:
-    'With its versions, history, memory, schedules, and the keys, webhooks and budgets that are limited to it. Keys of people end that were made with a role in the old project: it does not count in the new one. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
+    'With its versions, history, memory, schedules, the files that its runs and schedules brought, and the keys, webhooks and budgets that are limited to it. Keys of people end that were made with a role in the old project: it does not count in the new one. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
   permission: 'manage',
   reach: 'service',
   audit: { target: 'agent_id' },
@@ -58,6 +59,7 @@ export const moveAgent = operation({
     await keys.moveOfAgent(db, id, project_id)
     await webhooks.moveOfAgent(db, id, project_id)
     await budgets.moveOfAgent(db, id, project_id)
+    await files.moveOfAgent(db, agent, project_id)
     await agents.move(db, agent, project_id)
     await queueMoved(db, { ...agent, project_id })
     if (agent.project_id !== project_id) await tellNewProject(id, project_id, needs)

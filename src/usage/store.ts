@@ -49,7 +49,7 @@ const SUMMED = ['calls', ...USED, 'cost_nano', 'unpriced', 'lost']
 const SUMS: BulkTable = {
   table: 'usage_sums',
   columns: [...SUM_KEY, ...SUMMED],
-  merge: { key: SUM_KEY, add: SUMMED, max: [] },
+  merge: { key: SUM_KEY, add: SUMMED },
 }
 /** Each line is in the sums of its hour, and of its day in UTC: that of a month is read from few rows. */
 export const SUM_HOURS = { hour: 1, day: 24 }

@@ -78,9 +78,7 @@ const sumsOf = (hours: number) => ({
   type: 'bigint',
   bound: (time: number): number | string => time / HOUR_MS,
   condition: sql<SqlBool>`hours = ${sql.lit(hours)}`,
-  sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced', 'lost'].map(
-    (name) => sql`${sumOf(name)} as ${sql.ref(name)}`,
-  ),
+  sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced', 'lost'].map((name) => sql`${sumOf(name)} as ${sql.ref(name)}`),
 })
 
 /** No sum is too large for the engine, or to be read. Those that a number can hold are exact. */

@@ -7,10 +7,13 @@ import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { betweenNodes, inProject, MANY_NODES, type Service } from '../support/service/service.ts'
 import { localProvider, startWithModel } from '../support/service/with-model.ts'
+import { writeMemory } from '../support/slices/memory.ts'
 
 const MODEL = 'local/test-model'
 const ASYNC = { Prefer: 'respond-async' }
 const HOUR_MS = 3_600_000
+
+type Receipt = { steps: { kind: string; reason?: string }[] }
 
 for (const engine of MANY_NODES) {
   describe(`runs that wait for room in a budget on ${engine}`, () => {
@@ -112,6 +115,33 @@ for (const engine of MANY_NODES) {
       assert.match(steps.at(-1).reason, /^The budget "renamed" has no room/)
       await raise(id, { runs: 2 })
       await becomes(agent, request_id, 'completed')
+    })
+
+    test('a run that looks for room many times keeps one step for the wait, and asks memory once', async () => {
+      const { agent, id } = await agentWithout()
+      const context = { user_id: 'ada' }
+      await writeMemory(service, agent, [{ content: 'The sea is dear to Ada', context }])
+      const { request_id } = (await invoke(agent, { on_budget: 'wait', context })).body.data
+      const shown = (receipt: Receipt) => receipt.steps.map(({ kind, reason }) => reason ?? kind)
+      const first = await becomes(agent, request_id, 'waiting')
+      for (const attempt of [2, 3, 4]) {
+        await service.call('PATCH', `/v1/budgets/${id}`, { body: { name: `tight ${attempt}` } })
+        await until('the run to have looked', async () => {
+          const { attempts, status } = await receiptOf(agent, request_id)
+          return attempts.length === attempt && status === 'waiting'
+        })
+      }
+      const waiting = await receiptOf(agent, request_id)
+      assert.deepEqual(shown(waiting), ['recall', REFUSED.replace('tight', 'tight 4')])
+      assert.equal(waiting.steps[1].started_at, first.steps[1].started_at)
+      await writeMemory(service, agent, [{ content: 'The sea is rough', context }])
+      await raise(id, { runs: 2 })
+      const receipt = await becomes(agent, request_id, 'completed')
+      assert.deepEqual(shown(receipt), [...shown(waiting), 'model'])
+      const prompt = JSON.stringify(model.requests[0])
+      assert.deepEqual([prompt.includes('The sea is dear to Ada'), prompt.includes('The sea is rough')], [true, false])
+      const { body: logs } = await service.call('GET', `/v1/agents/${agent}/logs?request_id=${request_id}&level=warn`)
+      assert.equal(logs.pagination.total, 1, JSON.stringify(logs.data))
     })
 
     test('it goes on when the period ends', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inConsole } from '../support/console/console.ts'
+import { until } from '../support/running/until.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
 const CITY = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
@@ -23,20 +24,31 @@ inConsole('messages in the console', (visit, service) => {
     await leave()
   })
 
-  test('one whose call asked for JSON is asked again in words, and the button says so', async () => {
+  test('one whose request asked for JSON is asked again for the same JSON', async () => {
     const script = { rules: [{ output: { city: 'Paris' } }] }
     await createAgent(service(), 'guide', { model: 'builtin/script', script })
     await createAgent(service(), 'atlas', { model: 'builtin/script', script, output: { schema: CITY } })
     const ask = async (agent: string, body: object) =>
       (await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Where?', ...body } })).body.data
-    const ofCall = await ask('guide', { output: { schema: CITY } })
+    const ofCall = await ask('guide', { output: { schema: CITY, retries: 1 } })
     const ofAgent = await ask('atlas', {})
     assert.deepEqual([ofCall.output, ofAgent.output], [{ city: 'Paris' }, { city: 'Paris' }])
     const { page, settled, go, leave } = await visit(`/activity/${ofCall.request_id}`)
-    await page.getByRole('button', { name: 'Ask again in words' }).waitFor()
-    await go(`/activity/${ofAgent.request_id}`)
-    await settled()
-    await page.getByRole('button', { name: 'Run again' }).waitFor()
+    for (const [agent, { request_id }, wanted] of [
+      ['guide', ofCall, { schema: CITY, retries: 1 }],
+      ['atlas', ofAgent, undefined],
+    ] as const) {
+      await go(`/activity/${request_id}`)
+      await settled()
+      await page.getByRole('button', { name: 'Run again' }).click()
+      const again = await until('the new run', async () => {
+        const { body } = await service().call('GET', `/v1/agents/${agent}/invocations`)
+        const [latest] = body.data
+        if (latest.request_id === request_id || latest.status !== 'completed') return undefined
+        return (await service().call('GET', `/v1/agents/${agent}/invocations/${latest.request_id}`)).body.data
+      })
+      assert.deepEqual([again.output, again.output_wanted], [{ city: 'Paris' }, wanted])
+    }
     await leave()
   })
 })

@@ -188,6 +188,61 @@ onBothEngines(
       assert.deepEqual(await countsOf('busy', 'user-0'), [0, 0])
     })
 
+    test('what the runs of an agent brought goes with it to another project; bytes that others share stay', async () => {
+      const [old, fresh] = [await makeProject('left'), await makeProject('entered')]
+      await untilSettled(service())
+      const before = (await storedBytes(service())).length
+      const agent = await createAgent(old, 'mover')
+      const stays = await uploaded(old, 'shared words', { query: '?user_id=ada' })
+      const attach = (text: string) => ({ data: Buffer.from(text).toString('base64'), media_type: 'text/plain' })
+      const attachments = [attach('shared words'), attach('own words')]
+      const body = { message: 'read', attachments, context: { user_id: 'ada' } }
+      const said = await old.call('POST', `/v1/agents/${agent}/invoke`, { body })
+      assert.equal(said.status, 200, said.text)
+      const path = `/v1/agents/${agent}/invocations/${said.body.data.request_id}`
+      const brought = (await old.call('GET', path)).body.data.attachments.map(
+        (file: { file_id: string }) => file.file_id,
+      )
+      const moved = await old.call('POST', `/v1/agents/${agent}/move`, { body: { project: 'entered' } })
+      assert.equal(moved.status, 200, moved.text)
+
+      const countsIn = async (project: string, user_id?: string) => {
+        const { id } = (await service().call('GET', `/v1/projects/${project}`)).body.data
+        const { db } = service().app.parts.storage
+        return Object.values(await files.count(db, { project_id: id, ...(user_id && { user_id }) }))
+      }
+      assert.deepEqual(
+        [await countsIn('left'), await countsIn('left', 'ada')],
+        [
+          [1, 12],
+          [1, 12],
+        ],
+      )
+      assert.deepEqual(
+        [await countsIn('entered'), await countsIn('entered', 'ada')],
+        [
+          [2, 21],
+          [2, 21],
+        ],
+      )
+      assert.deepEqual(idsOf(await old.call('GET', '/v1/files')), [stays])
+      assert.deepEqual(idsOf(await fresh.call('GET', '/v1/files')).toSorted(), brought.toSorted())
+      assert.equal((await old.call('DELETE', `/v1/files/${stays}`)).status, 200)
+      await untilStored(service(), before + 2)
+      const [shared] = brought
+      const headers = { 'Moorage-Project': 'entered' }
+      assert.equal((await download(service(), shared, { headers })).bytes.toString(), 'shared words')
+      for (const id of brought) assert.equal((await fresh.call('DELETE', `/v1/files/${id}`)).status, 200)
+      await untilStored(service(), before)
+      assert.deepEqual(
+        [await countsIn('left'), await countsIn('entered', 'ada')],
+        [
+          [0, 0],
+          [0, 0],
+        ],
+      )
+    })
+
     test('files count to what a project stores', async () => {
       const measured = await makeProject('measured', { stored_bytes: 500 })
       await uploaded(measured, Buffer.alloc(600, 1))

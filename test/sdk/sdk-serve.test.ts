@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { type AgentHandler, serveAgent } from '../../sdk/client.ts'
+import { readBody, startLocalServer } from '../support/outside/local-server.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 /** A call as the service makes it, with what is stored of its run. */
-function callOf(stored: { steps?: object[]; said?: string }, signal?: AbortSignal): Request {
+function callOf(stored: { steps?: object[]; said?: string; steps_url?: string }, signal?: AbortSignal): Request {
   const steps_url = 'http://127.0.0.1:1/'
   const body = JSON.stringify({ message: 'Go', steps: [], said: '', steps_url, steps_token: 't', ...stored })
   const time = new Date()
@@ -91,6 +92,40 @@ test('steps that the service refuses are not asked for again', async () => {
   const text = await (await serve(callOf({}))).text()
   assert.match(text, /event: error\ndata: \{"message":"steps.0.tool: unknown"\}/)
   assert.equal(asked, 1)
+})
+
+describe('an agent that asks for a step of a service which is busy', () => {
+  type Refusal = { code: number; after?: string }
+  /** The events that the service hears, and how often it was asked for steps. */
+  const askedOf = async (refusals: Refusal[]) => {
+    const bodies: string[] = []
+    const service = await startLocalServer(async (request, response) => {
+      bodies.push(await readBody(request))
+      const refusal = refusals.shift()
+      if (refusal) {
+        const headers = refusal.after === undefined ? {} : { 'retry-after': refusal.after }
+        return response.writeHead(refusal.code, headers).end('busy')
+      }
+      response.end('{"success":true,"data":{"status":"done","steps":[{"id":"look","result":"calm"}]}}')
+    })
+    const serve = serveAgent((run) => run.tool('look', 'look'), { secret })
+    const text = await (await serve(callOf({ steps_url: service.url }))).text()
+    await service.close()
+    return { text, bodies }
+  }
+
+  test('asks for the same step again after 429 and 503, when the service says', async () => {
+    const { text, bodies } = await askedOf([{ code: 429, after: '0' }, { code: 503, after: '1' }, { code: 503 }])
+    assert.match(text, /event: delta\ndata: {"text":"calm"}/)
+    assert.deepEqual([bodies.length, new Set(bodies).size], [4, 1])
+  })
+
+  test('fails if it would have to wait too long, or too often', async () => {
+    assert.match((await askedOf([{ code: 503, after: '3600' }])).text, /event: error/)
+    const { text, bodies } = await askedOf(Array.from({ length: 20 }, () => ({ code: 429, after: '0' })))
+    assert.match(text, /event: error\ndata: {"message":"The service answered 429"}/)
+    assert.equal(bodies.length, 10)
+  })
 })
 
 test('a call that is replayed later, or changed on its way, is refused', async () => {

@@ -193,6 +193,18 @@ describe('the SDK and a service that is not well', () => {
     )
   })
 
+  test('a DELETE whose reply was lost is done when the next try finds nothing', async () => {
+    const gone = status(404, '{"success":false,"error":{"code":"not_found","message":"Agent not found: a"}}')
+    given(hangUp, gone)
+    assert.deepEqual(await client.agents.delete('a b'), { id: 'a b', agent_id: 'a b', deleted: true })
+    given(status(502), gone)
+    assert.equal((await client.secrets.delete('TOKEN')).name, 'TOKEN')
+    given(gone)
+    await assert.rejects(client.agents.delete('a'), { code: 'not_found', status: 404 })
+    given(status(429, '', { 'retry-after': '0' }), gone)
+    await assert.rejects(client.agents.delete('a'), { code: 'not_found', status: 404 })
+  })
+
   test('Retry-After is waited out', async () => {
     given(status(429, '', { 'retry-after': '1' }))
     await client.agents.get('a')

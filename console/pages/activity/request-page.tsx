@@ -86,13 +86,16 @@ export function RequestPage({ params: { request: request_id = '' } }: { params: 
 function Deeds({ run }: { run: Invocation }) {
   const { agent_id, request_id, status, message, attachments, context, environment } = run
   const isOver = ['completed', 'failed', 'cancelled'].includes(status)
-  // The receipt does not have the schema of a call. An agent without one of its own answers in words.
-  const isOfCall = run.output !== undefined && isOver && may('getAgent')
-  const agent = useResource(isOfCall ? `agent ${agent_id}` : undefined, (signal) =>
-    service.agents.get(agent_id, { signal }),
-  )
   const again = useAction(async () => {
-    const begun = await service.agents.start(agent_id, { message, ...attachedTo(attachments), context, environment })
+    // Lists leave out what the request wanted its answer to be.
+    const { output_wanted } = await service.invocations.get(agent_id, request_id)
+    const begun = await service.agents.start(agent_id, {
+      message,
+      ...attachedTo(attachments),
+      context,
+      environment,
+      ...(output_wanted && { output: output_wanted }),
+    })
     go(requestPath(begun.request_id))
   })
   const cancel = useAction(async () => {
@@ -103,7 +106,7 @@ function Deeds({ run }: { run: Invocation }) {
       <Failure error={again.error ?? cancel.error} />
       {isOver && may('invokeAgent') && (
         <Button icon="retry" isBusy={again.isBusy} onClick={() => void again.run()}>
-          {isOfCall && agent.data?.output === null ? 'Ask again in words' : 'Run again'}
+          Run again
         </Button>
       )}
       {!isOver && may('cancelInvocation') && (

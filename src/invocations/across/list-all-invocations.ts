@@ -6,6 +6,7 @@ import { DOORS } from '../../operation/door.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
+import { withAsking } from '../approvals/asks-people.ts'
 import { findInvocations } from '../find-invocations.ts'
 import { InvocationStatus } from '../invocation.ts'
 import { presentInvocation, Receipt } from '../receipt.ts'
@@ -51,6 +52,6 @@ export const listAllInvocations = operation({
     const receipts = (await listWithStepsSoFar(db, items)).map((invocation) =>
       presentInvocation(invocation, idOf.get(invocation.agent_seq) ?? ''),
     )
-    return { items: await withKeyNames(db, actor, receipts, ['created_by']), total }
+    return { items: await withKeyNames(db, actor, await withAsking(db, receipts), ['created_by']), total }
   },
 })

@@ -2,12 +2,8 @@ import type { Agent } from '../../agents/agent.ts'
 import { type Definition, hasModel } from '../../agents/definition.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import { notFound, unavailable } from '../../errors.ts'
-import type { Memory } from '../../memory/memory.ts'
-import { turnOf } from '../../memory/memory.ts'
-import * as memory from '../../memory/store.ts'
-import { findSummary } from '../../memory/summaries/summary-store.ts'
+import { type Named, readNamed } from '../../memory/search/read-named.ts'
 import type { Needs } from '../../operation/context.ts'
-import type { RememberedTurn } from '../../operation/recall.ts'
 import { firstName } from '../../runtime/models/model-name.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
@@ -15,7 +11,7 @@ import { type ModelInput, type Recalled, wantedOutput } from '../../runtime/run-
 import type { Database } from '../../storage/database.ts'
 import { resolveGiven } from '../given/resolve-given.ts'
 import { hasOwnMemory, type Invocation } from '../invocation.ts'
-import type { RecallReceipt, ReceiptStep } from '../steps/receipt-steps.ts'
+import type { ReceiptStep } from '../steps/receipt-steps.ts'
 import { cutMessages, type ShownPrompt } from './prompt.ts'
 import { givenMessages, ownMessages, type WholeMessage } from './round-messages.ts'
 
@@ -105,7 +101,7 @@ async function definitionThen({ agent, invocation, definition }: PromptRequest, 
   return getDefinition(agent, version, parts)
 }
 
-type Found = { history: RememberedTurn[]; recalled: (Memory & { score: number })[]; summary: string | undefined }
+type Found = Pick<Named, 'history' | 'recalled'> & { summary: string | undefined }
 
 const NOTHING: Found = { history: [], recalled: [], summary: undefined }
 
@@ -121,30 +117,11 @@ async function remembered(wanted: PromptRequest, db: Database, notes: string[]):
   }
   const { user_id = null, session_id = null } = invocation.context
   const conversation = { agent_seq: agent.seq, user_id, session_id }
-  const seqs = [...recall.turns, ...recall.memories.map(({ seq }) => seq)]
-  const memories = await memory.findForRun(db, conversation, seqs)
-  const history = recall.turns.flatMap((seq) => memories.get(seq) ?? [])
-  const recalled = recall.memories.flatMap(({ seq, score }) => {
-    const one = memories.get(seq)
-    return one ? { ...one, score } : []
-  })
-  const forgotten = recall.turns.length + recall.memories.length - history.length - recalled.length
+  const { forgotten, summary, ...found } = await readNamed(db, conversation, recall)
   if (forgotten > 0) notes.push(`Memories that were forgotten since and are not shown: ${forgotten}`)
-  const turns = history.map(turnOf)
-  return { history: turns, recalled, summary: await summaryThen(recall, conversation, db, notes) }
-}
-
-async function summaryThen(
-  { summarized_at }: RecallReceipt,
-  conversation: Parameters<typeof findSummary>[1],
-  db: Database,
-  notes: string[],
-): Promise<string | undefined> {
-  if (summarized_at === null) return undefined
-  const summary = await findSummary(db, conversation)
-  if (summary?.updated_at === summarized_at) return summary.content
-  notes.push('The summary of the session has been renewed since, and the old one is gone')
-  return undefined
+  const isRenewed = recall.summarized_at !== null && summary?.updated_at !== recall.summarized_at
+  if (isRenewed) notes.push('The summary of the session has been renewed since, and the old one is gone')
+  return { ...found, summary: isRenewed ? undefined : summary?.content }
 }
 
 function toolsOf(definition: Definition, { given }: Invocation): ShownPrompt['tools'] {

@@ -20,6 +20,11 @@ const COLUMNS = [
 ] as const
 
 const STEPS: BulkTable = { table: 'steps', columns: COLUMNS }
+/** A step that stands for a stored one. The working copy that was stored with the first step stays. */
+const REPLACED_STEPS: BulkTable = {
+  ...STEPS,
+  merge: { key: ['request_id', 'position'], set: ['kind', 'attempt', 'started_at', 'finished_at', 'content'] },
+}
 
 export type KeptSteps = {
   steps: Step[]
@@ -36,6 +41,11 @@ export function stepWrite(request_id: string, position: number, step: Step, defi
   const { kind, attempt, started_at, finished_at, ...content } = step
   const row = { request_id, position, kind, attempt, started_at, finished_at, content: JSON.stringify(content) }
   return { into: STEPS, row: { ...row, definition: definition && writeDefinition(definition) } }
+}
+
+/** A row that takes the place of a stored step. */
+export function replacedStepWrite(request_id: string, position: number, step: Step): Write {
+  return { ...stepWrite(request_id, position, step), into: REPLACED_STEPS }
 }
 
 /** The stored steps of a run, in order. */

@@ -12,7 +12,7 @@ import type { Span } from '../../telemetry/tracing.ts'
 import type { WaitingOutcome } from '../approvals/ask-people.ts'
 import type { Invocation } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
-import { stepWrite } from './step-store.ts'
+import { replacedStepWrite, stepWrite } from './step-store.ts'
 
 const NOTHING_KEPT_YET = Promise.resolve()
 
@@ -97,7 +97,7 @@ export class StoredRun {
 
   /** The run goes on at a later time. What it has done so far is stored, with `more`, and no node holds it. */
   waiting(invocation: Invocation, outcome: WaitingOutcome, more: readonly Write[]): JournalEntry {
-    const writes = [...this.#stepWrites(outcome.steps), ...more]
+    const writes = [...this.#replacedWrites(outcome.steps), ...this.#stepWrites(outcome.steps), ...more]
     return this.#entry(writes, rows.waiting(invocation, this.#started.owner, outcome))
   }
 
@@ -111,6 +111,13 @@ export class StoredRun {
   #entry(writes: readonly Write[], ending: Ending): JournalEntry {
     this.#spent = this.#meter.take()
     return { writes: [...writes, ...this.#spent.writes], endings: [ending], reserved: true }
+  }
+
+  /** A wait that goes on replaces the last step of earlier attempts. No other step is replaced. */
+  #replacedWrites(steps: readonly Step[]) {
+    const { invocation, kept, nextPosition } = this.#started
+    const step = steps[kept.length - 1]
+    return step && step !== kept.at(-1) ? [replacedStepWrite(invocation.id, nextPosition - 1, step)] : []
   }
 
   /**

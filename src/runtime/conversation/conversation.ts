@@ -1,7 +1,7 @@
-import { usdOf } from '../models/cost.ts'
+import { addCosts, usdOf } from '../models/cost.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, type Round, type ToolCall } from '../models/model.ts'
-import { tokensSince, type Usage } from '../models/usage.ts'
+import { addTokens, NO_USAGE, tokensSince, type Usage } from '../models/usage.ts'
 import { type KeptRound, nextStep, type PendingCall, type RunLimit } from '../next-step.ts'
 import { AgentFailure } from '../outcome.ts'
 import { outputInstruction, outputReminder } from '../output/ask-in-words.ts'
@@ -147,32 +147,49 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   if (!wait) throw error
   const { wait_ms, waits_for } = wait
   const reason = (error as AgentFailure).message
+  const finished_at = now + wait_ms
+  const earlier = budgetWait(left.steps)
+  const spent = spentSince(before, run)
+  if (waits_for !== undefined && earlier) {
+    // The wait goes on. It stays one step, and the log has its beginning, however often the run looks for room.
+    const usage = addTokens({ ...NO_USAGE, ...earlier.usage }, spent.usage)
+    const cost_nano = addCosts(earlier.cost_nano, spent.cost_nano)
+    const { attempt } = run
+    left.steps.splice(-1, 1, { ...earlier, attempt, reason, waits_for, finished_at, usage, cost_nano })
+    return
+  }
   log('warn', `${reason}; the run waits`, { wait_ms })
-  const times = { ...taken(run, started_at), finished_at: now + wait_ms }
-  left.steps.push({ kind: 'wait', reason, ...(waits_for && { waits_for }), ...spentSince(before, run), ...times })
+  const times = { ...taken(run, started_at), finished_at }
+  left.steps.push({ kind: 'wait', reason, ...(waits_for && { waits_for }), ...spent, ...times })
+}
+
+/** The wait for a budget with which the earlier attempt has ended. */
+function budgetWait(steps: readonly Step[]): WaitStep | undefined {
+  const last = steps.at(-1)
+  return last?.kind === 'wait' && last.waits_for !== undefined ? last : undefined
 }
 
 type Wait = { wait_ms: number; waits_for?: string }
 
 function waitForProvider(error: unknown, { left }: RunInProgress): Wait | undefined {
   const after_ms = error instanceof ModelFailure ? error.retry?.after_ms : undefined
-  const waits = waitSteps(left.steps).filter(({ reason, waits_for }) => reason !== PAUSED && waits_for === undefined)
+  const waits = left.steps.filter(
+    (step) => step.kind === 'wait' && step.reason !== PAUSED && step.waits_for === undefined,
+  )
   if (after_ms === undefined || after_ms > MAX_WAIT_MS || waits.length >= MAX_WAITS) return undefined
   return { wait_ms: Math.max(after_ms, MIN_WAIT_MS) }
 }
 
-/** Until the budget begins anew, however often. What calls under way hold is waited for less and less often. */
+/**
+ * Until the budget begins anew, however often. What calls under way hold is waited for as long again as the run has
+ * waited.
+ */
 function waitForBudget(error: unknown, { keeper, left }: RunInProgress, now: number): Wait | undefined {
   if (!keeper?.waitsForBudgets || !(error instanceof SpendingRefused) || !error.opening) return undefined
   const { until, isHeld, state: waits_for } = error.opening
-  const answered = left.steps.findLastIndex(({ kind }) => kind === 'model')
-  const again = waitSteps(left.steps.slice(answered + 1)).length
-  const wait_ms = isHeld ? Math.min(MIN_WAIT_MS * 2 ** again, MAX_HELD_WAIT_MS) : (until ?? Infinity) - now
+  const waited = now - (budgetWait(left.steps)?.started_at ?? now)
+  const wait_ms = isHeld ? Math.min(waited, MAX_HELD_WAIT_MS) : (until ?? Infinity) - now
   return { wait_ms: Math.max(Math.min(wait_ms, MAX_BUDGET_WAIT_MS), MIN_WAIT_MS), waits_for }
-}
-
-function waitSteps(steps: readonly Step[]): WaitStep[] {
-  return steps.filter((step) => step.kind === 'wait')
 }
 
 type Before = { said: number; spent: Usage; started_at: number }

@@ -68,9 +68,9 @@ function compare(a: string, b: string): number {
  * order cannot deadlock. The rows are sorted and each is compared with the one before: a map would need a text for every
  * key, which costs more.
  */
-function merged(columns: readonly string[], { key, add, max }: Merge, rows: Value[][]): Value[][] {
+function merged(columns: readonly string[], { key, add = [], max = [], set = [] }: Merge, rows: Value[][]): Value[][] {
   const positionsOf = (names: string[]) => names.map((name) => columns.indexOf(name))
-  const [keys, sums, maxima] = [positionsOf(key), positionsOf(add), positionsOf(max)]
+  const [keys, sums, maxima, latest] = [key, add, max, set].map(positionsOf) as [number[], number[], number[], number[]]
   const found: Value[][] = []
   for (const row of rows.toSorted((a, b) => compareAt(keys, a, b))) {
     const same = found.at(-1)
@@ -82,6 +82,7 @@ function merged(columns: readonly string[], { key, add, max }: Merge, rows: Valu
       same[position] = Math.min(Number(same[position]) + Number(row[position]), LARGEST_SUM)
     }
     for (const position of maxima) same[position] = Math.max(Number(same[position]), Number(row[position]))
+    for (const position of latest) same[position] = row[position] as Value
   }
   return found
 }

@@ -4,13 +4,14 @@ import type { Tables } from '../tables.ts'
 export type Value = string | number | null
 
 /**
- * What happens to a row whose key exists already. Columns in `add` grow by its values, and columns in `max` keep the
- * larger value.
+ * What happens to a row whose key exists already. Columns in `add` grow by its values, columns in `max` keep the larger
+ * value, and columns in `set` get the new one.
  */
 export type Merge = {
   key: string[]
-  add: string[]
-  max: string[]
+  add?: string[]
+  max?: string[]
+  set?: string[]
 }
 
 /** A table into which many rows go at once. */
@@ -68,16 +69,18 @@ export const LARGEST_SUM = Number.MAX_SAFE_INTEGER
 /** The end of an insert statement, in SQL that both engines understand. */
 export function conflictOf({ table, merge }: BulkTable): string {
   if (!merge) return ''
+  const { key, add = [], max = [], set = [] } = merge
   const target = (column: string) => `"${table}"."${column}"`
   const sets = [
-    ...merge.add.map((column) => {
+    ...add.map((column) => {
       const sum = `${target(column)} + excluded."${column}"`
       return `"${column}" = case when ${sum} > ${LARGEST_SUM} then ${LARGEST_SUM} else ${sum} end`
     }),
-    ...merge.max.map(
+    ...max.map(
       (column) =>
         `"${column}" = case when excluded."${column}" > ${target(column)} then excluded."${column}" else ${target(column)} end`,
     ),
+    ...set.map((column) => `"${column}" = excluded."${column}"`),
   ]
-  return ` on conflict (${merge.key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
+  return ` on conflict (${key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
 }

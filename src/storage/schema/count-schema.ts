@@ -71,15 +71,23 @@ export function fileCountSchema({ engine, integer, text, keyed }: ColumnTypes): 
 const ADDED = `on conflict (project_id, user_id) do update
   set files = file_counts.files + excluded.files, bytes = file_counts.bytes + excluded.bytes`
 
+const SQLITE_COUNT = `insert into file_counts values (new.project_id, '', 1, new.size) ${ADDED};
+    insert into file_counts select new.project_id, new.user_id, 1, new.size where new.user_id is not null ${ADDED};`
+
+const SQLITE_DISCOUNT = `update file_counts set files = files - 1, bytes = bytes - old.size
+      where project_id = old.project_id and user_id in ('', old.user_id);
+    delete from file_counts where project_id = old.project_id and user_id in ('', old.user_id) and files = 0;`
+
 const SQLITE_FILE_TRIGGERS = [
   `create trigger files_counted_insert after insert on files begin
-    insert into file_counts values (new.project_id, '', 1, new.size) ${ADDED};
-    insert into file_counts select new.project_id, new.user_id, 1, new.size where new.user_id is not null ${ADDED};
+    ${SQLITE_COUNT}
   end`,
   `create trigger files_counted_delete after delete on files begin
-    update file_counts set files = files - 1, bytes = bytes - old.size
-      where project_id = old.project_id and user_id in ('', old.user_id);
-    delete from file_counts where project_id = old.project_id and user_id in ('', old.user_id) and files = 0;
+    ${SQLITE_DISCOUNT}
+  end`,
+  `create trigger files_counted_move after update of project_id on files begin
+    ${SQLITE_DISCOUNT}
+    ${SQLITE_COUNT}
   end`,
 ]
 
@@ -101,4 +109,6 @@ const POSTGRES_FILE_TRIGGERS = [
     return null;
   end $$`,
   'create trigger files_counted_delete after delete on files for each row execute function discount_file()',
+  'create trigger files_counted_move_away after update of project_id on files for each row execute function discount_file()',
+  'create trigger files_counted_move_here after update of project_id on files for each row execute function count_file()',
 ]

@@ -83,7 +83,14 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   {
     level: 2,
     name: 'memory',
-    face: ['memory.ts', 'store.ts', 'summaries/summary.ts', 'summaries/summary-store.ts', 'warm/scope-lists.ts'],
+    face: [
+      'memory.ts',
+      'store.ts',
+      'search/read-named.ts',
+      'summaries/summary.ts',
+      'summaries/summary-store.ts',
+      'warm/scope-lists.ts',
+    ],
   },
   { level: 2, name: 'logs', face: ['log-entry.ts', 'store.ts'] },
   { level: 2, name: 'metrics', face: ['metric.ts', 'histogram.ts', 'store.ts'] },

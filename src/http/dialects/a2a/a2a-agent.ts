@@ -111,13 +111,14 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
-    const { contextId, status: state, statusTimestampAfter, historyLength } = params
+    const { contextId, status: state, statusTimestampAfter, historyLength, includeArtifacts = false } = params
     if (statusTimestampAfter !== undefined) throw this.#unsupported('Tasks are not listed by the time of their status')
     const { limit, offset } = readPage(params)
     const query = { limit, offset, ...(contextId && { session_id: contextId }), ...this.#statusOf(state) }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
+    const tasks = data.map((receipt) => TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength))
     return {
-      tasks: data.map((receipt) => TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength)),
+      tasks: includeArtifacts ? tasks : tasks.map((task) => ({ ...task, artifacts: [] })),
       nextPageToken: pagination.has_more ? String(offset + data.length) : '',
       pageSize: limit,
       totalSize: pagination.total,
@@ -208,9 +209,11 @@ export class A2aAgent implements A2ARequestHandler {
     return (await this.#calls.run<TaskReceipt>('getInvocation', { params })).data
   }
 
-  #statusOf(state: ListTasksRequest['status']): { status?: string } {
+  #statusOf(state: ListTasksRequest['status']): { status?: string; activity?: string } {
     const name = TaskState[state]
     if (state === TaskState.TASK_STATE_UNSPECIFIED) return {}
+    if (name === STATE_OF.running) return { activity: 'working' }
+    if (name === STATE_OF.waiting) return { activity: 'asking' }
     const [status] = Object.entries(STATE_OF).find(([, candidate]) => candidate === name) ?? []
     if (status === undefined) throw this.#unsupported(`No task has the state ${name}`)
     return { status }

@@ -9,6 +9,8 @@ import { type OpenQuestion, questionsIn } from './task-questions.ts'
 export type TaskReceipt = {
   request_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** There while it waits. */
+  asks_people?: boolean
   message: string
   context: { session_id?: string }
   response: string | null
@@ -59,10 +61,11 @@ export class TaskTeller {
 
   /** `asked` is what the task waits for, where that is known. */
   fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly OpenQuestion[] = []): Task {
-    const { status, message, response, output, error, steps, created_at, started_at, finished_at } = receipt
+    const { status, asks_people, message, response, output, error, steps, created_at, started_at, finished_at } =
+      receipt
     const at = finished_at ?? started_at ?? created_at
-    // A run may wait for its provider, too. Then the client has nothing to do.
-    const state = steps.at(-1)?.kind === 'wait' && status === 'waiting' ? 'TASK_STATE_WORKING' : STATE_OF[status]
+    // A run that waits for anything else than people works on: the client has nothing to do.
+    const state = status === 'waiting' && !asks_people ? STATE_OF.running : STATE_OF[status]
     return {
       ...(state === STATE_OF.waiting
         ? this.waiting(asked)

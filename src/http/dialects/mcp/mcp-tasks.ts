@@ -15,8 +15,9 @@ type TaskReceipt = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** There while it waits. */
+  asks_people?: boolean
   error: { message: string } | null
-  steps: readonly { kind: string }[]
   created_at: string
   started_at: string | null
   finished_at: string | null
@@ -119,21 +120,21 @@ export class McpTasks {
 
 function justQueued(ids: { agent_id: string; request_id: string }): TaskReceipt {
   const created_at = new Date().toISOString()
-  return { ...ids, status: 'queued', error: null, steps: [], created_at, started_at: null, finished_at: null }
+  return { ...ids, status: 'queued', error: null, created_at, started_at: null, finished_at: null }
 }
 
-function taskOf({ agent_id, request_id, status, error, steps, ...times }: TaskReceipt): Task {
-  // A run may wait for its provider, too. Then the client has nothing to do.
-  const isForProvider = status === 'waiting' && steps.at(-1)?.kind === 'wait'
+function taskOf({ agent_id, request_id, status, asks_people, error, ...times }: TaskReceipt): Task {
+  // A run that waits for anything else than people works on: the client has nothing to do.
+  const isWorking = status === 'waiting' && !asks_people
   const words = status === 'waiting' ? 'Waits until a person has decided' : error?.message
   return {
     taskId: `${agent_id}.${request_id}`,
-    status: isForProvider ? 'working' : STATUS_OF[status],
+    status: isWorking ? 'working' : STATUS_OF[status],
     // It is kept as long as its receipt.
     ttl: null,
     createdAt: times.created_at,
     lastUpdatedAt: times.finished_at ?? times.started_at ?? times.created_at,
     pollInterval: POLL_MS,
-    ...(words !== undefined && !isForProvider && { statusMessage: words }),
+    ...(words !== undefined && !isWorking && { statusMessage: words }),
   }
 }
