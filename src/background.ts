@@ -180,7 +180,11 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'people who never had a role', keep_ms: STRANGERS_KEPT_MS, remove: people.removeStrangers },
     { name: 'usage', keep_ms: retention.usage, remove: usage.remove },
     { name: 'counters of budgets', keep_ms: COUNTERS_KEPT_MS, remove: counters.removeOld },
-    { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
+    {
+      name: 'audit log',
+      keep_ms: retention.audit,
+      remove: (_db, before, limit) => removeOldEntries(parts, before, limit),
+    },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
   ]
