@@ -87,7 +87,6 @@ export function startBackground(parts: Parts): Background {
   parts.sizes().catch(report('measuring the store'))
   const searching = setInterval(search, SEARCH_MS)
   nodes.onDeath(async (node) => {
-    log.warn({ node }, 'a node has died: what it was doing is taken over')
     await endLeasesOf(node, parts)
     search()
   })
