@@ -99,7 +99,7 @@ function endBreak(last: audit.ChainEnd, head: audit.ChainEnd, pinned?: audit.Cha
   return undefined
 }
 
-/** The chain begins after the tail, so an entry before it was put there by somebody else. */
+/** The chain begins after the tail, so the service wrote no entry before it. */
 async function strayEntry(db: Database, tail: audit.ChainEnd): Promise<Broken | undefined> {
   const seq = await audit.findFirstSeq(db)
   return seq !== undefined && seq <= tail.seq
@@ -109,7 +109,7 @@ async function strayEntry(db: Database, tail: audit.ChainEnd): Promise<Broken | 
 
 /**
  * Removes entries from the beginning of the chain and appends an entry that says so. Only entries that hold are removed:
- * otherwise somebody could make entries old and let retention remove them.
+ * otherwise a person who changes the times of entries could let retention remove them.
  */
 export async function removeOldEntries(
   { keyring, log, newId, now, storage }: Pick<Parts, 'keyring' | 'log' | 'newId' | 'now' | 'storage'>,
