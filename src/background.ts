@@ -87,7 +87,6 @@ export function startBackground(parts: Parts): Background {
   parts.sizes().catch(report('measuring the store'))
   const searching = setInterval(search, SEARCH_MS)
   nodes.onDeath(async (node) => {
-    log.warn({ node }, 'a node has died: what it was doing is taken over')
     await endLeasesOf(node, parts)
     search()
   })
@@ -180,7 +179,11 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'people who never had a role', keep_ms: STRANGERS_KEPT_MS, remove: people.removeStrangers },
     { name: 'usage', keep_ms: retention.usage, remove: usage.remove },
     { name: 'counters of budgets', keep_ms: COUNTERS_KEPT_MS, remove: counters.removeOld },
-    { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
+    {
+      name: 'audit log',
+      keep_ms: retention.audit,
+      remove: (_db, before, limit) => removeOldEntries(parts, before, limit),
+    },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
   ]

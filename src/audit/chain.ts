@@ -1,49 +1,64 @@
+import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import type { Storage } from '../storage/open-storage.ts'
-import { hashOf } from './audit-entry.ts'
+import { type AuditEntry, hashOf } from './audit-entry.ts'
 import * as audit from './store.ts'
+import { findTail, isTrim, type Tail, trimEntry, WHOLE } from './trim.ts'
 
 const BATCH_SIZE = 500
-/** The end of the chain before the first entry, and before those that retention removed. */
-const NOWHERE: audit.ChainEnd = { seq: -1, hash: '' }
 
 /** Links entries into the chain, a batch at a time. Returns how many. */
 export async function sealEntries({ transaction }: Storage): Promise<number> {
   return transaction(async (db) => {
-    let { seq, hash: prev_hash } = await audit.lockHead(db)
+    const head = await audit.lockHead(db)
     const entries = await audit.listUnsealed(db, BATCH_SIZE)
-    for (const entry of entries) {
-      seq++
-      const hash = hashOf(entry, { seq, prev_hash })
-      await audit.seal(db, entry.id, { seq, prev_hash, hash })
-      prev_hash = hash
-    }
-    if (entries.length > 0) await audit.updateEnd(db, 'head', { seq, hash: prev_hash })
+    if (entries.length > 0) await link(db, head, entries)
     return entries.length
   })
 }
 
-export type Verdict =
-  | { ok: true; entries: number; head: audit.ChainEnd }
-  /** `seq` is the first entry at which the chain is broken. */
-  | { ok: false; seq: number; problem: string }
+/** The head must be locked. */
+async function link(db: Database, head: audit.ChainEnd, entries: AuditEntry[]): Promise<void> {
+  let { seq, hash: prev_hash } = head
+  for (const entry of entries) {
+    seq++
+    const hash = hashOf(entry, { seq, prev_hash })
+    await audit.seal(db, entry.id, { seq, prev_hash, hash })
+    prev_hash = hash
+  }
+  await audit.updateHead(db, { seq, hash: prev_hash })
+}
+
+type Broken = { ok: false; seq: number; problem: string }
+
+/** `seq` of a broken chain is the first entry at which it is broken. */
+export type Verdict = { ok: true; entries: number; head: audit.ChainEnd } | Broken
 
 /**
  * Computes the whole chain again. Who can write to the database can compute a new chain too. Only a head that was
  * `pinned` elsewhere proves that the chain is the first one.
  */
-export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promise<Verdict> {
-  const head = await audit.getEnd(db, 'head')
-  let last = NOWHERE
+export async function verifyChain(
+  { db, keyring }: Pick<Parts, 'keyring'> & { db: Database },
+  pinned?: audit.ChainEnd,
+): Promise<Verdict> {
+  let tail: Tail = WHOLE
+  let last: audit.ChainEnd = tail
   let entries = 0
   for (;;) {
+    // The head is read before the entries. Those that are linked in between are seen in the next round.
+    const head = await audit.getHead(db)
     const batch = await audit.listSealed(db, last.seq, BATCH_SIZE)
+    if (batch.length === 0) {
+      const found = endBreak(last, head, pinned) ?? (await strayEntry(db, tail))
+      return found ?? { ok: true, entries, head: last }
+    }
     if (batch[0]?.seq !== last.seq + 1) {
       // The chain begins after the entries that retention removed. It may have removed more since the last look.
-      const tail = await audit.getEnd(db, 'tail')
+      tail = await findTail(db, keyring)
+      const found = tailBreak(tail, last, pinned)
+      if (found) return found
       if (tail.seq > last.seq) {
-        const isPinnedGone = pinned && pinned.seq > last.seq && pinned.seq <= tail.seq && !isSame(pinned, tail)
-        if (isPinnedGone) return broken(pinned.seq, 'the pinned entry was removed by retention: pin a newer one')
         last = tail
         continue
       }
@@ -54,16 +69,19 @@ export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promis
       last = { seq: entry.seq, hash: entry.hash }
       entries++
     }
-    if (batch.length < BATCH_SIZE) break
   }
-  // Entries that were linked during this check come after the head that was read first.
-  if (last.seq < head.seq) return broken(last.seq + 1, 'the entry is missing')
-  if (pinned && pinned.seq > last.seq) return broken(last.seq + 1, 'the chain ends before the pinned entry')
-  return { ok: true, entries, head: last }
+}
+
+/** What is wrong with the beginning of the chain, if everything after `last` up to the tail was removed. */
+function tailBreak(tail: Tail, last: audit.ChainEnd, pinned?: audit.ChainEnd): Broken | undefined {
+  if (tail.forged_at !== undefined) return broken(tail.forged_at, 'the entry was not written by retention')
+  const isGone = pinned && pinned.seq > last.seq && pinned.seq <= tail.seq
+  if (!isGone || (pinned.seq === tail.seq && pinned.hash === tail.hash)) return undefined
+  return broken(pinned.seq, 'the pinned entry was removed by retention: pin a newer one')
 }
 
 /** What is wrong with the entry that comes after `last`. Undefined if nothing is. */
-function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.ChainEnd): Verdict | undefined {
+function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.ChainEnd): Broken | undefined {
   const { seq, prev_hash, hash } = entry
   if (seq !== last.seq + 1) return broken(last.seq + 1, 'the entry is missing')
   if (prev_hash !== last.hash) return broken(seq, 'the entry does not follow the one before it')
@@ -72,27 +90,65 @@ function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.
   return undefined
 }
 
-/** Removes entries from the beginning of the chain. The rest can still be verified, from the last removed entry on. */
-export async function removeOldEntries(database: Database, before: number, limit: number): Promise<number> {
-  return database.transaction().execute(async (db) => {
+/** What is wrong with the end of the chain, if `last` is its last entry. */
+function endBreak(last: audit.ChainEnd, head: audit.ChainEnd, pinned?: audit.ChainEnd): Broken | undefined {
+  if (last.seq < head.seq) return broken(last.seq + 1, 'the entry is missing')
+  if (last.seq > head.seq) return broken(head.seq + 1, 'the entry comes after the end of the chain')
+  if (last.hash !== head.hash) return broken(last.seq, 'the entry is not the end of the chain')
+  if (pinned && pinned.seq > last.seq) return broken(last.seq + 1, 'the chain ends before the pinned entry')
+  return undefined
+}
+
+/** The chain begins after the tail, so the service wrote no entry before it. */
+async function strayEntry(db: Database, tail: audit.ChainEnd): Promise<Broken | undefined> {
+  const seq = await audit.findFirstSeq(db)
+  return seq !== undefined && seq <= tail.seq
+    ? broken(seq, 'the entry comes before the beginning of the chain')
+    : undefined
+}
+
+/**
+ * Removes entries from the beginning of the chain and appends an entry that says so. Only entries that hold are removed:
+ * otherwise a person who changes the times of entries could let retention remove them.
+ */
+export async function removeOldEntries(
+  { keyring, log, newId, now, storage }: Pick<Parts, 'keyring' | 'log' | 'newId' | 'now' | 'storage'>,
+  before: number,
+  limit: number,
+): Promise<number> {
+  return storage.transaction(async (db) => {
     // Locked, so that two nodes do not move the tail at the same time.
-    await audit.lockHead(db)
-    const tail = await audit.getEnd(db, 'tail')
-    const oldest = await audit.listSealed(db, tail.seq, limit)
+    const head = await audit.lockHead(db)
+    const tail = await findTail(db, keyring)
+    const oldest = await audit.listSealed(db, tail.seq, limit + 1)
     const young = oldest.findIndex(({ created_at }) => created_at >= before)
-    const removed = young < 0 ? oldest : oldest.slice(0, young)
+    const removed = oldest.slice(0, Math.min(limit, young < 0 ? limit : young))
     const last = removed.at(-1)
-    if (!last) return 0
+    // Each removal leaves an entry. When those are all that is old, they stay until others are old too.
+    if (!last || (removed.length < limit && removed.every(isTrim))) return 0
+    const found = tailBreak(tail, tail) ?? firstBreak(oldest.slice(0, removed.length + 1), tail)
+    if (found) {
+      log.error(found, 'retention leaves the audit log alone: its chain is broken')
+      return 0
+    }
+    const entry = trimEntry({ seq: last.seq, hash: last.hash }, { keyring, newId, now })
     await audit.removeUpTo(db, last.seq)
-    await audit.updateEnd(db, 'tail', { seq: last.seq, hash: last.hash })
+    await audit.insert(db, entry)
+    await link(db, head, [entry])
     return removed.length
   })
 }
 
-function isSame(one: audit.ChainEnd, other: audit.ChainEnd): boolean {
-  return one.seq === other.seq && one.hash === other.hash
+function firstBreak(entries: audit.SealedEntry[], before: audit.ChainEnd): Broken | undefined {
+  let last = before
+  for (const entry of entries) {
+    const found = breakAt(entry, last)
+    if (found) return found
+    last = entry
+  }
+  return undefined
 }
 
-function broken(seq: number, problem: string): Verdict {
+function broken(seq: number, problem: string): Broken {
   return { ok: false, seq, problem }
 }

@@ -15,6 +15,6 @@ export const getAuditHead = operation({
   data: z.object({ seq: z.int().describe('0 while there is no entry'), hash: z.string() }).meta({ id: 'AuditHead' }),
 
   async run(_input, { db }: Needs<'db'>) {
-    return audit.getEnd(db, 'head')
+    return audit.getHead(db)
   },
 })

@@ -110,9 +110,34 @@ export async function seal(db: Database, id: string, link: Link): Promise<void> 
   await db.updateTable('audit_log').set(link).where('id', '=', id).execute()
 }
 
-/** `head` is the last entry. `tail` is the last entry that retention removed; its seq is 0 if there is none. */
-export async function getEnd(db: Database, name: 'head' | 'tail'): Promise<ChainEnd> {
-  return db.selectFrom('audit_chain').select(['seq', 'hash']).where('name', '=', name).executeTakeFirstOrThrow()
+/** The latest entry of the chain with this action. */
+export async function findLatest(
+  db: Database,
+  { project_id, action }: { project_id: string; action: string },
+): Promise<{ seq: number; target: string | null } | undefined> {
+  return db
+    .selectFrom('audit_log')
+    .select(['seq', 'target'])
+    .where('project_id', '=', project_id)
+    .where('action', '=', action)
+    .where('seq', 'is not', null)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .$narrowType<{ seq: number }>()
+    .executeTakeFirst()
+}
+
+export async function findFirstSeq(db: Database): Promise<number | undefined> {
+  const { seq } = await db
+    .selectFrom('audit_log')
+    .select((select) => select.fn.min('seq').as('seq'))
+    .executeTakeFirstOrThrow()
+  return seq ?? undefined
+}
+
+/** The last entry of the chain; its seq is 0 if there is none. */
+export async function getHead(db: Database): Promise<ChainEnd> {
+  return db.selectFrom('audit_chain').select(['seq', 'hash']).where('name', '=', 'head').executeTakeFirstOrThrow()
 }
 
 /** Locked until the transaction ends, so that nodes append one after the other. */
@@ -125,8 +150,8 @@ export async function lockHead(db: Database): Promise<ChainEnd> {
     .executeTakeFirstOrThrow()
 }
 
-export async function updateEnd(db: Database, name: 'head' | 'tail', { seq, hash }: ChainEnd): Promise<void> {
-  await db.updateTable('audit_chain').set({ seq, hash }).where('name', '=', name).execute()
+export async function updateHead(db: Database, { seq, hash }: ChainEnd): Promise<void> {
+  await db.updateTable('audit_chain').set({ seq, hash }).where('name', '=', 'head').execute()
 }
 
 export async function removeUpTo(db: Database, seq: number): Promise<void> {

@@ -7,6 +7,7 @@ import * as projects from '../projects/store.ts'
 import * as blobs from '../storage/bytes/blobs.ts'
 import type { TakenBytes } from '../storage/bytes/bytes.ts'
 import type { Database } from '../storage/database.ts'
+import { enqueue } from '../storage/jobs/jobs.ts'
 import { FileName, type StoredFile } from './file.ts'
 import * as files from './store.ts'
 
@@ -35,10 +36,12 @@ export async function keepFile(
   const { id, project_id, size, sha256 } = taken
   requireName(name)
   await blobs.holdProject(db, project_id)
-  await requireRoomFor(db, { project_id, user_id: file.user_id, size }, config.files)
+  const created_at = now()
+  const job = { id: newId('job', created_at), kind: 'file bytes', run_at: created_at }
+  if (await makeRoomFor(db, { project_id, user_id: file.user_id, size }, config.files, created_at))
+    await enqueue(db, job)
   const blob_id = await blobs.keep(db, { id, project_id, sha256 })
   if (blob_id === undefined) throw unavailable('The upload took too long and was removed, send it again')
-  const created_at = now()
   const expires_at = seconds === undefined ? null : created_at + seconds * 1000
   const stored = { project_id, blob_id, name, size, sha256, created_at, expires_at }
   const kept = { ...file, ...stored, id: newId('file', created_at) }
@@ -53,25 +56,44 @@ function requireName(name: string): void {
 
 type Owner = { project_id: string; user_id: string | null; size: number }
 
+/** What one upload removes at most before it is refused: the sweep removes the rest. */
+const MOST_REMOVED = 1_000
+
+/**
+ * Files whose time is over count until they are removed, so an upload that meets a full limit removes them first. Returns
+ * whether it removed any.
+ */
+async function makeRoomFor(db: Database, owner: Owner, limits: Config['files'], now: number): Promise<boolean> {
+  const full = await findFull(db, owner, limits)
+  if (!full) return false
+  const removed = await files.removeExpired(db, now, MOST_REMOVED, full.of)
+  const stillFull = removed > 0 ? await findFull(db, owner, limits) : full
+  if (stillFull) throw conflict(`${stillFull.problem}: delete some first`)
+  return true
+}
+
+/** The first limit that leaves no room, and whose files it counts. */
+type FullLimit = { problem: string; of: { project_id: string; user_id?: string } }
+
 /** The limits count the size of each file, also where two files share their bytes. */
-async function requireRoomFor(db: Database, { project_id, user_id, size }: Owner, limits: Config['files']) {
+async function findFull(
+  db: Database,
+  { project_id, user_id, size }: Owner,
+  { maxPerProject, maxPerUser, maxBytesPerUser }: Config['files'],
+): Promise<FullLimit | undefined> {
   const project = await projects.get(db, project_id)
   requireRoom(project)
   const all = await files.count(db, { project_id })
-  const { maxPerProject, maxPerUser, maxBytesPerUser } = limits
-  requireFew(all.files, maxPerProject, 'A project', 'files.maxPerProject')
   const most = project.limits.file_bytes
-  if (most !== null && all.bytes + size > most) {
-    throw conflict(`The files of the project may have ${most} bytes (limits.file_bytes): delete some first`)
-  }
-  if (user_id === null) return
-  const own = await files.count(db, { project_id, user_id })
-  requireFew(own.files, maxPerUser, 'One user', 'files.maxPerUser')
-  if (maxBytesPerUser !== undefined && own.bytes + size > maxBytesPerUser) {
-    throw conflict(`The files of one user may have ${maxBytesPerUser} bytes (files.maxBytesPerUser): delete some first`)
-  }
-}
-
-function requireFew(there: number, most: number, whose: string, setting: string): void {
-  if (there >= most) throw conflict(`${whose} may have ${most} files (${setting}): delete some first`)
+  if (all.files >= maxPerProject)
+    return { problem: `A project may have ${maxPerProject} files (files.maxPerProject)`, of: { project_id } }
+  if (most !== null && all.bytes + size > most)
+    return { problem: `The files of the project may have ${most} bytes (limits.file_bytes)`, of: { project_id } }
+  if (user_id === null) return undefined
+  const of = { project_id, user_id }
+  const own = await files.count(db, of)
+  if (own.files >= maxPerUser) return { problem: `One user may have ${maxPerUser} files (files.maxPerUser)`, of }
+  if (maxBytesPerUser !== undefined && own.bytes + size > maxBytesPerUser)
+    return { problem: `The files of one user may have ${maxBytesPerUser} bytes (files.maxBytesPerUser)`, of }
+  return undefined
 }

@@ -203,9 +203,16 @@ export async function settleUnclaimed(db: Database, limit: number): Promise<numb
   return found.length
 }
 
-/** Removes files whose time is over. */
-export function removeExpired(db: Database, now: number, limit: number): Promise<number> {
-  return removeSome(db, sql`expires_at <= ${now}`, limit)
+/** Removes files whose time is over: all, or those of a project or of one of its users. */
+export function removeExpired(
+  db: Database,
+  now: number,
+  limit: number,
+  { project_id, user_id }: { project_id?: string; user_id?: string } = {},
+): Promise<number> {
+  const ofProject = project_id === undefined ? sql`` : sql`and project_id = ${project_id}`
+  const ofUser = user_id === undefined ? sql`` : sql`and user_id = ${user_id}`
+  return removeSome(db, sql`expires_at <= ${now} ${ofProject} ${ofUser}`, limit)
 }
 
 /** Removes files that were made before this time. */

@@ -24,19 +24,24 @@ export function jsonOf<Row extends { id: string | number }>(thing: string, row: 
 }
 
 /** What hears of the rows that lists of a database leave out. */
-const tellers = new WeakMap<object, (error: DamagedRowError) => void>()
+const tellers = new WeakMap<object, (row: string, message: string) => void>()
 
-/** Background work meets the same row again and again, and it is told once in this time. */
+/** Lists and background work meet the same row again and again, and it is told once in this time. */
 const TOLD_AGAIN_MS = 60_000
 const MOST_TOLD = 1_000
 
 export function tellLeftOut(db: Database, warn: (message: string) => void): void {
   const told = new LRUCache<string, true>({ max: MOST_TOLD, ttl: TOLD_AGAIN_MS })
-  tellers.set(db.getExecutor().adapter, ({ message }) => {
-    if (told.has(message)) return
-    told.set(message, true)
+  tellers.set(db.getExecutor().adapter, (row, message) => {
+    if (told.has(row)) return
+    told.set(row, true)
     warn(`${message}. It is left out`)
   })
+}
+
+/** The row was read, and does not fit the shape in which a list shows it. */
+export function tellMisshapen(db: Database, id: string, problem: string): void {
+  tellers.get(db.getExecutor().adapter)?.(id, `The stored item ${id} is damaged: ${problem}`)
 }
 
 /** The rows of a list as things. A damaged row is left out and told: it must not hide all others. */
@@ -46,7 +51,7 @@ export function readable<Row, Thing>(db: Database, rows: readonly Row[], read: (
       return [read(row)]
     } catch (error) {
       if (!(error instanceof DamagedRowError)) throw error
-      tellers.get(db.getExecutor().adapter)?.(error)
+      tellers.get(db.getExecutor().adapter)?.(error.message, error.message)
       return []
     }
   })

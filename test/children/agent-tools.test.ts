@@ -377,7 +377,7 @@ onBothEngines(
     })
 
     test('moorage invocations get shows the runs that a run has called', async () => {
-      const clerk = await named(service(), 'shown')
+      await named(service(), 'shown')
       const parent = await newAgent(service(), callerOf('shown'))
       const { request_id } = await answer(parent, 'Ahoy')
       const [run] = await childrenOf(service(), request_id)
@@ -387,7 +387,7 @@ onBothEngines(
       assert.equal(code, 0, stderr)
       assert.match(stdout, /tool +ask → shown +2/)
       const [, called] = stdout.split('Runs that it has called:\n')
-      assert.match(called ?? '', new RegExp(`${run.request_id} +${clerk} +completed`))
+      assert.match(called ?? '', new RegExp(`${run.request_id} +shown +completed`))
     })
 
     describe('streams', () => {

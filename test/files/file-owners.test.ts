@@ -138,8 +138,8 @@ onBothEngines(
         [more.status, more.body.error.message],
         [409, 'One user may have 6 files (files.maxPerUser): delete some first'],
       )
-      // A file that expires counts until it is removed.
-      await uploaded(many, 'brief', { query: '?expires_in_seconds=60' })
+      // A file that expires counts until its time is over.
+      await uploaded(many, 'brief', { query: '?expires_in_seconds=600' })
       const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => upload(many, `at once ${i}`)))
       assert.equal(replies.filter((reply) => reply.status === 201).length, 13)
       const full = await upload(many, 'one more')
@@ -152,6 +152,20 @@ onBothEngines(
       await uploaded(service(), 'in another project', { query })
       assert.equal((await many.call('DELETE', '/v1/users/ida')).body.data.files, 6)
       assert.deepEqual(await countsOf('many', 'ida'), [14, 0])
+    })
+
+    test('what has expired takes no room, before it is swept', async () => {
+      const brief = await makeProject('brief', { file_bytes: 1_000 })
+      const query = '?user_id=joy&expires_in_seconds=60'
+      for (let i = 0; i < 6; i++) await uploaded(brief, `${i}`, { query })
+      assert.equal((await upload(brief, 'one more', { query })).status, 409)
+      service().advance(61_000)
+      await uploaded(brief, 'there is room for a file', { query })
+      await uploaded(brief, Buffer.alloc(900, 1), { query: '?expires_in_seconds=60' })
+      assert.equal((await upload(brief, Buffer.alloc(900, 2))).status, 409)
+      service().advance(61_000)
+      await uploaded(brief, Buffer.alloc(900, 2))
+      assert.deepEqual(await countsOf('brief', 'joy'), [1, 0])
     })
 
     const countsOf = async (name: string, user_id: string) => {

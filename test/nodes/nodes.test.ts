@@ -58,6 +58,42 @@ test('nodes of one database see each other; one that was killed falls silent, is
   )
 })
 
+test('a death is logged once, by one node, and not again when another one starts', async (t) => {
+  const first = await startService('postgres', MASTER_KEY)
+  const join = async () => {
+    const node = await startService('postgres', {
+      ...MASTER_KEY,
+      MOORAGE_INIT_KEY: first.admin,
+      DATABASE_URL: first.app.parts.config.database.url ?? '',
+    })
+    t.after(() => node.stop())
+    return node
+  }
+  t.after(() => first.stop())
+  const nodes = [first, await join()]
+  /** What a node that was killed leaves. */
+  const leaveDead = (node: string) => {
+    const told = { version: '0.1.0', runs_live: 0, busy_percent: 0, memory_bytes: 0, taken_over_at: null }
+    const time = first.app.parts.now()
+    return first.app.parts.storage.db
+      .insertInto('nodes')
+      .values({ node, ...told, started_at: time, seen_at: time })
+      .execute()
+  }
+  const told = (node: string) =>
+    nodes
+      .flatMap((one) => one.log().split('\n'))
+      .filter((line) => line.includes('a node has died') && line.includes(node))
+  await leaveDead('service:one')
+  await until('the death is logged', () => told('service:one').length > 0)
+  nodes.push(await join())
+  // Whoever judges the second one would judge the first one again before it.
+  await leaveDead('service:two')
+  await until('all three have noticed', () => nodes.every(({ app }) => app.parts.nodes.live === 3))
+  await until('the death is logged', () => told('service:two').length > 0)
+  assert.deepEqual([told('service:one').length, told('service:two').length], [1, 1])
+})
+
 test('a node that stops leaves at once', async () => {
   const first = await startService('postgres', MASTER_KEY)
   const second = await startService('postgres', {

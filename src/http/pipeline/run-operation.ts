@@ -8,6 +8,7 @@ import { PendingEntry } from '../../operation/pending-entry.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { auditTarget, isAudited, isOneTransaction, type Operation } from '../../operation.ts'
 import type { AskedGiven } from '../../runtime/given.ts'
+import { tellMisshapen } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { Span } from '../../telemetry/tracing.ts'
@@ -92,18 +93,13 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
   }
 }
 
-function replyTo({ log }: Pick<Parts, 'log'>, call: Call, result: unknown): Rendered {
-  const { writer, operation, input, path, request_id } = call
+function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknown): Rendered {
+  const { writer, operation, input, path } = call
   // A search has its paging in the body.
   const asked = { path, paging: operation.method === 'GET' ? input.query : input.body }
   const rendered = (answer: unknown) => {
     const { leftOut = [], ...reply } = writer.reply(operation, answer, asked)
-    for (const { id, problem } of leftOut) {
-      log.error(
-        { request_id, operation: operation.id, id, problem },
-        'a stored item is left out of a list: it is damaged',
-      )
-    }
+    for (const { id, problem } of leftOut) tellMisshapen(storage.db, String(id), problem)
     return reply
   }
   return result instanceof KnownAnswer ? result.replyIn(writer, () => rendered(result.answer)) : rendered(result)

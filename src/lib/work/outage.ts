@@ -39,8 +39,8 @@ export class Outage {
   /** Call this whenever it works. */
   works(): void {
     if (this.#since === undefined) return
-    // At the level of the first line: who has read that the outage began also reads that it has ended.
-    this.#log[this.#words.level](this.#cost(), this.#words.back)
+    // The end is good news, whatever the level of the first line: no alert that counts errors goes by it.
+    this.#log.warn(this.#cost(), this.#words.back)
     this.#since = undefined
     this.#failures = 0
   }

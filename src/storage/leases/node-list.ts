@@ -117,7 +117,7 @@ export class NodeList {
             .returning('node'),
         )
         .selectFrom('nodes')
-        .select(['node', 'seen_at'])
+        .select(['node', 'seen_at', 'taken_over_at'])
         .where('node', '!=', node)
         .execute()
       await this.#judge(others)
@@ -132,22 +132,35 @@ export class NodeList {
   }
 
   /** It goes by the time that passes here, and by no clock: clocks are set, and those of nodes differ. */
-  async #judge(others: readonly Pick<NodesTable, 'node' | 'seen_at'>[]): Promise<void> {
+  async #judge(others: readonly Pick<NodesTable, 'node' | 'seen_at' | 'taken_over_at'>[]): Promise<void> {
     const time = performance.now()
     const wasAway = time - this.#lookedAt > AWAY_MS
     this.#lookedAt = time
     const before = this.#heard
     this.#heard = new Map()
-    for (const { node, seen_at } of others) {
+    for (const { node, seen_at, taken_over_at } of others) {
       const known = before.get(node)
       const isNews = wasAway || known?.seen_at !== seen_at
-      this.#heard.set(node, isNews ? { seen_at, since: time, isDead: false } : known)
+      this.#heard.set(node, isNews ? { seen_at, since: time, isDead: taken_over_at !== null } : known)
     }
     for (const [node, heard] of this.#heard) {
       if (heard.isDead || time - heard.since < DEAD_AFTER_MS) continue
       for (const listener of this.#onDeath) await listener(node)
       heard.isDead = true
+      await this.#noteDeath(node, heard.seen_at)
     }
+  }
+
+  /** Each node notices a death, and one logs it. Nodes that start later find the note. */
+  async #noteDeath(node: string, seen_at: number): Promise<void> {
+    const { numUpdatedRows } = await this.#db
+      .updateTable('nodes')
+      .set({ taken_over_at: this.#options.now() })
+      .where('node', '=', node)
+      .where('seen_at', '=', seen_at)
+      .where('taken_over_at', 'is', null)
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows > 0n) this.#options.log.warn({ node }, 'a node has died: what it was doing is taken over')
   }
 
   #state(): NodesTable {
@@ -160,6 +173,7 @@ export class NodeList {
       runs_live: runsLive(),
       busy_percent: this.#busy_percent,
       memory_bytes: process.memoryUsage.rss(),
+      taken_over_at: null,
     }
   }
 

@@ -1,7 +1,7 @@
 import type { ColumnTypes } from './engine-columns.ts'
 
 /** The hash before the first entry of the audit log. */
-const GENESIS = '0'.repeat(64)
+export const GENESIS = '0'.repeat(64)
 
 export function securitySchema(types: ColumnTypes): string[] {
   return [...people(types), ...keys(types), ...auditLog(types), ...consoleSignIn(types)]
@@ -156,7 +156,7 @@ function auditLog({ text, integer, sequence }: ColumnTypes): string[] {
       seq ${integer} not null,
       hash ${text} not null
     )`,
-    `insert into audit_chain (name, seq, hash) values ('tail', 0, '${GENESIS}'), ('head', 0, '${GENESIS}')`,
+    `insert into audit_chain (name, seq, hash) values ('head', 0, '${GENESIS}')`,
   ]
 }
 

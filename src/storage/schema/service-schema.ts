@@ -43,7 +43,8 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
       seen_at ${integer} not null,
       runs_live ${integer} not null,
       busy_percent ${integer} not null,
-      memory_bytes ${integer} not null
+      memory_bytes ${integer} not null,
+      taken_over_at ${integer}
     )`,
 
     `create table blobs (

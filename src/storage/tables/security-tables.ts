@@ -99,7 +99,7 @@ export type AuditLogTable = {
   hash: string | null
 }
 
-/** `head` is the last entry of the chain. `tail` is the last entry that was removed from its beginning. */
+/** `head` is the last entry of the chain. Where it begins is told by the chain itself, in retention's own entries. */
 export type AuditChainTable = { name: string; seq: number; hash: string }
 
 /** The secrets that tools use as `{{secret.NAME}}`, besides those of the configuration. */

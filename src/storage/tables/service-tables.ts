@@ -47,6 +47,8 @@ export type NodesTable = {
   runs_live: number
   busy_percent: number
   memory_bytes: number
+  /** When another node noticed that it had died. Null again as soon as it tells that it lives. */
+  taken_over_at: number | null
 }
 
 /** How many invocations and log entries an agent has. Triggers write it, with the rows. */

@@ -21,6 +21,7 @@ const TABLES = [
 export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'agents/store.ts listAuth': 'whether any agent accepts a token, before it is known whose it is',
   'agents/store.ts listWithMemory': 'work in the background',
+  'audit/store.ts findFirstSeq': 'the chain is that of the service',
   'audit/store.ts listSealed': 'the chain is that of the service',
   'audit/store.ts listUnsealed': 'the chain is that of the service',
   'budgets/desk/counter-store.ts listUntold': 'work in the background',

@@ -109,6 +109,7 @@ describe('the log during an outage', () => {
     const over = await until('it is told', () =>
       linesOf(service.log()).find(({ msg }) => msg === 'the database is available again'),
     )
+    assert.equal(over.level, 'warn')
     assert.ok((over.failures ?? 0) >= 100, JSON.stringify(over))
     await until('requests are served', async () => (await service.call('GET', '/v1/keys/self')).status === 200)
     assert.match(service.log(), /"status":200.*"msg":"request"}\n$/)

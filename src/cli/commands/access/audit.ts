@@ -81,7 +81,8 @@ async function verifyAudit(world: World, options: Common & { pinned?: ChainPosit
   const { openLocalStore } = await import('../../connect/local-store.ts')
   const { verifyChain } = await import('../../../audit/chain.ts')
   const store = await openLocalStore(world, options)
-  const verdict = await verifyChain(store.parts.storage.db, options.pinned).finally(store.close)
+  const { keyring, storage } = store.parts
+  const verdict = await verifyChain({ db: storage.db, keyring }, options.pinned).finally(store.close)
   if (options.json) printJson(world, verdict)
   if (!verdict.ok)
     throw new Failure(EXIT.failed, `The audit log does not hold at entry ${verdict.seq}: ${verdict.problem}`)

@@ -25,9 +25,9 @@ const columns = (nameOf: NameOf | undefined): Column<Invocation>[] => [
   { title: 'MESSAGE', of: (invocation) => invocation.message },
 ]
 
-const CALLED_COLUMNS: Column<Invocation>[] = [
+const calledColumns = (nameOf: NameOf): Column<Invocation>[] => [
   { title: 'REQUEST', of: (invocation) => invocation.request_id },
-  { title: 'AGENT', of: (invocation) => invocation.agent_id },
+  { title: 'AGENT', of: (invocation) => nameOf(invocation.agent_id) },
   { title: 'STATUS', of: (invocation) => invocation.status },
   { title: 'MS', of: (invocation) => invocation.duration_ms },
 ]
@@ -129,10 +129,15 @@ export function invocations(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .argument('<request_id>')
     .action(async (agent: string, id: string, options: Common) => {
-      const { receipt, called } = await withClient(world, options, async (client) => {
+      const { receipt, called, nameOf } = await withClient(world, options, async (client) => {
         const found = await client.invocations.get(agent, id)
         const query = { parent_request_id: id, limit: 100, sort: 'created_at' as const }
-        return { receipt: found, called: hasCalled(found) ? (await client.invocations.listAll(query)).data : [] }
+        const runs = hasCalled(found) && !options.json ? (await client.invocations.listAll(query)).data : []
+        const names = await agentNames(
+          client,
+          runs.map(({ agent_id }) => agent_id),
+        )
+        return { receipt: found, called: runs, nameOf: names }
       })
       if (options.json) return printJson(world, receipt)
       const { steps, attempts, ...record } = receipt
@@ -145,7 +150,7 @@ export function invocations(command: Command, world: World): void {
       if (reasons.length > 0) print(world, `\n${reasons.join('\n')}`)
       if (called.length > 0) {
         print(world, '\nRuns that it has called:')
-        printRows(world, called, CALLED_COLUMNS, options)
+        printRows(world, called, calledColumns(nameOf), options)
       }
     })
 

@@ -1,0 +1,62 @@
+import type { Parts } from '../operation/parts.ts'
+import type { Keyring } from '../security/keyring.ts'
+import type { Database } from '../storage/database.ts'
+import { GENESIS } from '../storage/schema/security-schema.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import type { AuditEntry } from './audit-entry.ts'
+import * as audit from './store.ts'
+
+const ACTION = 'trimAuditLog'
+const PURPOSE = 'audit tail'
+
+/** The tail of a chain from which nothing was removed. */
+export const WHOLE: Tail = { seq: 0, hash: GENESIS }
+
+/** `forged_at` is the entry that says so, if it was not written by this service. */
+export type Tail = audit.ChainEnd & { forged_at?: number }
+
+/**
+ * The entry with which retention says up to where it removed entries. Its target is `SEQ:HASH:PROOF`. The proof takes
+ * the master key, so a person who can only write to the database cannot make one.
+ */
+export function trimEntry(
+  tail: audit.ChainEnd,
+  { keyring, newId, now }: Pick<Parts, 'keyring' | 'newId' | 'now'>,
+): AuditEntry {
+  const time = now()
+  return {
+    id: newId('aud', time),
+    created_at: time,
+    actor_kind: 'local',
+    actor: 'local',
+    key_id: null,
+    action: ACTION,
+    project_id: DEFAULT_PROJECT,
+    agent_id: null,
+    target: targetOf(tail, keyring),
+    outcome: 'success',
+    code: null,
+    fields: [],
+    times: 1,
+    request_id: newId('req', time),
+    address: null,
+  }
+}
+
+export function isTrim({ action }: Pick<AuditEntry, 'action'>): boolean {
+  return action === ACTION
+}
+
+/** The last entry that retention removed, as the latest of its own entries says. */
+export async function findTail(db: Database, keyring: Keyring): Promise<Tail> {
+  const latest = await audit.findLatest(db, { project_id: DEFAULT_PROJECT, action: ACTION })
+  if (!latest) return WHOLE
+  const [seq, hash] = (latest.target ?? '').split(':')
+  const tail = { seq: Number(seq), hash: hash ?? '' }
+  return latest.target === targetOf(tail, keyring) ? tail : { ...tail, forged_at: latest.seq }
+}
+
+function targetOf({ seq, hash }: audit.ChainEnd, keyring: Keyring): string {
+  const position = `${seq}:${hash}`
+  return `${position}:${keyring.digest(position, PURPOSE)}`
+}
