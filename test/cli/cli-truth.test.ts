@@ -92,8 +92,8 @@ describe('commands say what was done', () => {
 
 test('columns stay in line with emoji that are made by a selector, and with rare characters', () => {
   const head = [
-    { title: 'A', whole: false },
-    { title: 'B', whole: false },
+    { title: 'A', isCopied: false },
+    { title: 'B', isCopied: false },
   ]
   const wide = { '❤️': 2, '1️⃣': 2, 𠮷野: 4, é: 1, 界: 2 }
   const [, ...lines] = renderTable(
