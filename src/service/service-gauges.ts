@@ -57,7 +57,7 @@ function addDatabaseGauges({ telemetry, storage, config }: GaugeParts, probe: Wr
       const measured = (await projects.listMeasured(storage.db)).map(
         ({ id, stored_bytes }) => [id, stored_bytes ?? 0] as const,
       )
-      return busiest(measured).map(([project, value]) => ({ labels: { project }, value }))
+      return busiest(measured).map(([id, value]) => ({ labels: { project: id }, value }))
     },
   )
   telemetry.gauge('moorage_disk_size_bytes', 'Size of the disk that the data folder is on', async () => {

@@ -73,7 +73,7 @@ tour('a tour of what operators read', (told, chapter, world) => {
 
 /** What is measured differs from run to run; which series there are, and what is counted, does not. */
 const MEASURED =
-  /^(process_|nodejs_|moorage_(journal|queue|leases|cache|disk|database_(connections|waiting)|.*duration_seconds_(sum|bucket)))/
+  /^(process_|nodejs_|moorage_(journal|queue|leases|cache|disk|memory_limit|database_(connections|waiting)|.*duration_seconds_(sum|bucket)))/
 
 function withoutMeasures(text: string): string {
   return text
