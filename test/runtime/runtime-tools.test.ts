@@ -237,6 +237,18 @@ describe('the tool loop', () => {
     assert.equal(seen.length, 17)
   })
 
+  test('what tools have answered in earlier attempts counts too', async () => {
+    const tools = [loose({ url: `${api.url}/large` })]
+    const calls = Array.from({ length: 16 }, (_, i) => ({ name: 'weather', arguments: { i } }))
+    model.reply({ calls }, { text: ['so far'] }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
+    const { steps } = completed(await runtime.run(runOf(agent({ tools }))))
+    const kept = steps.slice(0, -1)
+    const keeper = { kept, mayWait: false, waitsForBudgets: false, keep: async () => {} }
+    const outcome = completed(await runtime.run(runOf(agent({ tools }), { attempt: 2, keeper })))
+    const [last] = toolCalls(outcome).slice(16)
+    assert.equal(last && 'error' in last && last.error, 'The tools of this run have answered more than 4 MiB in all')
+  })
+
   test('what tools have done is told also of a run that is cancelled while another is under way', async () => {
     const cancellation = new Cancellation()
     const tools = [weather(), loose({ name: 'slow', url: `${api.url}/slow` })]

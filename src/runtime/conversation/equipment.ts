@@ -18,7 +18,7 @@ import type { RemoteSettings } from '../spec.ts'
 import { askNoAgent } from '../tools/agent-tool.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../tools/fill-secrets.ts'
 import { McpServers } from '../tools/mcp/mcp-servers.ts'
-import type { Fetch, RunTool } from '../tools/tool.ts'
+import type { Fetch, RunTool, ToolWorld } from '../tools/tool.ts'
 import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from '../tools/toolbox.ts'
 
 export type EquipmentOptions = {
@@ -141,7 +141,7 @@ export class Equipment {
     const secrets: Secrets = secretsOf(remote ? [...agent.tools, remote] : agent.tools, await known(project_id))
     const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
     host.hide(redact)
-    return openToolbox(agent.tools, hostSteps, this.#mcpServers, {
+    const world: ToolWorld = {
       secrets,
       redact,
       // A call of a tool may have begun to have its effect, so a pause does not end it.
@@ -158,7 +158,8 @@ export class Equipment {
         tree
           ? tree.askAgent(tool, { ...asked, deadline_at: host.now() + Math.ceil(host.deadline.remaining()) })
           : askNoAgent(tool, asked),
-    })
+    }
+    return openToolbox(agent.tools, hostSteps, this.#mcpServers, world, host.left.steps)
   }
 }
 

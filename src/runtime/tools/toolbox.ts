@@ -3,6 +3,7 @@ import type { Ask, AskKind } from '../approvals/ask.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
 import type { McpTool, Retry, Tool } from '../spec.ts'
+import type { Step } from '../steps.ts'
 import { agentTool } from './agent-tool.ts'
 import { argumentProblem } from './argument-problem.ts'
 import type { ToolArguments } from './arguments.ts'
@@ -53,13 +54,14 @@ const TOO_MUCH = { error: `The tools of this run have answered more than ${MAX_R
 
 /**
  * The tools of an agent for one run, and what else it may ask of its host. An MCP server that cannot be used is logged,
- * and its tools are missing.
+ * and its tools are missing. `before` are the steps that the run has taken in earlier attempts.
  */
 export async function openToolbox(
   tools: readonly Tool[],
   hostSteps: readonly RunTool[],
   mcpServers: McpServers,
   world: ToolWorld,
+  before: readonly Step[],
 ): Promise<Toolbox> {
   if (tools.length + hostSteps.length === 0) return NO_TOOLS
   const servers = tools.filter((tool) => tool.type === 'mcp')
@@ -80,7 +82,7 @@ export async function openToolbox(
     } else byName.set(name, { ...tool, definition: { ...tool.definition, name } })
   }
 
-  let answered = 0
+  let answered = before.reduce((bytes, step) => bytes + bytesIn(step), 0)
   const call = async (name: string, args: ToolArguments, headers: CallHeaders): Promise<CallResult> => {
     if (answered > MAX_RUN_BYTES) return TOO_MUCH
     const outcome = await callTool(byName.get(name), { name, args, headers }, world)
@@ -103,6 +105,11 @@ export async function openToolbox(
     },
     close,
   }
+}
+
+/** How much a tool has answered. */
+function bytesIn(step: Step): number {
+  return step.kind === 'tool' && 'result' in step.call ? Buffer.byteLength(step.call.result) : 0
 }
 
 /** Offers the caller's tools beside the agent's own, whose names a caller cannot take. */
