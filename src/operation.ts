@@ -87,7 +87,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    */
   calls?(input: Input<P, Q, B>, db: Database): Promise<readonly string[]>
   /** Checks what a shape cannot, before the transaction begins, because it may take a while. */
-  check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime'>, actor: Actor): Promise<void>
+  check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime' | 'storage'>, actor: Actor): Promise<void>
   /** Takes in bytes that the input asks for, before the transaction begins. */
   receive?(
     input: Input<P, Q, B> & { given: AskedGiven | undefined },

@@ -2,10 +2,12 @@ import type { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
+import type { Actor } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
+import type { Parts } from '../../operation/parts.ts'
 import { operation } from '../../operation.ts'
 import type { Invocation } from '../invocation.ts'
-import { requireReach } from '../invocation-in-scope.ts'
+import { getInScope, requireReach } from '../invocation-in-scope.ts'
 import { announceQueued } from '../queue/enqueue.ts'
 import { lock } from '../queue/queue-store.ts'
 import { queueWaiting } from '../queue/waiting-store.ts'
@@ -29,11 +31,9 @@ export const decideApproval = operation({
   params: ApprovalParams,
   body: DecideBody,
   data: ApprovalReply,
+  check: ({ params, body }, parts, actor) => checkArguments(params, body, parts, actor),
 
-  async run(
-    { params: { agent_id, request_id, call_id }, body },
-    { db, actor, now, runtime }: Needs<'db' | 'actor' | 'now' | 'runtime'>,
-  ) {
+  async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const agent = await agents.get(db, agent_id)
     // Two deciders come one after the other.
     const invocation = await lock(db, agent.seq, request_id)
@@ -43,8 +43,7 @@ export const decideApproval = operation({
     const refusal = await whyNotDecide(db, actor, approval)
     if (refusal) throw forbidden(refusal)
     requireUndecided(await withKeyName(db, actor, approval, ['decided_by']), invocation, now())
-    const whose = { project_id: agent.project_id, agent_id: agent.id }
-    await checkDecision(body, approval, (args) => runtime.checkArguments(whose, args, approval.input_schema))
+    checkDecision(body, approval)
 
     const { decision, ...how } = body
     const status = decision === 'approve' ? 'approved' : 'rejected'
@@ -58,6 +57,8 @@ export const decideApproval = operation({
   },
 })
 
+type Decision = z.output<typeof DecideBody>
+
 type Named = Approval & { decided_by_name: string | null }
 
 function requireUndecided(approval: Named, invocation: Invocation, now: number): void {
@@ -68,19 +69,36 @@ function requireUndecided(approval: Named, invocation: Invocation, now: number):
   if (expires_at <= now) throw conflict('It was expired already')
 }
 
-async function checkDecision(
-  body: z.output<typeof DecideBody>,
-  { kind, tool }: Approval,
-  problemOf: (args: Record<string, unknown>) => Promise<string | undefined>,
-): Promise<void> {
-  const { decision, answer, arguments: changed } = body
+function checkDecision({ decision, answer, arguments: changed }: Decision, { kind }: Approval): void {
   const isAnswer = decision === 'approve' && kind === 'question'
   if (isAnswer && answer === undefined) throw invalid({ field: 'answer', error: 'is required: this is a question' })
   if (!isAnswer && answer !== undefined) throw invalid({ field: 'answer', error: 'is for approving a question' })
-  if (changed === undefined) return
-  if (decision === 'reject' || kind === 'question') {
+  if (changed !== undefined && (decision === 'reject' || kind === 'question')) {
     throw invalid({ field: 'arguments', error: 'is for approving the call of a tool' })
   }
-  const problem = await problemOf(changed)
+}
+
+/**
+ * Whether changed arguments fit is found out before the run is locked, because it may take a while. Nothing is said here to
+ * an actor who may not decide, or who comes too late: the operation does that.
+ */
+async function checkArguments(
+  { agent_id, request_id, call_id }: z.output<typeof ApprovalParams>,
+  { decision, arguments: changed }: Decision,
+  { runtime, storage: { db } }: Pick<Parts, 'runtime' | 'storage'>,
+  actor: Actor,
+): Promise<void> {
+  if (changed === undefined || decision === 'reject') return
+  const agent = await agents.get(db, agent_id)
+  await getInScope(db, actor, 'approve', { agent_seq: agent.seq, id: request_id })
+  const approval = await findApproval(db, request_id, call_id)
+  if (approval?.status !== 'pending' || approval.kind === 'question') return
+  if (await whyNotDecide(db, actor, approval)) return
+  const { tool, input_schema } = approval
+  const problem = await runtime.checkArguments(
+    { project_id: agent.project_id, agent_id: agent.id },
+    changed,
+    input_schema,
+  )
   if (problem) throw invalid({ field: 'arguments', error: `does not fit the input_schema of ${tool}: ${problem}` })
 }
