@@ -108,7 +108,8 @@ async function runStored(
   let taken: ResolvedGiven | undefined
   try {
     const tree = await children.tree()
-    const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background }
+    const { cancellation } = run
+    const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background, signal: cancellation.signal }
     taken = given ? await resolveGiven(given, agent, source) : NOTHING_GIVEN
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
     const told = taken?.value?.history
@@ -117,7 +118,9 @@ async function runStored(
       const step = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
       return { history: told ?? history, recalled, summary, recall: step }
     }
-    outcome = !taken
+    // A run that was cancelled while it waited for room ends as any that is cancelled.
+    const hasNoRoom = !taken && !cancellation.cancelled
+    outcome = hasNoRoom
       ? noRoom(kept)
       : await parts.runtime.run(
           {
@@ -133,9 +136,9 @@ async function runStored(
             context,
             history: [],
             recalled: [],
-            given: taken.value,
+            given: taken?.value,
             tree,
-            cancellation: run.cancellation,
+            cancellation,
             emit: streaming ? (event) => run.record(event) : undefined,
             span,
             keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,

@@ -8,8 +8,11 @@ const MAX_TOGETHER = 64 * MAX_EARLIER
 
 export type HeldTexts<T> = { value: T; release(): void }
 
-/** Whose texts they are (`lane-key.ts`), and whether the run has time: its client does not wait for the answer. */
-type Reading = { lane: string; isPatient: boolean }
+/**
+ * Whose texts they are (`lane-key.ts`), and whether the run has time: its client does not wait for the answer. The signal
+ * gives up waiting for room.
+ */
+type Reading = { lane: string; isPatient: boolean; signal?: AbortSignal | undefined }
 
 /**
  * The earlier texts that runs are shown. A short request can name much of them, so without limits a few dozen requests
@@ -28,9 +31,10 @@ export class EarlierTexts {
    */
   async take<T>(
     read: () => Promise<{ value: T; bytes: number }>,
-    { lane, isPatient }: Reading,
+    { lane, isPatient, signal }: Reading,
   ): Promise<HeldTexts<T> | undefined> {
-    const room = await this.#bytes.take(lane, MAX_EARLIER, isPatient ? Number.POSITIVE_INFINITY : this.patienceMs)
+    const ms = isPatient ? Number.POSITIVE_INFINITY : this.patienceMs
+    const room = await this.#bytes.take(lane, MAX_EARLIER, ms, signal)
     if (!room) return undefined
     const turn = await this.#readers.take(lane, 1)
     try {

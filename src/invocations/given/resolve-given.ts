@@ -10,23 +10,23 @@ import { idsIn, restoreRounds, withRounds } from './restore-rounds.ts'
 /** How many invocations a conversation may go back. */
 const MAX_CHAIN = 100
 
-type Source = { db: Database; texts: EarlierTexts; isPatient?: boolean }
+type Source = { db: Database; texts: EarlierTexts; isPatient?: boolean; signal?: AbortSignal }
 
 /**
  * What the run is shown: with the conversation that it continues, and with what the agent's own tools did in it. Undefined
- * when the service has no room for it now.
+ * when the service has no room for it now, or the signal came before it had.
  */
 export async function resolveGiven(
   given: Given,
   { seq, project_id }: Pick<Agent, 'seq' | 'project_id'>,
-  { db, texts, isPatient = false }: Source,
+  { db, texts, isPatient = false, signal }: Source,
 ): Promise<HeldTexts<Given> | undefined> {
   if (idsIn(given).length === 0) return { value: given, release() {} }
   const read = async () => {
     const earlier = new EarlierInvocations(db, seq)
     return { value: await withEarlier(given, earlier), bytes: earlier.bytes }
   }
-  return texts.take(read, { lane: laneKey(project_id, seq), isPatient })
+  return texts.take(read, { lane: laneKey(project_id, seq), isPatient, signal })
 }
 
 async function withEarlier(given: Given, earlier: EarlierInvocations): Promise<Given> {

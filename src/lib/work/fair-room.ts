@@ -33,19 +33,27 @@ export class FairRoom {
     this.#left = total
   }
 
-  /** Takes a part. Undefined if that was not possible within `ms`, or if the room was closed. */
-  async take(lane: string, amount: number, ms = Number.POSITIVE_INFINITY): Promise<Portion | undefined> {
+  /** Takes a part. Undefined if that was not possible within `ms` or before the signal, or if the room was closed. */
+  async take(
+    lane: string,
+    amount: number,
+    ms = Number.POSITIVE_INFINITY,
+    signal?: AbortSignal,
+  ): Promise<Portion | undefined> {
     const wanted = Math.min(amount, this.#total)
-    if (this.#isClosed) return undefined
+    if (this.#isClosed || signal?.aborted) return undefined
     if (this.#line.size === 0 && this.#fits(lane, wanted)) return this.#give(lane, wanted)
     const turn = Promise.withResolvers<Portion | undefined>()
     const waiting: Waiting = { lane, amount: wanted, begin: turn.resolve }
     this.#stand(waiting)
     this.#beginNext()
+    const giveUp = () => this.#giveUp(waiting)
     let timer: AwakeTimeout | undefined
-    if (ms !== Number.POSITIVE_INFINITY) timer = setAwakeTimeout(() => this.#giveUp(waiting), ms)
+    if (ms !== Number.POSITIVE_INFINITY) timer = setAwakeTimeout(giveUp, ms)
+    signal?.addEventListener('abort', giveUp, { once: true })
     const portion = await turn.promise
     timer?.clear()
+    signal?.removeEventListener('abort', giveUp)
     return portion
   }
 

@@ -84,6 +84,22 @@ onAnyEngine(
       assert.equal((await respond(agent, { input: 'And now?', previous_response_id: body.id })).status, 200)
     })
 
+    test('a run in the background that waits for room can be cancelled', async (t) => {
+      const agent = await newAgent(service())
+      const { body: first } = await respond(agent, { input: 'Ahoy' })
+      const { earlier } = service().app.parts
+      const large = async () => ({ value: null, bytes: MAX_EARLIER })
+      const others = { lane: laneKey(DEFAULT_PROJECT, 'others'), isPatient: true }
+      const full = await Promise.all(Array.from({ length: 32 }, () => earlier.take(large, others)))
+      t.after(() => full.forEach((one) => one?.release()))
+      const asked = await respond(agent, { input: 'And now?', previous_response_id: first.id, background: true })
+      assert.equal(asked.status, 200, asked.text)
+      const run = `/v1/agents/${agent}/invocations/${requestOf(asked.body.id)}`
+      await until('it has begun', async () => (await service().call('GET', run)).body.data.status === 'running')
+      const cancelled = await service().call('POST', `${run}/cancel`)
+      assert.equal(cancelled.body.data?.status, 'cancelled', cancelled.text)
+    })
+
     test('a run that goes on after its node died and finds no room keeps what it has done and spent', async (t) => {
       const held = await holdRuns(t)
       const rules = [
