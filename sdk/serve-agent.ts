@@ -127,6 +127,10 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
   }
 }
 
+/** How often steps are asked for again, and after which pause. Each pause is twice as long as the one before. */
+const MOST_AGAIN = 5
+const FIRST_PAUSE_MS = 250
+
 type Step = { id: string; type: string; [field: string]: unknown }
 type Asked = { step: Step; resolve(told: Told): void; reject(error: unknown): void }
 
@@ -276,11 +280,29 @@ class OpenCall {
     }
   }
 
+  /** A step that is asked for again is done once, so a lost reply, or a service that has a problem now, is no failure. */
   async #post(steps: Step[]): Promise<Told[]> {
+    for (let again = 0; ; again += 1) {
+      try {
+        return await this.#postOnce(steps)
+      } catch (error) {
+        if (error instanceof StepError || this.#stop.signal.aborted || again === MOST_AGAIN) throw error
+        await new Promise((resolve) => setTimeout(resolve, FIRST_PAUSE_MS * 2 ** again))
+        this.#stop.signal.throwIfAborted()
+      }
+    }
+  }
+
+  /** Throws a StepError if the service refuses the steps. */
+  async #postOnce(steps: Step[]): Promise<Told[]> {
     const { steps_url, steps_token } = this.#sent
     const headers = { authorization: `Bearer ${steps_token}`, 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify({ steps }), signal: this.#stop.signal }
     const response = await this.#fetch(steps_url, init)
+    if (response.status === 429 || response.status >= 500) {
+      await response.body?.cancel()
+      throw new Error(`The service answered ${response.status}`)
+    }
     const reply = (await response.json()) as { data?: { status: string; steps: Told[] }; error?: { message?: string } }
     if (response.ok && reply.data?.status === 'done') return reply.data.steps
     if (response.ok || response.status === 409) {

@@ -64,6 +64,36 @@ test('an agent whose call is over makes nothing more that could not be kept', as
   assert.equal(made, 0)
 })
 
+test('steps are asked for again if their reply is lost, or the service has a problem', async () => {
+  const replies = [
+    () => Promise.reject(new TypeError('fetch failed')),
+    async () => new Response('<h1>Bad Gateway</h1>', { status: 502 }),
+    async () => Response.json({ data: { status: 'done', steps: [{ id: 'look', result: 'calm' }] } }),
+  ]
+  const asked: unknown[] = []
+  const send: typeof fetch = (_url, init) => {
+    asked.push(JSON.parse(String(init?.body)))
+    return replies[asked.length - 1]?.() ?? assert.fail('asked too often')
+  }
+  const serve = serveAgent((run) => run.tool('look', 'look'), { secret, fetch: send })
+  const text = await (await serve(callOf({}))).text()
+  assert.match(text, /event: delta\ndata: \{"text":"calm"\}/)
+  const steps = [{ id: 'look', type: 'tool', tool: 'look', arguments: {} }]
+  assert.deepEqual(asked, [{ steps }, { steps }, { steps }])
+})
+
+test('steps that the service refuses are not asked for again', async () => {
+  let asked = 0
+  const send = async () => {
+    asked += 1
+    return Response.json({ error: { message: 'steps.0.tool: unknown' } }, { status: 400 })
+  }
+  const serve = serveAgent((run) => run.tool('look', 'look'), { secret, fetch: send })
+  const text = await (await serve(callOf({}))).text()
+  assert.match(text, /event: error\ndata: \{"message":"steps.0.tool: unknown"\}/)
+  assert.equal(asked, 1)
+})
+
 test('a call that is replayed later, or changed on its way, is refused', async () => {
   let calls = 0
   const serve = (now?: () => number) => serveAgent(() => void (calls += 1), { secret, ...(now && { now }) })
