@@ -79,7 +79,8 @@ test('steps are asked for again if their reply is lost, or the service has a pro
   const serve = serveAgent((run) => run.tool('look', 'look'), { secret, fetch: send })
   const text = await (await serve(callOf({}))).text()
   assert.match(text, /event: delta\ndata: \{"text":"calm"\}/)
-  assert.deepEqual(asked, Array(3).fill({ steps: [{ id: 'look', type: 'tool', tool: 'look', arguments: {} }] }))
+  const steps = [{ id: 'look', type: 'tool', tool: 'look', arguments: {} }]
+  assert.deepEqual(asked, [{ steps }, { steps }, { steps }])
 })
 
 test('steps that the service refuses are not asked for again', async () => {
