@@ -78,10 +78,11 @@ const sumsOf = (hours: number) => ({
   type: 'bigint',
   bound: (time: number): number | string => time / HOUR_MS,
   condition: sql<SqlBool>`hours = ${sql.lit(hours)}`,
-  sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced', 'lost'].map(
-    (name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`,
-  ),
+  sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced', 'lost'].map((name) => sql`${sumOf(name)} as ${sql.ref(name)}`),
 })
+
+/** No sum is too large for the engine, or to be read. Those that a number can hold are exact. */
+const sumOf = (name: string) => sql`sum(${sql.ref(name)} * 1.0)`
 
 /** Ids begin with the time. */
 const LINES: ReturnType<typeof sumsOf> = {
@@ -92,8 +93,8 @@ const LINES: ReturnType<typeof sumsOf> = {
   condition: sql<SqlBool>`status <> 'reserved'`,
   sums: [
     sql`count(*) as calls`,
-    ...TOKENS.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
-    sql`coalesce(sum(cost_nano), 0) as cost_nano`,
+    ...TOKENS.map((name) => sql`${sumOf(name)} as ${sql.ref(name)}`),
+    sql`coalesce(${sumOf('cost_nano')}, 0) as cost_nano`,
     sql`count(*) - count(cost_nano) as unpriced`,
     sql`sum(case when status = 'lost' then 1 else 0 end) as lost`,
   ],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { listUntold } from '../../src/budgets/desk/counter-store.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { ENGINES, inProject, type Service } from '../support/service/service.ts'
@@ -72,6 +73,30 @@ for (const engine of ENGINES) {
         assert.equal((await invoke(agent)).status, 200)
         assert.deepEqual(await spentOf(refusing), { used: 1, reserved: 0 })
         assert.deepEqual(await spentOf(told.body.data.id), { used: 1, reserved: 0 })
+      })
+
+      test('is shown, and stops no event of a budget, however much an agent reports', async () => {
+        const agent = await newRemoteAgent(service, remote.url)
+        const path = '/v1/prices/dear/model'
+        await service.call('PUT', path, { body: { input: 1_000_000, output: 0 } })
+        const id = await budget({ type: 'agent', id: agent }, { cost_usd: 5 })
+        remote.answer(async (run) => {
+          for (let i = 0; i < 200; i++) run.usage({ model: 'dear/model', input_tokens: 1_000_000, output_tokens: 0 })
+          return 'Calm.'
+        })
+        assert.equal((await invoke(agent)).status, 200)
+        const most = Number.MAX_SAFE_INTEGER / 1e9
+        assert.deepEqual(await spentOf(id), { used: most, reserved: 0 })
+        const { body } = await service.call('GET', `/v1/agents/${agent}/invocations`)
+        assert.equal(body.data[0].cost_usd, most)
+        for (const by of ['model', 'user']) {
+          const usage = await service.call('GET', `/v1/usage?scope=service&group_by=${by}`)
+          assert.equal(usage.status, 200, usage.text)
+          assert.ok(usage.body.data.totals.priced_cost_usd >= most)
+        }
+        const { storage, now } = service.app.parts
+        await listUntold(storage.db, now(), 1_000)
+        for (const done of [`/v1/budgets/${id}`, path]) assert.equal((await service.call('DELETE', done)).status, 200)
       })
 
       test('does not wait for what others hold', async () => {

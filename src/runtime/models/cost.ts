@@ -1,8 +1,9 @@
 /** In billionths of a dollar, so that sums are exact. Null if a price is not known: that is never taken for free. */
 export type Cost = number | null
 
+/** What is more than an exact number can say is stored as the largest one. */
 export function addCosts(one: Cost, other: Cost): Cost {
-  return one === null || other === null ? null : one + other
+  return one === null || other === null ? null : Math.min(one + other, Number.MAX_SAFE_INTEGER)
 }
 
 export const NANO = 1e9

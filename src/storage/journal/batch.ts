@@ -1,5 +1,14 @@
 import type { JournalEntry } from './entry.ts'
-import { type Batch, type BulkTable, type EndedTable, type Merge, type Row, type Value, valuesOf } from './rows.ts'
+import {
+  type Batch,
+  type BulkTable,
+  type EndedTable,
+  LARGEST_SUM,
+  type Merge,
+  type Row,
+  type Value,
+  valuesOf,
+} from './rows.ts'
 
 /** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
 export function batchOf(entries: readonly JournalEntry[]): Batch {
@@ -69,7 +78,9 @@ function merged(columns: readonly string[], { key, add, max }: Merge, rows: Valu
       found.push([...row])
       continue
     }
-    for (const position of sums) same[position] = Number(same[position]) + Number(row[position])
+    for (const position of sums) {
+      same[position] = Math.min(Number(same[position]) + Number(row[position]), LARGEST_SUM)
+    }
     for (const position of maxima) same[position] = Math.max(Number(same[position]), Number(row[position]))
   }
   return found

@@ -62,12 +62,18 @@ export function namesOf({ columns }: { columns: readonly string[] }): string {
   return columns.map((column) => `"${column}"`).join(', ')
 }
 
+/** No sum grows larger. JavaScript has no exact number for it, and SQLite's driver does not read it. */
+export const LARGEST_SUM = Number.MAX_SAFE_INTEGER
+
 /** The end of an insert statement, in SQL that both engines understand. */
 export function conflictOf({ table, merge }: BulkTable): string {
   if (!merge) return ''
   const target = (column: string) => `"${table}"."${column}"`
   const sets = [
-    ...merge.add.map((column) => `"${column}" = ${target(column)} + excluded."${column}"`),
+    ...merge.add.map((column) => {
+      const sum = `${target(column)} + excluded."${column}"`
+      return `"${column}" = case when ${sum} > ${LARGEST_SUM} then ${LARGEST_SUM} else ${sum} end`
+    }),
     ...merge.max.map(
       (column) =>
         `"${column}" = case when excluded."${column}" > ${target(column)} then excluded."${column}" else ${target(column)} end`,
