@@ -90,9 +90,9 @@ export function BudgetsPage() {
           key={doing?.budget.id}
           budget={doing?.budget}
           onClose={close}
-          onSaved={(text, saved) => {
+          onSaved={(text, changed) => {
             toast(text)
-            setSaved(saved)
+            setSaved(changed)
             budgets.reload()
           }}
         />
