@@ -14,6 +14,8 @@ const DEMO_AGENT = 'hello'
 const KEYS_AT_FIRST = 1
 
 const STORED = 'first-steps'
+/** A page asks for three things at most when it is opened. What is shown instead of the steps comes later. */
+const LATER_MS = 2_000
 
 /** In this browser, all steps were seen done or the card was dismissed. */
 export function hasDoneFirstSteps(): boolean {
@@ -48,7 +50,8 @@ export function FirstSteps({ agents, onOver }: { agents: Listed; onOver(): void 
   useEffect(() => {
     if (!isOver) return
     localStorage.setItem(STORED, 'done')
-    onOver()
+    const timer = setTimeout(onOver, steps.length > 0 ? LATER_MS : 0)
+    return () => clearTimeout(timer)
   }, [isOver])
   if (!done.data || isOver) return null
   const next = steps.find(({ isDone }) => !isDone)

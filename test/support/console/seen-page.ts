@@ -14,7 +14,7 @@ const UNSTEADY: NonNullable<Parameters<typeof steady>[1]> = [
   [/\bwhsec_…[\w+/=]+/g, 'hint of a secret'],
   [/\bwhsec_[\w+/=]{20,}/g, 'secret'],
   [/(?<=service:)[0-9a-f]{8}(?=”)/g, 'node'],
-  [/"\/[^"]*moorage-test[^"]*"/g, 'folder'],
+  [/(?<=“)\/[^”]*moorage-test[^”]*/g, 'folder'],
   [/\b127\.0\.0\.1%3A\d+/g, 'host'],
 ]
 
