@@ -63,7 +63,7 @@ const NAMING_FIELDS = ['request_id', 'call_id', 'name', 'user_id', 'session_id',
 /** Two items with the same text are the same thing. Undefined for items that cannot be told apart, such as log entries. */
 function idOf(item: unknown): string | undefined {
   const fields = item as Record<string, unknown>
-  if (typeof fields['id'] === 'string') return fields['id']
+  if (fields['id'] !== undefined) return JSON.stringify(fields['id'])
   if (fields['timestamp'] !== undefined) return undefined
   const names = NAMING_FIELDS.map((field) => fields[field])
   return names.some((name) => name !== undefined) ? JSON.stringify(names) : undefined

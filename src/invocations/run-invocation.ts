@@ -122,32 +122,32 @@ async function runStored(
       return { history: told ?? history, recalled, summary, recall: step }
     }
     // A run that was cancelled while it waited for room ends as any that is cancelled.
-    const hasNoRoom = !taken && !cancellation.cancelled
-    outcome = hasNoRoom
-      ? noRoom(kept)
-      : await parts.runtime.run(
-          {
-            request_id,
-            project_id: agent.project_id,
-            agent_id: agent.id,
-            created_by,
-            attempt,
-            meter,
-            agent: definition,
-            message,
-            attachments: attachments ?? undefined,
-            context,
-            history: [],
-            recalled: [],
-            given: taken?.value,
-            tree,
-            cancellation,
-            emit: streaming ? (event) => run.record(event) : undefined,
-            span,
-            keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
-          },
-          recall,
-        )
+    outcome =
+      !taken && !cancellation.cancelled
+        ? noRoom(kept)
+        : await parts.runtime.run(
+            {
+              request_id,
+              project_id: agent.project_id,
+              agent_id: agent.id,
+              created_by,
+              attempt,
+              meter,
+              agent: definition,
+              message,
+              attachments: attachments ?? undefined,
+              context,
+              history: [],
+              recalled: [],
+              given: taken?.value,
+              tree,
+              cancellation,
+              emit: streaming ? (event) => run.record(event) : undefined,
+              span,
+              keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
+            },
+            recall,
+          )
   } finally {
     taken?.release?.()
   }
