@@ -114,40 +114,39 @@ async function runStored(
     const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background, signal: cancellation.signal }
     taken = given ? await resolveGiven(given, agent, source) : NOTHING_GIVEN
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
-    const told = taken?.value?.history
     const recall = async (signal: AbortSignal) => {
-      const { history, recalled, summary, names } = await remember(started, tree, meter, parts, signal)
+      const { names, ...found } = await remember(started, tree, meter, parts, signal)
       const times = { attempt, started_at: began_at, finished_at: parts.now() }
       const step = names && { kind: 'recall' as const, ...times, logs: [], ...names }
-      return { history: told ?? history, recalled, summary, recall: step }
+      return { ...found, history: taken?.value?.history ?? found.history, recall: step }
     }
     // A run that was cancelled while it waited for room ends as any that is cancelled.
-    outcome =
-      !taken && !cancellation.cancelled
-        ? noRoom(kept)
-        : await parts.runtime.run(
-            {
-              request_id,
-              project_id: agent.project_id,
-              agent_id: agent.id,
-              created_by,
-              attempt,
-              meter,
-              agent: definition,
-              message,
-              attachments: attachments ?? undefined,
-              context,
-              history: [],
-              recalled: [],
-              given: taken?.value,
-              tree,
-              cancellation,
-              emit: streaming ? (event) => run.record(event) : undefined,
-              span,
-              keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
-            },
-            recall,
-          )
+    const hasNoRoom = !taken && !cancellation.cancelled
+    outcome = hasNoRoom
+      ? noRoom(kept)
+      : await parts.runtime.run(
+          {
+            request_id,
+            project_id: agent.project_id,
+            agent_id: agent.id,
+            created_by,
+            attempt,
+            meter,
+            agent: definition,
+            message,
+            attachments: attachments ?? undefined,
+            context,
+            history: [],
+            recalled: [],
+            given: taken?.value,
+            tree,
+            cancellation,
+            emit: streaming ? (event) => run.record(event) : undefined,
+            span,
+            keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
+          },
+          recall,
+        )
   } finally {
     taken?.release?.()
   }

@@ -241,8 +241,8 @@ describe('the tool loop', () => {
     const tools = [loose({ url: `${api.url}/large` })]
     const calls = Array.from({ length: 16 }, (_, i) => ({ name: 'weather', arguments: { i } }))
     model.reply({ calls }, { text: ['so far'] }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
-    const before = completed(await runtime.run(runOf(agent({ tools }))))
-    const kept = before.steps.slice(0, -1)
+    const { steps } = completed(await runtime.run(runOf(agent({ tools }))))
+    const kept = steps.slice(0, -1)
     const keeper = { kept, mayWait: false, waitsForBudgets: false, keep: async () => {} }
     const outcome = completed(await runtime.run(runOf(agent({ tools }), { attempt: 2, keeper })))
     const [last] = toolCalls(outcome).slice(16)
