@@ -53,9 +53,9 @@ async function fill({ checkout, data, databaseUrl }: StoredServer): Promise<void
         'running', hello.definition, case when i % 10 = 3 then 1 else 0 end,
         case when i % 10 = 7 then '${security}' end, i, i
       from ${numbers(PROJECTS * AGENTS_OF_EACH)} cross join (select definition from agents where name = '${AGENT}') hello`,
-    `insert into webhooks (id, project_id, url, events, status, secret, secret_hint, created_at, updated_at)
+    `insert into webhooks (id, project_id, url, events, status, secret, secret_hint, earlier_secrets, created_at, updated_at)
       select 'whk_bench' || ${text('i')}, 'prj_bench' || ${text('i')}, 'https://receiver.example', '["agent.completed"]',
-        'enabled', 'sealed', 'hint', i, i from ${numbers(PROJECTS)}`,
+        'enabled', 'sealed', 'hint', '[]', i, i from ${numbers(PROJECTS)}`,
   ]
   try {
     await storage.transaction(async (db) => {

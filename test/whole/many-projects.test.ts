@@ -81,9 +81,9 @@ async function fill({ app }: Service): Promise<void> {
         select 'agt_many' || ${text('i')}, 'prj_many' || ${text(`i / ${AGENTS_OF_EACH}`)}, 'agent-' || ${text('i')},
           'running', hello.definition, 1, case when i % 10 = 7 then '${security}' end, i, i
         from ${numbers(PROJECTS * AGENTS_OF_EACH)} cross join (select definition from agents where name = 'hello') hello`,
-      `insert into webhooks (id, project_id, url, events, status, secret, secret_hint, created_at, updated_at)
+      `insert into webhooks (id, project_id, url, events, status, secret, secret_hint, earlier_secrets, created_at, updated_at)
         select 'whk_many' || ${text('i')}, 'prj_many' || ${text('i')}, 'https://receiver.example', '["*"]',
-          'enabled', 'sealed', 'hint', i, i from ${numbers(PROJECTS)}`,
+          'enabled', 'sealed', 'hint', '[]', i, i from ${numbers(PROJECTS)}`,
     ]) {
       await sql.raw(statement).execute(db)
     }
