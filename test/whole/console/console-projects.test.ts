@@ -272,7 +272,7 @@ inConsole('projects in the console', (visit, service) => {
       assert.equal(new URL(page.url()).searchParams.get('project'), null)
     }
     await go('/projects')
-    await page.getByText('Projects are managed with a key of all projects').waitFor()
+    await page.getByText("You can't open this page").waitFor()
     await leave()
   })
 })
