@@ -7,7 +7,6 @@ import { dropProject, keepProject } from '../../lib/projects/change-project.ts'
 import { chosenProject } from '../../lib/projects/chosen-project.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { may } from '../../lib/session-state.ts'
 import { countText, shortText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -25,8 +24,7 @@ type Doing = { what: 'edit' | 'delete'; project: Project }
 export function ProjectsPage() {
   const [doing, setDoing] = useState<Doing>()
   const query = pageQuery(25, 'name')
-  const isAllowed = may('createProject')
-  const projects = useResource(isAllowed ? `projects ${JSON.stringify(query)}` : undefined, (signal) =>
+  const projects = useResource(`projects ${JSON.stringify(query)}`, (signal) =>
     service.projects.list(query as { sort: 'name' }, { signal }),
   )
   // Others may have made or renamed some since this reader has signed in.
@@ -34,13 +32,6 @@ export function ProjectsPage() {
   const close = () => {
     setDoing(undefined)
     closeDialog()
-  }
-  if (!isAllowed) {
-    return (
-      <Page title="Projects">
-        <Empty title="Projects are managed with a key of all projects" />
-      </Page>
-    )
   }
   return (
     <Page
