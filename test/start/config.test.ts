@@ -51,6 +51,7 @@ describe('configuration sources', () => {
         idleTimeout: 3_600_000,
         oidc: [],
         linkVerifiedEmails: false,
+        deviceSignIn: true,
       },
       limits: {
         defaultTier: 'pro',
