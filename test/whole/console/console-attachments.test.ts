@@ -209,7 +209,7 @@ inConsole(
       await page.getByRole('button', { name: 'Delete …' }).click()
       await page.getByRole('button', { name: 'Delete file' }).click()
       await page.getByText('dot.png is deleted').waitFor()
-      await page.getByText('No file fits these filters').waitFor()
+      await page.getByText('Nothing matches the filters.').waitFor()
       await page.getByRole('button', { name: 'Upload', exact: true }).click()
       const dialog = page.getByRole('dialog', { name: 'Upload files' })
       assert.equal(await dialog.getByLabel('User').inputValue(), 'dora')
