@@ -11,7 +11,7 @@ inConsole('deployments in the console', (visit, service) => {
 
   test('deploys the working copy, rolls it back after showing what changes, and undoes that', async () => {
     const { page, leave } = await visit('/agents/hello/deployments')
-    await page.getByText('Nothing was deployed yet').waitFor()
+    await page.getByText('No deployments yet').waitFor()
     await page.getByRole('button', { name: 'Deploy' }).click()
     await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
     await page.getByText('production serves v1 now').waitFor()
@@ -167,7 +167,7 @@ inConsole(
     test('what was made a moment ago was made just now', async () => {
       await service().call('POST', '/v1/agents', { body: { name: 'prompt' } })
       const { page, leave } = await visit('/agents/prompt/deployments', { at: NOW - 20_000 })
-      await page.getByText('Nothing was deployed yet').waitFor()
+      await page.getByText('No deployments yet').waitFor()
       await page.clock.setFixedTime(NOW - 3_000)
       await page.getByRole('button', { name: 'Deploy' }).click()
       await page.getByRole('button', { name: 'Deploy v1 to production' }).click()

@@ -181,7 +181,7 @@ inConsole(
     test('a person makes and revokes keys of their own, and lists say whose a key is', async () => {
       const own = await openAs('ada', '/', { isStill: true })
       await own.page.getByRole('link', { name: 'My keys' }).click()
-      await own.page.getByText('You have no key yet').waitFor()
+      await own.page.getByText('No keys yet').waitFor()
       await checkAccess(own.page)
       await own.page.getByRole('button', { name: 'New key' }).click()
       const dialog = own.page.getByRole('dialog', { name: 'New key of your own' })
