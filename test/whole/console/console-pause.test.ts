@@ -42,8 +42,7 @@ inConsole(
       const three = '3 runs are cancelled at once: 1 running, 2 waiting. This cannot be taken back.'
       await dialog.getByText(three).waitFor()
       runs.push(await begin('go down', 'queued'))
-      const four =
-        '4 runs are cancelled at once: 1 running, 1 queued, 2 waiting. This cannot be taken back.'
+      const four = '4 runs are cancelled at once: 1 running, 1 queued, 2 waiting. This cannot be taken back.'
       await dialog.getByText(four).waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await dialog.waitFor({ state: 'hidden' })
