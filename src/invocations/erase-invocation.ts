@@ -32,15 +32,15 @@ export const eraseInvocation = operation({
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
     if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')
+    // The files go first: a receipt that is erased has none left, whenever the process dies.
+    const { failure } = await files.eraseFiles({ storage, bytes }, await files.listOfRequest(db, found.id))
+    if (failure) throw failure
     await storage.transaction(async (held) => {
       await logs.removeOfRequests(held, agent.seq, [found.id])
       await eraseTexts(held, [found], now())
       await eraseRepliesAbout(held, [found.id])
       await eraseEventsOfRequest(held, found.id)
     })
-    // The place of the bytes may be away, so they go last.
-    const { failure } = await files.eraseFiles({ storage, bytes }, await files.listOfRequest(db, found.id))
-    if (failure) throw failure
     const erased = await invocations.get(db, agent.seq, found.id)
     return withKeyName(db, actor, presentInvocation(erased, agent.id), ['created_by'])
   },

@@ -117,7 +117,8 @@ function listed(shape: z.ZodType, items: readonly unknown[]) {
     if (read.success) data.push(read.data)
     else {
       const { id, request_id } = Object(item) as { id?: unknown; request_id?: unknown }
-      leftOut.push({ id: id ?? request_id, problem: z.prettifyError(read.error).replaceAll(/\s*\n\s*/g, ' ') })
+      const lines = z.prettifyError(read.error).split('\n')
+      leftOut.push({ id: id ?? request_id, problem: lines.map((line) => line.trim()).join(' ') })
     }
   }
   return { data, leftOut }
