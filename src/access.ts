@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { AgentGates, type GateParts } from './access/agent-gates.ts'
+import { findSnapshot, findSnapshotIn } from './agents/agent-snapshot.ts'
 import * as agents from './agents/store.ts'
-import type { FindProject } from './http/pipeline/guards/choose-project.ts'
 import type { FoundAgent, GuardedAgent } from './http/pipeline/request.ts'
 import { watchFiles } from './lib/watch-files.ts'
 import type { Parts } from './operation/parts.ts'
-import * as projects from './projects/store.ts'
 import { type Gate, gateOf } from './security/gate.ts'
 import { hasFormOfJwt } from './security/tokens/bearer-token.ts'
 import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
@@ -19,14 +18,13 @@ export type Access = {
   verifyToken: VerifyToken | undefined
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
   projectOf(agent_id: string): Promise<string | undefined>
-  findProject: FindProject
   mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
   guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
   close(): void
 }
 
-export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): Access {
+export function openAccess(parts: GateParts & Pick<Parts, 'findProject' | 'memo' | 'storage'>): Access {
   const { config, memo, now, log } = parts
   const { security, auth, roles, server } = config
   const gates = new AgentGates(parts)
@@ -47,13 +45,12 @@ export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): 
     // The operator chose this provider, so it may be at any address.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
     async findAgent(project_id, ref) {
-      const agent = await agents.findKnownIn(project_id, ref, parts)
-      return agent && gates.foundOf(agent)
+      const snapshot = await findSnapshotIn(project_id, ref, parts)
+      return snapshot && gates.foundOf(snapshot)
     },
     async projectOf(agent_id) {
-      return (await agents.findKnown(agent_id, parts))?.project_id
+      return (await findSnapshot(agent_id, parts))?.project.id
     },
-    findProject: (ref) => projects.findKnown(ref, parts),
     // Answered from memory, because a client that has shown no valid token must not cause a query.
     async mayBeOfAgent(token) {
       const forms = await memo('agents', '#token forms', () => loadForms(parts))

@@ -79,7 +79,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     ...access,
     parts,
     operations,
-    verifyKey: keys.verify,
+    keys,
     spendCode: (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() }),
     isUnderWay: (run: TokenRun) => isUnderWay(run, parts),
     idempotency,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import project from '../package.json' with { type: 'json' }
-import * as agents from './agents/store.ts'
+import { findSnapshotBySeq } from './agents/agent-snapshot.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { BudgetDesk } from './budgets/desk/budget-desk.ts'
 import { watchCounters } from './budgets/desk/tend-counters.ts'
@@ -15,7 +15,7 @@ import { WarmRecall } from './memory/search/warm-recall.ts'
 import { EarlierTexts } from './operation/earlier-texts.ts'
 import type { Parts } from './operation/parts.ts'
 import { PauseWatch } from './pauses/pause-watch.ts'
-import { knownProviders } from './providers/known-providers.ts'
+import { projectSnapshots } from './project-snapshots.ts'
 import { openEmbedder } from './runtime/embedders/embedder.ts'
 import { LiveRuns } from './runtime/following/live-runs.ts'
 import { openRedisWire } from './runtime/following/redis-wire.ts'
@@ -104,11 +104,12 @@ export async function buildParts(
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()
-  const memo = openMemo(storage, (change) => ({
-    hits: telemetry.lookups.cell(change, 'hit'),
-    misses: telemetry.lookups.cell(change, 'miss'),
+  const memo = openMemo(storage, (kind) => ({
+    hits: telemetry.lookups.cell(kind, 'hit'),
+    misses: telemetry.lookups.cell(kind, 'miss'),
   }))
-  const events = openEvents({ storage, memo }, newId)
+  const findProject = projectSnapshots({ config, storage, memo, keyring: ring, log })
+  const events = openEvents({ findProject, memo, storage }, newId)
   const journal = openJournal(storage, config.limits)
   journal.onWritten(events.wake)
   opened.defer(() => journal.drain())
@@ -118,11 +119,11 @@ export async function buildParts(
   const outgoing = openClient(policies.outgoing)
   const fetchForAgents = countCalls(outgoing.fetch, 'tool', telemetry)
   const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
-  const providers = knownProviders({ config, storage, memo, keyring: ring, log })
-  const prices = new PriceList({ config, storage, memo, providers, log })
-  const pauses = new PauseWatch({ memo, storage })
+  const providers = async (project_id: string) => (await findProject(project_id))?.providers ?? config.providers
+  const prices = new PriceList({ config, findProject, log })
+  const pauses = new PauseWatch({ findProject, storage })
   const projectOf = async (agent_seq: number) =>
-    (await agents.findKnownBySeq(agent_seq, { memo, storage }))?.project_id ?? ''
+    (await findSnapshotBySeq(agent_seq, { findProject, memo, storage }))?.project.id ?? ''
   const isPaused = async (agent_seq: number) => (await pauses.find(await projectOf(agent_seq))) !== undefined
   const bytes = openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log })
   const runtime = new Runtime({
@@ -150,7 +151,9 @@ export async function buildParts(
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')
-  const desk = opened.adopt(new BudgetDesk({ config, events, log, memo, node, now, storage }), (open) => open.close())
+  const desk = opened.adopt(new BudgetDesk({ config, events, findProject, log, memo, node, now, storage }), (open) =>
+    open.close(),
+  )
   opened.defer(watchCounters({ events, journal, log, now, storage }))
   const live = new LiveRuns()
   const runsLive = () => live.all().length
@@ -195,12 +198,14 @@ export async function buildParts(
     nodes,
     earlier: new EarlierTexts(),
     prices,
-    spending: opened.adopt(openSpending({ storage, journal, newId, now, log, telemetry, prices, desk }), (spending) =>
-      spending.close(),
+    spending: opened.adopt(
+      openSpending({ storage, journal, newId, now, log, telemetry, prices, desk, findProject, memo }),
+      (spending) => spending.close(),
     ),
     pauses,
     events,
     memo,
+    findProject,
     audit,
     limiter,
     log,

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { type Agent, openAuth } from '../agents/agent.ts'
+import type { AgentSnapshot } from '../agents/agent-snapshot.ts'
 import type { FoundAgent, GuardedAgent } from '../http/pipeline/request.ts'
 import type { Parts } from '../operation/parts.ts'
 import { readAgentAuthority } from '../security/authority.ts'
@@ -18,7 +19,7 @@ export type GateParts = Pick<Parts, 'config' | 'fetch' | 'keyring' | 'log' | 'no
 /** The gates that agents have of their own. What is worked out from a record is kept as long as that record. */
 export class AgentGates {
   readonly #parts: GateParts
-  #found = new WeakMap<Agent, FoundAgent>()
+  #found = new WeakMap<AgentSnapshot, FoundAgent>()
   #guarded = new WeakMap<object, GuardedAgents>()
   /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
   readonly #verifiers = new LRUCache<string, VerifyToken>({ max: MAX_VERIFIERS })
@@ -27,9 +28,10 @@ export class AgentGates {
     this.#parts = parts
   }
 
-  foundOf(agent: Agent): FoundAgent {
-    const known = this.#found.get(agent)
+  foundOf(snapshot: AgentSnapshot): FoundAgent {
+    const known = this.#found.get(snapshot)
     if (known) return known
+    const { agent, project } = snapshot
     const { id, name, description, security: own } = agent
     const found = {
       id,
@@ -38,8 +40,10 @@ export class AgentGates {
       isCardPublic: own?.publicCard ?? false,
       gate: own === null ? undefined : this.#gateOf(id, own),
       verifyToken: this.#verifierOf(agent),
+      project,
+      snapshot,
     }
-    this.#found.set(agent, found)
+    this.#found.set(snapshot, found)
     return found
   }
 

@@ -6,7 +6,7 @@ import { Cancellation } from '../runtime/deadline.ts'
 import { CheckedPoint } from '../runtime/remote-agent/check/check-points.ts'
 import { Text } from '../shapes.ts'
 import { AgentParams } from './agent.ts'
-import * as agents from './store.ts'
+import { findEntered, type SnapshotParts } from './agent-snapshot.ts'
 
 const CheckRemoteBody = z
   .strictObject({
@@ -48,16 +48,10 @@ export const checkRemote = operation({
 
   async run(
     { params: { agent_id }, body },
-    {
-      actor,
-      memo,
-      now,
-      onHangUp,
-      runtime,
-      storage,
-    }: Needs<'actor' | 'memo' | 'now' | 'onHangUp' | 'runtime' | 'storage'>,
+    context: SnapshotParts & Needs<'actor' | 'entered' | 'now' | 'onHangUp' | 'runtime'>,
   ) {
-    const agent = await agents.findKnown(agent_id, { memo, storage })
+    const { actor, now, onHangUp, runtime } = context
+    const agent = (await findEntered(agent_id, context))?.agent
     if (!agent) throw notFound('Agent', agent_id)
     if (!agent.remote) throw conflict(`Agent ${agent.name} does not run elsewhere: there is nothing to check`)
     const cancellation = new Cancellation()

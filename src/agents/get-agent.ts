@@ -3,7 +3,7 @@ import type { Needs } from '../operation/context.ts'
 import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import { AgentParams, AgentReply, presentAgent } from './agent.ts'
-import * as agents from './store.ts'
+import { findEntered, type SnapshotParts } from './agent-snapshot.ts'
 
 export const getAgent = operation({
   id: 'getAgent',
@@ -15,13 +15,10 @@ export const getAgent = operation({
   params: AgentParams,
   data: AgentReply,
 
-  async run({ params: { agent_id } }, { keyring, memo, storage }: Needs<'keyring' | 'memo' | 'storage'>) {
-    const show = async () => {
-      const agent = await agents.findKnown(agent_id, { memo, storage })
-      return agent && new KnownAnswer(presentAgent(agent, keyring))
-    }
-    const shown = await memo('agents', `#shown ${agent_id}`, show, () => [agent_id])
-    if (!shown) throw notFound('Agent', agent_id)
-    return shown
+  async run({ params: { agent_id } }, context: SnapshotParts & Needs<'entered' | 'keyring'>) {
+    const snapshot = await findEntered(agent_id, context)
+    if (!snapshot) throw notFound('Agent', agent_id)
+    snapshot.shown ??= new KnownAnswer(presentAgent(snapshot.agent, context.keyring))
+    return snapshot.shown
   },
 })

@@ -52,30 +52,6 @@ export async function findBySeq(db: Database, seq: number): Promise<Agent | unde
   return row && fromRow(row)
 }
 
-const agentOf = ({ id }: Agent) => [id]
-
-/** Finds an agent, from memory until it changes. */
-export function findKnown(id: string, { memo, storage }: { memo: Memo; storage: Storage }): Promise<Agent | undefined> {
-  return memo('agents', `#id ${id}`, () => find(storage.db, id), agentOf)
-}
-
-/** Finds an agent of a project by id or name, from memory until it changes. */
-export function findKnownIn(
-  project_id: string,
-  ref: string,
-  { memo, storage }: { memo: Memo; storage: Storage },
-): Promise<Agent | undefined> {
-  return memo('agents', `#in ${project_id} ${ref}`, () => findIn(storage.db, project_id, ref), agentOf)
-}
-
-/** Finds an agent by its number, from memory until it changes. */
-export function findKnownBySeq(
-  seq: number,
-  { memo, storage }: { memo: Memo; storage: Storage },
-): Promise<Agent | undefined> {
-  return memo('agents', `#${seq}`, () => findBySeq(storage.db, seq), agentOf)
-}
-
 export async function get(db: Database, id: string): Promise<Agent> {
   const agent = await find(db, id)
   if (!agent) throw notFound('Agent', id)
@@ -243,15 +219,20 @@ export async function update(db: Database, agent: Agent): Promise<void> {
 export async function move(db: Database, agent: Agent, project_id: string): Promise<void> {
   const { id } = agent
   await db.updateTable('agents').set({ project_id }).where('id', '=', id).execute()
-  for (const change of ['agents', 'keys', 'webhooks'] as const) await announce(db, change, id)
-  for (const told of [agent.project_id, project_id]) await announceIn(db, { id, project_id: told })
+  for (const change of ['agents', 'keys'] as const) await announce(db, change, id)
+  for (const told of [agent.project_id, project_id]) {
+    await announce(db, 'webhooks', told)
+    await announceIn(db, { id, project_id: told })
+  }
 }
 
 /** The database removes its deployments, webhooks and scoped keys by their foreign keys. */
 export async function remove(db: Database, id: string): Promise<void> {
   const [removed] = await db.deleteFrom('agents').where('id', '=', id).returning('project_id').execute()
-  for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change, id)
-  if (removed) await announceIn(db, { id, ...removed })
+  for (const change of ['agents', 'keys', 'deployments'] as const) await announce(db, change, id)
+  if (!removed) return
+  await announce(db, 'webhooks', removed.project_id)
+  await announceIn(db, { id, ...removed })
 }
 
 /** Clients that stay connected hear what changes in their project, and nothing of others. */

@@ -1,6 +1,6 @@
 import { listModelUsers, type ModelUser } from '../agents/named-models.ts'
 import type { Config } from '../config.ts'
-import type { Prices } from '../operation/price.ts'
+import type { Prices } from '../operation/project-snapshot.ts'
 import { namesOf } from '../runtime/models/model-name.ts'
 import type { Database } from '../storage/database.ts'
 import { mostCostOf } from '../usage/prices/rates.ts'

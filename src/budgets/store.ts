@@ -35,14 +35,18 @@ export async function list(db: Database, query: PageQuery, filter: BudgetFilter)
   return { items: readable(db, items, fromRow), total }
 }
 
-/** All that may apply to spending in a project: its own, and those of the service. */
-export async function listOver(db: Database, project_id: string): Promise<Budget[]> {
-  const rows = await db
+/** All that may apply to spending in a project, as they are stored: its own, and those of the service. */
+export function listOver(db: Database, project_id: string): Promise<BudgetsTable[]> {
+  return db
     .selectFrom('budgets')
     .selectAll()
     .where((one) => one.or([one('project_id', '=', project_id), one('project_id', 'is', null)]))
     .orderBy('id')
     .execute()
+}
+
+/** The budgets of these rows, without those that are damaged. */
+export function readBudgets(db: Database, rows: readonly BudgetsTable[]): Budget[] {
   return readable(db, rows, fromRow)
 }
 
@@ -73,7 +77,7 @@ export async function insert(db: Database, budget: Budget): Promise<void> {
     .insertInto('budgets')
     .values({ ...budget, thresholds: JSON.stringify(budget.thresholds) })
     .execute()
-  await announce(db, 'budgets')
+  await announceIn(db, budget)
 }
 
 export async function update(
@@ -82,14 +86,20 @@ export async function update(
   { thresholds, ...changes }: Pick<Budget, 'name' | 'amount' | 'thresholds' | 'action' | 'updated_at'>,
 ): Promise<void> {
   const row = { ...changes, thresholds: JSON.stringify(thresholds) }
-  await db.updateTable('budgets').set(row).where('id', '=', id).execute()
-  await announce(db, 'budgets')
+  const named = db.updateTable('budgets').set(row).where('id', '=', id)
+  const changed = await named.returning('project_id').executeTakeFirst()
+  if (changed) await announceIn(db, changed)
 }
 
 export async function remove(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('budgets').where('id', '=', id).execute()
+  const removed = await db.deleteFrom('budgets').where('id', '=', id).returning('project_id').executeTakeFirst()
   await db.deleteFrom('budget_counters').where('budget_id', '=', id).execute()
-  await announce(db, 'budgets')
+  if (removed) await announceIn(db, removed)
+}
+
+/** A budget without a project is over all of them. */
+function announceIn(db: Database, { project_id }: Pick<Budget, 'project_id'>): Promise<void> {
+  return announce(db, 'budgets', project_id ?? undefined)
 }
 
 /** The budgets of an agent go to another project with it. */
@@ -99,6 +109,7 @@ export async function moveOfAgent(db: Database, agent_id: string, project_id: st
     .set({ project_id })
     .where('agent_id', '=', agent_id)
     .executeTakeFirst()
+  // The project in which they were has one less, so every node forgets all.
   if (numUpdatedRows > 0n) await announce(db, 'budgets')
 }
 

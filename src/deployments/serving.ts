@@ -1,22 +1,29 @@
 import type { Agent } from '../agents/agent.ts'
+import type { AgentSnapshot, Serving } from '../agents/agent-snapshot.ts'
 import type { Definition } from '../agents/definition.ts'
 import type { Needs } from '../operation/context.ts'
 import type { Database } from '../storage/database.ts'
 import * as deployments from './store.ts'
 
-/** What an environment serves. The version and the deployment are null while it serves the working copy. */
-export type Serving = { version: string | null; deployment_id: string | null; definition: Definition }
-
 type Active = { version: string; deployment_id: string; definition: Definition }
 
-/** An environment that was never deployed serves the agent's working copy. */
-export async function serving(
-  agent: Agent,
+/** Clients name environments as they like. Of more than this number, all are read again. */
+const MAX_SERVED = 100
+
+/** What an environment serves. One that was never deployed serves the agent's working copy. */
+export function serving(
+  snapshot: AgentSnapshot,
   environment: string,
-  { memo, storage }: Needs<'memo' | 'storage'>,
-): Promise<Serving> {
-  const load = () => findActive(storage.db, agent.id, environment)
-  return (await memo('deployments', `${agent.id} ${environment}`, load, agentOf)) ?? workingCopy(agent)
+  { storage }: Needs<'storage'>,
+): Serving | Promise<Serving> {
+  return snapshot.served.get(environment) ?? loadServed(snapshot, environment, storage.db)
+}
+
+async function loadServed({ agent, served }: AgentSnapshot, environment: string, db: Database): Promise<Serving> {
+  const found = await servedNow(db, agent, environment)
+  if (served.size >= MAX_SERVED) served.clear()
+  served.set(environment, found)
+  return found
 }
 
 /** What an environment serves at this moment, for a caller's transaction. */
@@ -36,19 +43,13 @@ export async function getDefinition(
   return (await memo('deployments', `version ${agent.id} ${version}`, load, () => [agent.id])) as Definition
 }
 
-/** The agent's id is the first word of the key. */
-function agentOf(_active: Active | null, key: string): string[] {
-  return [key.slice(0, key.indexOf(' '))]
-}
-
 function workingCopy(agent: Agent): Serving {
   return { version: null, deployment_id: null, definition: agent }
 }
 
-/** Null is remembered too, because most environments are never deployed. */
-async function findActive(db: Database, agent_id: string, environment: string): Promise<Active | null> {
+async function findActive(db: Database, agent_id: string, environment: string): Promise<Active | undefined> {
   const deployment = await deployments.findActive(db, agent_id, environment)
-  if (!deployment) return null
+  if (!deployment) return undefined
   const { definition } = await deployments.getVersion(db, agent_id, deployment.version)
   return { version: deployment.version, deployment_id: deployment.id, definition }
 }

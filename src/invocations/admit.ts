@@ -4,8 +4,8 @@ import type { Definition } from '../agents/definition.ts'
 import { ApiError } from '../errors.ts'
 import { laneKey } from '../lib/work/lane-key.ts'
 import type { Parts } from '../operation/parts.ts'
+import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
 import { requireRoom } from '../projects/project.ts'
-import * as projects from '../projects/store.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
 import { insertIf } from '../storage/journal/write-rows.ts'
@@ -17,7 +17,7 @@ import { insertion } from './rows/invocation-rows.ts'
 /** Why a run may not begin now. */
 export type NotAdmitted = 'no_place' | 'project_full' | 'overloaded'
 
-type Asking = { invocation: Invocation; agent: Agent; definition: Definition }
+type Asking = { invocation: Invocation; agent: Agent; definition: Definition; project: ProjectSnapshot }
 
 /**
  * Decides whether a run that a client waits for may begin, and stores it, leased to this node: from then on every node
@@ -27,14 +27,13 @@ type Asking = { invocation: Invocation; agent: Agent; definition: Definition }
  */
 export async function admit(
   run: LiveRun,
-  { invocation, agent, definition }: Asking,
-  parts: Pick<Parts, 'journal' | 'memo' | 'node' | 'now' | 'storage'>,
+  { invocation, agent, definition, project }: Asking,
+  parts: Pick<Parts, 'journal' | 'node' | 'now' | 'storage'>,
 ): Promise<NotAdmitted | undefined> {
   const { journal, node, now, storage } = parts
   const mostOfAgent = definition.limits.max_concurrency
-  const project = await projects.findKnown(agent.project_id, parts)
   requireRoom(project)
-  const mostOfProject = project?.limits.concurrent_runs ?? null
+  const mostOfProject = project.limits.concurrent_runs
   if (!journal.reserve()) return 'overloaded'
   run.hasPlace = true
   const time = now()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Agent } from '../agents/agent.ts'
-import type { Serving } from '../deployments/serving.ts'
+import type { Serving } from '../agents/agent-snapshot.ts'
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { timeOf } from '../lib/id.ts'
 import type { Actor } from '../operation/actor.ts'

@@ -1,8 +1,8 @@
 import { type Agent, AgentParams } from '../agents/agent.ts'
+import { findEntered, requireRunning, type Serving } from '../agents/agent-snapshot.ts'
 import { checkOutputSchema } from '../agents/check-definition.ts'
-import { requireRunning } from '../agents/require-running.ts'
 import * as agents from '../agents/store.ts'
-import { type Serving, servedNow, serving } from '../deployments/serving.ts'
+import { servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { pausedMessage } from '../operation/pauses.ts'
@@ -39,7 +39,7 @@ import { type Done, type RunParts, runInvocation } from './run-invocation.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
-type InvokeNeeds = CancelParts & EnqueueNeeds & FollowNeeds & RunParts & Needs<'log' | 'node' | 'span'>
+type InvokeNeeds = CancelParts & EnqueueNeeds & FollowNeeds & RunParts & Needs<'entered' | 'log' | 'node' | 'span'>
 
 export const invokeAgent = operation({
   id: 'invokeAgent',
@@ -93,16 +93,17 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds): Promi
     leave(run, context)
   }
   try {
-    const agent = await agents.findKnown(agent_id, context)
-    if (!agent) throw notFound('Agent', agent_id)
-    const served = await serving(agent, body.environment, context)
+    const snapshot = await findEntered(agent_id, context)
+    if (!snapshot) throw notFound('Agent', agent_id)
+    const { agent, project } = snapshot
+    const served = await serving(snapshot, body.environment, context)
     const { definition } = served
-    await requireRunning(agent, context)
+    requireRunning(agent, project.pause)
     const invocation = await newRun(body, agent, served, context)
-    const refusal = await admit(run, { invocation, agent, definition }, context)
+    const refusal = await admit(run, { invocation, agent, definition, project }, context)
     if (refusal) throw notAdmittedError(refusal, agent, definition)
     emit?.(startEvent(request_id))
-    const begun = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
+    const begun = { invocation, agent, project, definition, run, owner: node, streaming: emit !== undefined }
     const ran = await runInvocation({ ...begun, ...FIRST, span: context.span }, context)
     const { invocation: done, entry, asked, leave: leaveUnwritten } = ran
     if (wasStopped(done)) {
@@ -263,7 +264,7 @@ type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses
 async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Promise<Accepted> {
   const { db } = context
   const agent = await agents.get(db, agent_id)
-  await requireRunning(agent, context, db)
+  requireRunning(agent, await context.pauses.find(agent.project_id, db))
   requireRoom(await projects.get(db, agent.project_id))
   const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
   await enqueueRun(db, invocation, agent)

@@ -1,4 +1,4 @@
-import * as agents from '../agents/store.ts'
+import { findSnapshot, type SnapshotParts } from '../agents/agent-snapshot.ts'
 import { readNamed } from '../memory/search/read-named.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
@@ -50,24 +50,23 @@ export type RunParts = Pick<
   | 'events'
   | 'journal'
   | 'limiter'
-  | 'memo'
   | 'newId'
   | 'now'
   | 'pauses'
   | 'recall'
   | 'runtime'
   | 'spending'
-  | 'storage'
   | 'telemetry'
   | 'tracer'
->
+> &
+  SnapshotParts
 
 /**
  * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply.
  * Rejects with StepNotKept if the run leaves nothing here and goes on elsewhere.
  */
 export async function runInvocation(started: Started, parts: RunParts): Promise<Done> {
-  const meter = parts.spending.meter(runSpender(started))
+  const meter = parts.spending.meter(runSpender(started), started.project)
   const stored = new StoredRun(started, meter, parts)
   const leave = () => stored.leave()
   try {
@@ -128,6 +127,7 @@ async function runStored(
           {
             request_id,
             project_id: agent.project_id,
+            providers: started.project?.providers,
             agent_id: agent.id,
             created_by,
             attempt,
@@ -234,11 +234,11 @@ async function remember(
   { agent, definition, kept, invocation: { context, message } }: Started,
   { memory_of }: RunTree,
   meter: Meter,
-  parts: Pick<Parts, 'memo' | 'recall' | 'storage'>,
+  parts: SnapshotParts & Pick<Parts, 'recall'>,
   signal: AbortSignal,
 ): Promise<ForRun> {
   if (isStateless(context) || memory_of === null) return NOTHING
-  const owner = memory_of === agent.id ? agent : await agents.findKnown(memory_of, parts)
+  const owner = memory_of === agent.id ? agent : (await findSnapshot(memory_of, parts))?.agent
   if (!owner) return NOTHING
   const { user_id = null, session_id = null } = context
   const conversation = { agent_seq: owner.seq, user_id, session_id }

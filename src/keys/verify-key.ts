@@ -1,18 +1,30 @@
+import type { Lookup } from '../lib/cache.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { actorOf, type Key, statusOf } from './key.ts'
 import * as keys from './store.ts'
 
 export type KeyVerifier = {
-  /** The actor of a valid secret, by its hash; undefined for any other hash. */
-  verify(hash: string): Promise<Actor | undefined>
+  /** The key of a valid secret, by its hash; undefined for any other hash. */
+  verify(hash: string): Lookup<KnownKey>
+  /** Whether it is the same still, and in force. */
+  isStill(key: object): boolean
   /** Counts as a use of the key, although its secret was not shown: a browser is signed in with it. */
   noteUse(key_id: string): void
   /** Stores when keys were last used. */
   flush(): Promise<void>
 }
 
-type KnownKey = { key: Key; actor: Actor }
+/** A key as it is remembered. */
+class KnownKey {
+  readonly key: Key
+  readonly actor: Actor
+
+  constructor(key: Key, actor: Actor) {
+    this.key = key
+    this.actor = actor
+  }
+}
 
 /** A key is forgotten when it changes, and when its agent does. */
 function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
@@ -25,24 +37,26 @@ export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' |
     const found = await keys.findBySecret(storage.db, hash)
     if (!found) return undefined
     const { key, until } = found
-    return { key, actor: { ...actorOf(key), ...(until !== null && { by_previous_secret_until: until }) } }
+    return new KnownKey(key, { ...actorOf(key), ...(until !== null && { by_previous_secret_until: until }) })
   }
   const used = new Map<string, number>()
   const noteUse = (key_id: string) => void used.set(key_id, now())
 
-  const inForce = (found: KnownKey | undefined): Actor | undefined => {
-    if (!found || statusOf(found.key, now()) !== 'active') return undefined
-    const { key, actor } = found
-    if ((actor.by_previous_secret_until ?? Number.POSITIVE_INFINITY) <= now()) return undefined
-    noteUse(key.id)
-    return actor
+  const isInForce = ({ key, actor }: KnownKey) =>
+    statusOf(key, now()) === 'active' && (actor.by_previous_secret_until ?? Number.POSITIVE_INFINITY) > now()
+  const inForce = (found: KnownKey | undefined): KnownKey | undefined => {
+    if (!found || !isInForce(found)) return undefined
+    noteUse(found.key.id)
+    return found
   }
 
   return {
     noteUse,
-    async verify(hash) {
-      return inForce(await memo('keys', hash, () => load(hash), subjectsOf))
+    verify(hash) {
+      const found = memo('keys', hash, () => load(hash), subjectsOf)
+      return found instanceof Promise ? found.then(inForce) : inForce(found)
     },
+    isStill: (key) => key instanceof KnownKey && memo.holds('keys', key) && isInForce(key),
     async flush() {
       if (used.size === 0) return
       const batch = new Map(used)

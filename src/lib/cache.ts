@@ -1,8 +1,13 @@
 import { LRUCache } from 'lru-cache'
 
+/** A value that is in memory, or the promise of one that is loaded. */
+export type Lookup<T> = T | undefined | Promise<T | undefined>
+
 export type Cache<T> = {
   /** `subjectsOf` names what a value is about. Without it, the value is forgotten with every change. */
-  get(key: string, load: (key: string) => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Promise<T | undefined>
+  get(key: string, load: (key: string) => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Lookup<T>
+  /** Whether this value is still remembered: nothing that it is about has changed since it was loaded. */
+  holds(value: T & object): boolean
   /** Forgets the values about this subject. Without one, it forgets everything. */
   forget(subject?: string): void
 }
@@ -25,11 +30,13 @@ const OF_ANY = [ANY]
  */
 export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cache<T> {
   const keysOf = new Map<string, Set<string>>()
+  const present = new WeakSet<object>()
   const found = new LRUCache<string, Entry<T>>({
     // With `max` the memory for all of them would be taken now.
     maxSize: size,
     sizeCalculation: () => 1,
-    dispose({ subjects }, key) {
+    dispose({ value, subjects }, key) {
+      if (isObject(value)) present.delete(value)
       for (const subject of subjects) {
         const keys = keysOf.get(subject)
         keys?.delete(key)
@@ -38,9 +45,12 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
     },
   })
   const loads = new Set<Loading>()
+  /** Loads that began after the last change. Whoever asks for the same key waits for them. */
+  const shared = new Map<string, Promise<T | undefined>>()
 
   const remember = (key: string, entry: Entry<T>) => {
     found.set(key, entry)
+    if (isObject(entry.value)) present.add(entry.value)
     for (const subject of entry.subjects) {
       const keys = keysOf.get(subject)
       if (keys) keys.add(key)
@@ -48,23 +58,33 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
     }
   }
 
+  const loadShared = (key: string, load: (key: string) => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
+    const loading: Loading = { everything: false, changed: [] }
+    loads.add(loading)
+    const loaded = load(key)
+      .then((value) => {
+        if (value === undefined || loading.everything) return value
+        const subjects = subjectsOf?.(value, key) ?? OF_ANY
+        if (!loading.changed.some((subject) => subjects.includes(subject))) remember(key, { value, subjects })
+        return value
+      })
+      .finally(() => {
+        loads.delete(loading)
+        if (shared.get(key) === loaded) shared.delete(key)
+      })
+    shared.set(key, loaded)
+    return loaded
+  }
+
   return {
-    async get(key, load, subjectsOf) {
+    get(key, load, subjectsOf) {
       if (!isTold()) return load(key)
       const hit = found.get(key)
-      if (hit !== undefined) return hit.value
-      const loading: Loading = { everything: false, changed: [] }
-      loads.add(loading)
-      return load(key)
-        .then((value) => {
-          if (value === undefined || loading.everything) return value
-          const subjects = subjectsOf?.(value, key) ?? OF_ANY
-          if (!loading.changed.some((subject) => subjects.includes(subject))) remember(key, { value, subjects })
-          return value
-        })
-        .finally(() => loads.delete(loading))
+      return hit === undefined ? (shared.get(key) ?? loadShared(key, load, subjectsOf)) : hit.value
     },
+    holds: (value) => isTold() && present.has(value),
     forget(subject) {
+      shared.clear()
       for (const loading of loads) {
         if (subject === undefined) loading.everything = true
         else loading.changed.push(subject, ANY)
@@ -76,4 +96,8 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
       for (const each of [subject, ANY]) for (const key of keysOf.get(each) ?? []) found.delete(key)
     },
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }

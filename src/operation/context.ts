@@ -36,6 +36,8 @@ export type Context = Parts &
      */
     db: Database
     actor: Actor
+    /** What the agent was known by when the request was let in: see `agents/agent-snapshot.ts`. */
+    entered: object | undefined
     door: Door
     /** What the caller gives besides the input, if it came through a door that has words for it. */
     given: AskedGiven | undefined

@@ -20,7 +20,7 @@ import type { Tracer } from '../telemetry/tracing.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { EarlierTexts } from './earlier-texts.ts'
 import type { Pauses } from './pauses.ts'
-import type { Prices } from './price.ts'
+import type { FindProject, Prices } from './project-snapshot.ts'
 import type { Recall } from './recall.ts'
 import type { Spending } from './spending.ts'
 
@@ -65,6 +65,7 @@ export type Parts = {
   pauses: Pauses
   prices: Prices
   memo: Memo
+  findProject: FindProject
   audit: AuditTrail
   /** Counts what has a rate, on all nodes together where there is a Redis. */
   limiter: RateLimiter

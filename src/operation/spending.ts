@@ -1,5 +1,6 @@
 import type { Meter } from '../runtime/models/meter.ts'
 import type { Write } from '../storage/journal/rows.ts'
+import type { ProjectSnapshot } from './project-snapshot.ts'
 
 /** What a model or an embedder is called for. */
 export const PURPOSES = ['run', 'facts', 'summary', 'memory', 'search', 'test'] as const
@@ -40,7 +41,8 @@ export type RunMeter = Meter & {
 
 /** Where every call of a model or an embedder is written down. */
 export type Spending = {
-  meter(spender: Spender): RunMeter
+  /** `project` is that of the spender, where it is at hand. */
+  meter(spender: Spender, project?: ProjectSnapshot): RunMeter
   /** The reserved lines of the ledger whose calls this node makes. */
   heldLines(): ReadonlySet<string>
 }

@@ -1,6 +1,7 @@
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { PauseReply, presentPauses } from './pause.ts'
+import * as pauses from './store.ts'
 
 export const getPause = operation({
   id: 'getPause',
@@ -10,7 +11,7 @@ export const getPause = operation({
   permission: 'read',
   data: PauseReply,
 
-  async run(_input, { actor, pauses }: Needs<'actor' | 'pauses'>) {
-    return presentPauses(await pauses.list(), actor)
+  async run(_input, { actor, db }: Needs<'actor' | 'db'>) {
+    return presentPauses(await pauses.list(db), actor)
   },
 })

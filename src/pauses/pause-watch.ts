@@ -1,7 +1,7 @@
 import type { Pause, Pauses } from '../operation/pauses.ts'
+import type { FindProject } from '../operation/project-snapshot.ts'
 import { Cancellation, type WatchedPause } from '../runtime/deadline.ts'
 import type { Database } from '../storage/database.ts'
-import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import * as store from './store.ts'
 
@@ -9,21 +9,18 @@ type Work = { project_id: string; paused: Cancellation }
 
 /** What is paused, from memory until it changes, and the work on this node that a pause stops. */
 export class PauseWatch implements Pauses {
-  readonly #memo: Memo
-  readonly #storage: Storage
+  readonly #findProject: FindProject
+  readonly #storage: Pick<Storage, 'db'>
   readonly #underWay = new Set<Work>()
 
-  constructor({ memo, storage }: { memo: Memo; storage: Storage }) {
-    this.#memo = memo
+  constructor({ findProject, storage }: { findProject: FindProject; storage: Pick<Storage, 'db'> }) {
+    this.#findProject = findProject
     this.#storage = storage
   }
 
-  async list(): Promise<readonly Pause[]> {
-    return (await this.#memo('pauses', 'all', () => store.list(this.#storage.db))) ?? []
-  }
-
   async find(project_id: string, db?: Database): Promise<Pause | undefined> {
-    return pauseOf(db ? await store.list(db) : await this.list(), project_id)
+    const project = db ? undefined : await this.#findProject(project_id)
+    return project ? project.pause : store.find(db ?? this.#storage.db, project_id)
   }
 
   async watch(project_id: string): Promise<WatchedPause> {
@@ -43,12 +40,7 @@ export class PauseWatch implements Pauses {
   /** All that a pause stops hears of it at the same moment. What begins meanwhile asks for itself: this list may be older. */
   async check(): Promise<void> {
     const underWay = [...this.#underWay]
-    const pauses = await this.list()
-    for (const { project_id, paused } of underWay) if (pauseOf(pauses, project_id)) paused.cancel()
+    const pauses = await store.list(this.#storage.db)
+    for (const { project_id, paused } of underWay) if (store.pauseOf(pauses, project_id)) paused.cancel()
   }
-}
-
-function pauseOf(pauses: readonly Pause[], project_id: string): Pause | undefined {
-  const ofService = pauses.find((pause) => pause.project_id === null)
-  return ofService ?? pauses.find((pause) => pause.project_id === project_id)
 }

@@ -6,6 +6,16 @@ export function list(db: Database): Promise<Pause[]> {
   return db.selectFrom('pauses').select(['project_id', 'reason', 'paused_by', 'paused_at']).execute()
 }
 
+/** The pause of the service, or else that of the project. */
+export async function find(db: Database, project_id: string): Promise<Pause | undefined> {
+  return pauseOf(await list(db), project_id)
+}
+
+export function pauseOf(pauses: readonly Pause[], project_id: string): Pause | undefined {
+  const ofService = pauses.find((pause) => pause.project_id === null)
+  return ofService ?? pauses.find((pause) => pause.project_id === project_id)
+}
+
 /** Pauses the project, or the service. If it is paused already, only the reason changes. Returns whether it was not. */
 export async function insert(db: Database, pause: Pause): Promise<boolean> {
   const scope = scopeOf(pause.project_id)
@@ -16,7 +26,7 @@ export async function insert(db: Database, pause: Pause): Promise<boolean> {
     .executeTakeFirst()
   const isNew = numInsertedOrUpdatedRows === 1n
   if (!isNew) await db.updateTable('pauses').set({ reason: pause.reason }).where('scope', '=', scope).execute()
-  await announce(db, 'pauses')
+  await announce(db, 'pauses', pause.project_id ?? undefined)
   return isNew
 }
 
@@ -27,7 +37,7 @@ export async function remove(db: Database, project_id: string | null): Promise<P
     .where('scope', '=', scopeOf(project_id))
     .returning(['project_id', 'reason', 'paused_by', 'paused_at'])
     .executeTakeFirst()
-  if (ended) await announce(db, 'pauses')
+  if (ended) await announce(db, 'pauses', project_id ?? undefined)
   return ended
 }
 

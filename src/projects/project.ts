@@ -91,8 +91,8 @@ export const FULL_MESSAGE =
   'The project stores as much as it may (limits.stored_bytes): delete something of it, or raise the limit'
 
 /** For what would store more. */
-export function requireRoom(project: Project | undefined): void {
-  if (project && isFull(project)) throw conflict(FULL_MESSAGE)
+export function requireRoom(project: Parameters<typeof isFull>[0]): void {
+  if (isFull(project)) throw conflict(FULL_MESSAGE)
 }
 
 export function presentProject(project: Project): z.input<typeof ProjectReply> {

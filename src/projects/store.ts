@@ -1,8 +1,6 @@
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
-import type { Memo } from '../storage/memo.ts'
-import type { Storage } from '../storage/open-storage.ts'
 import { holdName } from '../storage/queries/hold-name.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { DEFAULT_PROJECT, type ProjectsTable } from '../storage/tables/project-tables.ts'
@@ -13,19 +11,6 @@ export async function find(db: Database, ref: string): Promise<Project | undefin
   const column = ref.startsWith('prj_') ? 'id' : 'name'
   const row = await db.selectFrom('projects').selectAll().where(column, '=', ref).executeTakeFirst()
   return row && fromRow(row)
-}
-
-/** Finds a project by id or name, from memory until it changes. */
-export function findKnown(
-  ref: string,
-  { memo, storage }: { memo: Memo; storage: Storage },
-): Promise<Project | undefined> {
-  return memo(
-    'projects',
-    ref,
-    () => find(storage.db, ref),
-    ({ id }) => [id],
-  )
 }
 
 export async function get(db: Database, ref: string): Promise<Project> {

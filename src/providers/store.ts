@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
-import { jsonOf } from '../storage/damaged-rows.ts'
+import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { ProvidersTable } from '../storage/tables/security-tables.ts'
 import type { StoredProvider } from './provider.ts'
@@ -10,7 +10,7 @@ const MAX_PROVIDERS = 100
 
 export async function listAll(db: Database, project_id: string): Promise<StoredProvider[]> {
   const select = db.selectFrom('providers').selectAll().where('project_id', '=', project_id)
-  return (await select.orderBy('name').execute()).map(fromRow)
+  return readable(db, await select.orderBy('name').execute(), fromRow)
 }
 
 type Named = Pick<StoredProvider, 'project_id' | 'name'>

@@ -3,6 +3,7 @@ import type { Cancellation, Deadline } from './deadline.ts'
 import type { Meter } from './models/meter.ts'
 import type { Round } from './models/model.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
+import type { Provider } from './providers/provider-source.ts'
 import type { Left } from './run-in-progress.ts'
 import type { RunInput } from './run-input.ts'
 import type { RecallStep, StepKeeper } from './steps.ts'
@@ -15,6 +16,8 @@ export type RunRequest = RunInput & {
   request_id: string
   /** The project whose providers and secrets the run may use. */
   project_id: string
+  /** Those of the project, where they are at hand: their keys are removed from logs and errors. */
+  providers?: readonly Provider[] | undefined
   /** The agent on whose behalf tools are called. */
   agent_id: string
   /** Who asked for it: the maker of what its tools leave. */

@@ -1,4 +1,4 @@
-import { requireRunning } from '../agents/require-running.ts'
+import { requireRunning } from '../agents/agent-snapshot.ts'
 import * as agents from '../agents/store.ts'
 import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
@@ -29,7 +29,7 @@ export const runSchedule = operation({
   async run({ params }, { actor, db, door, now, pauses, request_id }: RunScheduleNeeds) {
     const agent = await agents.get(db, params.agent_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
-    await requireRunning(agent, { pauses }, db)
+    requireRunning(agent, await pauses.find(agent.project_id, db))
     const { id: schedule_id, authors } = schedule
     const by = { request_id, actor, authors, door, schedule_id, scheduled_at: null }
     await enqueueRun(db, await scheduledRun(schedule, agent, by, { db, now }), agent)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import * as invocations from '../invocations/store.ts'
 import type { Needs } from '../operation/context.ts'
-import type { Prices } from '../operation/price.ts'
+import type { Prices } from '../operation/project-snapshot.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { usdOf } from '../runtime/models/cost.ts'

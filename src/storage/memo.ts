@@ -1,41 +1,56 @@
-import { type Cache, cache, type SubjectsOf } from '../lib/cache.ts'
+import { type Cache, cache, type Lookup, type SubjectsOf } from '../lib/cache.ts'
 import type { Change } from './database.ts'
 import type { Storage } from './open-storage.ts'
+
+/** What is remembered of one kind of data, or of all that a request needs to know together. */
+export type MemoKind = Change | 'snapshots'
+
+/** A snapshot is forgotten with each of these. They are announced with the id of its agent or of its project. */
+const IN_SNAPSHOTS: ReadonlySet<Change> = new Set([
+  'agents',
+  'budgets',
+  'deployments',
+  'pauses',
+  'prices',
+  'projects',
+  'providers',
+  'webhooks',
+])
 
 /**
  * Answers from memory until a change is announced, by this node or another, of one of the ids that `subjectsOf` names.
  * Without `subjectsOf`, any change of that kind counts. Undefined is not remembered. While announcements do not arrive,
  * every call loads the value again.
  */
-export type Memo = <T>(
-  change: Change,
-  key: string,
-  load: () => Promise<T | undefined>,
-  subjectsOf?: SubjectsOf<T>,
-) => Promise<T | undefined>
+export type Memo = {
+  <T>(kind: MemoKind, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Lookup<T>
+  /** Whether a value that was answered earlier would be answered again: nothing of it has changed. */
+  holds(kind: MemoKind, value: object): boolean
+}
 
 /** How often the answer was in memory, and how often not. */
 export type Lookups = { hits: { count: number }; misses: { count: number } }
 
 export function openMemo(
-  storage: Storage,
-  lookupsOf: (change: Change) => Lookups = () => ({ hits: { count: 0 }, misses: { count: 0 } }),
+  storage: Pick<Storage, 'hears' | 'onChange'>,
+  lookupsOf: (kind: MemoKind) => Lookups = () => ({ hits: { count: 0 }, misses: { count: 0 } }),
 ): Memo {
-  const caches = new Map<Change, { cache: Cache<unknown>; lookups: Lookups }>()
-  storage.onChange((change, id) => caches.get(change)?.cache.forget(id))
-  return async <T>(change: Change, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
-    let remembered = caches.get(change) as { cache: Cache<T>; lookups: Lookups } | undefined
+  const caches = new Map<MemoKind, { cache: Cache<unknown>; lookups: Lookups }>()
+  storage.onChange((change, id) => {
+    caches.get(change)?.cache.forget(id)
+    if (IN_SNAPSHOTS.has(change)) caches.get('snapshots')?.cache.forget(id)
+  })
+  const ask = <T>(kind: MemoKind, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
+    let remembered = caches.get(kind) as { cache: Cache<T>; lookups: Lookups } | undefined
     if (!remembered) {
-      remembered = { cache: cache<T>(storage.hears), lookups: lookupsOf(change) }
-      caches.set(change, remembered as { cache: Cache<unknown>; lookups: Lookups })
+      remembered = { cache: cache<T>(storage.hears), lookups: lookupsOf(kind) }
+      caches.set(kind, remembered as { cache: Cache<unknown>; lookups: Lookups })
     }
-    let counted: keyof Lookups = 'hits'
-    const loadMissed = () => {
-      counted = 'misses'
-      return load()
-    }
-    const found = remembered.cache.get(key, loadMissed, subjectsOf)
-    remembered.lookups[counted].count++
+    const found = remembered.cache.get(key, load, subjectsOf)
+    remembered.lookups[found instanceof Promise ? 'misses' : 'hits'].count++
     return found
   }
+  return Object.assign(ask, {
+    holds: (kind: MemoKind, value: object) => caches.get(kind)?.cache.holds(value) ?? false,
+  })
 }

@@ -1,5 +1,5 @@
 import type { Parts } from '../operation/parts.ts'
-import type { Price } from '../operation/price.ts'
+import type { Price, ProjectSnapshot } from '../operation/project-snapshot.ts'
 import type { RunMeter, Spender, Spending, TakenLines } from '../operation/spending.ts'
 import type { Cost } from '../runtime/models/cost.ts'
 import type { BegunCall, CallStatus, PlannedCall, ReportedCall } from '../runtime/models/meter.ts'
@@ -11,15 +11,16 @@ import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
 import type { BegunLine, Desk, EndedLine, Reservation, Wanted } from './reservation.ts'
 import { lineWrites } from './store.ts'
 
-type SpendingParts = Pick<Parts, 'journal' | 'log' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'> & {
-  desk: Desk
-}
+type SpendingParts = Pick<
+  Parts,
+  'findProject' | 'journal' | 'log' | 'memo' | 'newId' | 'now' | 'prices' | 'storage' | 'telemetry'
+> & { desk: Desk }
 
 export function openSpending(parts: SpendingParts): Spending & { close(): Promise<void> } {
   const late = new LateLines(parts)
   const counts = new SpentCounts(parts.telemetry)
   return {
-    meter: (spender) => new LedgerMeter(spender, late, counts, parts),
+    meter: (spender, project) => new LedgerMeter(spender, project, late, counts, parts),
     heldLines: () => parts.desk.held(),
     close: () => late.close(),
   }
@@ -32,6 +33,7 @@ export function openSpending(parts: SpendingParts): Spending & { close(): Promis
  */
 class LedgerMeter implements RunMeter {
   readonly #spender: Spender
+  #project: ProjectSnapshot | undefined
   readonly #late: LateLines
   readonly #counts: SpentCounts
   readonly #parts: SpendingParts
@@ -42,19 +44,26 @@ class LedgerMeter implements RunMeter {
   /** Resolves when the ends of reserved lines are stored, or have to wait for the database. */
   #settling: Promise<unknown> = Promise.resolve()
 
-  constructor(spender: Spender, late: LateLines, counts: SpentCounts, parts: SpendingParts) {
+  constructor(
+    spender: Spender,
+    project: ProjectSnapshot | undefined,
+    late: LateLines,
+    counts: SpentCounts,
+    parts: SpendingParts,
+  ) {
     this.#counts = counts
     this.#spender = spender
+    this.#project = project
     this.#late = late
     this.#parts = parts
   }
 
   async begin(call: PlannedCall): Promise<BegunCall> {
-    const { line, price } = await this.#lineOf(call)
+    const { line, price, project } = await this.#lineOf(call)
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
     // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
     await this.#settling
-    const held = await this.#reserve({ line, call, mostCost })
+    const held = await this.#reserve({ line, call, mostCost, project })
     return {
       max_output_tokens: held?.max_output_tokens,
       end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
@@ -62,10 +71,10 @@ class LedgerMeter implements RunMeter {
   }
 
   async record({ tokens, ...call }: ReportedCall): Promise<Cost> {
-    const { line, price } = await this.#lineOf(call)
+    const { line, price, project } = await this.#lineOf(call)
     const isFirst = this.#isFirst && this.#first === undefined
     if (isFirst) this.#isFirst = false
-    const held = await this.#parts.desk.count({ line, isFirst })
+    const held = await this.#parts.desk.count({ line, isFirst, project })
     return this.#end({ line, held, price }, 'completed', tokens)
   }
 
@@ -88,12 +97,17 @@ class LedgerMeter implements RunMeter {
     }
   }
 
-  async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Omit<Begun, 'held'>> {
-    const { newId, now, prices } = this.#parts
+  async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Planned> {
+    const { findProject, memo, newId, now, prices } = this.#parts
     const created_at = now()
     const { model, step, attempt, purpose = this.#spender.purpose } = call
     const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
-    return { line, price: await prices.find(this.#spender.project_id, model, created_at) }
+    // A price or a budget that is set while the run goes on counts for its next call.
+    if (!this.#project || !memo.holds('snapshots', this.#project)) {
+      this.#project = await findProject(this.#spender.project_id)
+    }
+    const project = this.#project
+    return { line, project, price: await prices.findIn(project, model, created_at) }
   }
 
   take(): TakenLines {
@@ -129,5 +143,7 @@ class LedgerMeter implements RunMeter {
     return cost_nano
   }
 }
+
+type Planned = Pick<Begun, 'line' | 'price'> & Pick<Wanted, 'project'>
 
 type Begun = { line: BegunLine; held: Reservation | undefined; price: Price | undefined }

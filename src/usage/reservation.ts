@@ -1,3 +1,4 @@
+import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
 import type { Spender } from '../operation/spending.ts'
 import type { Cost } from '../runtime/models/cost.ts'
 import type { PlannedCall } from '../runtime/models/meter.ts'
@@ -12,6 +13,8 @@ export type Counted = {
   line: BegunLine
   /** The run has made no call before on this node. */
   isFirst: boolean
+  /** That of the line, as it was when the call was planned. */
+  project: ProjectSnapshot | undefined
 }
 
 /** A call that asks for room in the budgets over it. */

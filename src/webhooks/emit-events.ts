@@ -1,16 +1,17 @@
+import type { Agent } from '../agents/agent.ts'
+import { findSnapshot, type SnapshotParts } from '../agents/agent-snapshot.ts'
 import * as agents from '../agents/store.ts'
 import type { Events, EventType, NewEvent } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import { formatTime } from '../lib/time.ts'
 import { laneKey } from '../lib/work/lane-key.ts'
+import type { Subscriber } from '../operation/project-snapshot.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
-import type { Memo } from '../storage/memo.ts'
-import type { Storage } from '../storage/open-storage.ts'
 import { userOf } from './delivery/deliveries-of-user.ts'
 import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
-import { isKnownWithheld, isStoredWithheld } from './delivery/withheld.ts'
+import { isWithheld } from './delivery/withheld.ts'
 import { RunsWithCallbacks } from './runs-with-callbacks.ts'
 import * as webhooks from './store.ts'
 
@@ -18,36 +19,18 @@ import * as webhooks from './store.ts'
  * The outbox. An event is stored together with what caused it: one row with its body, and one row for each webhook that
  * will receive it. The subscribers are kept in memory, so that an event without subscribers costs nothing.
  */
-export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, newId: NewId): Events {
+export function openEvents(parts: SnapshotParts, newId: NewId): Events {
+  const { findProject, storage } = parts
   const listeners: Parameters<Events['onWake']>[0][] = []
   const runsWithCallbacks = new RunsWithCallbacks(storage)
-  let known: Subscribers | undefined
-  let loading: Promise<Subscribers> | undefined
 
   const wake = (lanes: ReadonlySet<string> | undefined) => {
     for (const listener of listeners) listener(lanes)
   }
   storage.onChange((change) => {
-    if (change === 'webhooks') known = loading = undefined
     if (change === 'webhooks' || change === 'deliveries' || change === 'pauses') wake(undefined)
   })
 
-  const load = async (): Promise<Subscribers> => {
-    const current = webhooks.listSubscribers(storage.db).then(byOwner)
-    loading = current
-    try {
-      const loaded = await current
-      // If the subscribers changed while they were loaded, the result may be outdated and is not kept.
-      if (loading === current) known = loaded
-      return loaded
-    } finally {
-      if (loading === current) loading = undefined
-    }
-  }
-
-  /** The agent of a long run may have moved since it began. */
-  const projectNow = async ({ agent_id, project_id }: NewEvent) =>
-    (agent_id !== null && (await agents.findKnown(agent_id, { memo, storage }))?.project_id) || project_id
   const rows = (event: NewEvent, webhook_ids: readonly string[]): Write[] =>
     webhook_ids.length === 0 ? [] : rowsOf(event, webhook_ids, newId)
   const insert = async (db: Database, writes: Write[]) => {
@@ -58,13 +41,12 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
 
   return {
     async writes(event) {
-      const subscribers = storage.hears()
-        ? (known ?? (await (loading ?? load())))
-        : byOwner(await webhooks.listSubscribers(storage.db))
-      const present = subscribers.size === 0 ? event : { ...event, project_id: await projectNow(event) }
-      const wanting = await listWanting(present, subscribers, (agent_id) =>
-        isKnownWithheld(agent_id, { memo, storage }),
-      )
+      const { agent_id } = event
+      // The agent of a long run may have moved since it began.
+      const snapshot = agent_id === null ? undefined : await findSnapshot(agent_id, parts)
+      const project = snapshot?.project ?? (await findProject(event.project_id))
+      const present = project ? { ...event, project_id: project.id } : event
+      const wanting = project ? listWanting(present, project.subscribers, snapshot?.agent) : []
       return rows(present, [...wanting, ...(await runsWithCallbacks.callbacksOf(event))])
     },
     wake(written) {
@@ -73,36 +55,29 @@ export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, 
       if (lanes.size > 0) wake(lanes)
     },
     async emit(db, event) {
-      const subscribers = byOwner(await webhooks.listSubscribers(db))
-      await insert(db, rows(event, await listWanting(event, subscribers, (agent_id) => isStoredWithheld(agent_id, db))))
+      const { agent_id, project_id } = event
+      const subscribers = await webhooks.listSubscribers(db, project_id)
+      const agent = subscribers.length === 0 || agent_id === null ? undefined : await agents.find(db, agent_id)
+      await insert(db, rows(event, listWanting(event, subscribers, agent)))
     },
     emitTo: (db, event, webhook_ids) => insert(db, rows(event, webhook_ids)),
     onWake: (listener) => listeners.push(listener),
   }
 }
 
-/** Subscribers by the id of the agent that they listen to, or of the project if they listen to all of its agents. */
-type Subscribers = ReadonlyMap<string, readonly webhooks.Subscriber[]>
-
-function byOwner(subscribers: readonly webhooks.Subscriber[]): Subscribers {
-  return Map.groupBy(subscribers, ({ project_id, agent_id }) => agent_id ?? project_id)
-}
-
-async function listWanting(
-  { type, project_id, agent_id, time }: NewEvent,
-  subscribers: Subscribers,
-  isAgentWithheld: (agent_id: string) => Promise<boolean>,
-): Promise<string[]> {
-  const wantingOf = (owner: string) =>
-    (subscribers.get(owner) ?? [])
-      .filter((subscriber) => subscriber.project_id === project_id)
-      .filter(({ events }) => events.includes(type) || events.includes('*'))
-      .filter(({ until }) => until === null || until > time)
-      .map(({ id }) => id)
-  const ofAll = wantingOf(project_id)
-  if (agent_id === null) return ofAll
-  const ofAgent = wantingOf(agent_id)
-  return ofAll.length === 0 || (await isAgentWithheld(agent_id)) ? ofAgent : [...ofAgent, ...ofAll]
+/** The ids of the webhooks and listeners that receive the event. */
+function listWanting(
+  { type, agent_id, time }: NewEvent,
+  subscribers: readonly Subscriber[],
+  agent: Pick<Agent, 'security'> | undefined,
+): string[] {
+  if (subscribers.length === 0) return []
+  const isOfAllTold = agent === undefined || !isWithheld(agent)
+  return subscribers
+    .filter((one) => (one.agent_id === null ? isOfAllTold : one.agent_id === agent_id))
+    .filter(({ events }) => events.includes(type) || events.includes('*'))
+    .filter(({ until }) => until === null || until > time)
+    .map(({ id }) => id)
 }
 
 function rowsOf(event: NewEvent, webhook_ids: readonly string[], newId: NewId): Write[] {

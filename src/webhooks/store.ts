@@ -1,16 +1,12 @@
 import { type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import type { EventType } from '../events.ts'
+import type { Subscriber } from '../operation/project-snapshot.ts'
 import { intactJson, jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Webhook } from './webhook.ts'
-
-export type Subscriber = Pick<Webhook, 'id' | 'project_id' | 'agent_id' | 'events'> & {
-  /** When a listener ends; null for a webhook. */
-  until: number | null
-}
 
 export type WebhookFilter = {
   shown: ShownAgents
@@ -19,14 +15,20 @@ export type WebhookFilter = {
   status?: Webhook['status'] | undefined
 }
 
-/** Everybody who may receive events: the enabled webhooks and the listeners. Callbacks are found by their run. */
-export async function listSubscribers(db: Database): Promise<Subscriber[]> {
+/** All who may receive events of a project: the enabled webhooks and the listeners. Callbacks are found by their run. */
+export async function listSubscribers(db: Database, project_id: string): Promise<Subscriber[]> {
   const rows = await db
     .selectFrom('webhooks')
     .select(['id', 'project_id', 'agent_id', 'events', sql<number | null>`null`.as('until')])
+    .where('project_id', '=', project_id)
     .where('status', '=', 'enabled')
     .where('request_id', 'is', null)
-    .unionAll(db.selectFrom('listeners').select(['id', 'project_id', 'agent_id', 'events', 'expires_at as until']))
+    .unionAll(
+      db
+        .selectFrom('listeners')
+        .select(['id', 'project_id', 'agent_id', 'events', 'expires_at as until'])
+        .where('project_id', '=', project_id),
+    )
     .execute()
   return readable(db, rows, (row) => ({ ...row, events: jsonOf('webhook', row)('events') }))
 }
@@ -97,7 +99,7 @@ export async function countAndHold(db: Database, project_id: string, agent_id: s
 
 export async function insert(db: Database, webhook: Webhook): Promise<void> {
   await db.insertInto('webhooks').values(toRow(webhook)).execute()
-  await announce(db, 'webhooks', webhook.id)
+  await announce(db, 'webhooks', webhook.project_id)
 }
 
 /** The webhooks that were made with these keys and roles, in every project. */
@@ -119,7 +121,7 @@ export async function update(
   id: string,
   { events, earlier_secrets, ...changes }: Partial<Omit<Webhook, 'id' | 'agent_id' | 'request_id' | 'created_at'>>,
 ): Promise<void> {
-  await db
+  const changed = await db
     .updateTable('webhooks')
     .set({
       ...changes,
@@ -127,8 +129,9 @@ export async function update(
       ...(earlier_secrets && { earlier_secrets: JSON.stringify(earlier_secrets) }),
     })
     .where('id', '=', id)
-    .execute()
-  await announce(db, 'webhooks', id)
+    .returning('project_id')
+    .executeTakeFirst()
+  if (changed) await announce(db, 'webhooks', changed.project_id)
 }
 
 /**
@@ -164,21 +167,22 @@ export async function disable(
   disabled_reason: NonNullable<Webhook['disabled_reason']>,
   now: number,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
+  const disabled = await db
     .updateTable('webhooks')
     .set({ status: 'disabled', disabled_reason, updated_at: now })
     .where('id', '=', id)
     .where('status', '=', 'enabled')
+    .returning('project_id')
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) return false
-  await announce(db, 'webhooks', id)
+  if (!disabled) return false
+  await announce(db, 'webhooks', disabled.project_id)
   return true
 }
 
 /** Its deliveries stay until they are swept up. */
 export async function remove(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('webhooks').where('id', '=', id).execute()
-  await announce(db, 'webhooks', id)
+  const removed = await db.deleteFrom('webhooks').where('id', '=', id).returning('project_id').executeTakeFirst()
+  if (removed) await announce(db, 'webhooks', removed.project_id)
 }
 
 type WebhookRow = Omit<Webhook, 'events' | 'earlier_secrets' | 'status' | 'disabled_reason' | 'format'> & {

@@ -288,7 +288,7 @@ onBothEngines('keys', (service) => {
       const { id, secret } = await create({ role: 'viewer' })
       const { parts } = service().app
       const keys = keyVerifier(parts)
-      assert.equal((await keys.verify(sha256(secret)))?.id, id)
+      assert.equal((await keys.verify(sha256(secret)))?.key.id, id)
       await sql`alter table keys rename column last_used_at to away`.execute(parts.storage.db)
       try {
         await assert.rejects(keys.flush(), /last_used_at/)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { announce } from '../../src/storage/database.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
 import { LOCAL_TOOLS, type LocalServer, NOWHERE, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
@@ -374,10 +375,13 @@ test('an address that is not public is refused, with the setting that would allo
       api_key: null,
     }
     const times = { created_at: 0, updated_at: 0 }
-    await service.app.parts.storage.db
-      .insertInto('providers')
-      .values({ ...row, ...times })
-      .execute()
+    await service.app.parts.storage.transaction(async (db) => {
+      await db
+        .insertInto('providers')
+        .values({ ...row, ...times })
+        .execute()
+      await announce(db, 'providers', row.project_id)
+    })
     await createAgent(service, 'inward', { model: 'inside/tiny' })
     const refusal = /^Model provider inside may not be called \(invalid_url\): .*outgoing\.allowedCidrs/
     assert.match((await ask(service, 'inward')).body.error.message, refusal)

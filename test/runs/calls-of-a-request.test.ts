@@ -43,7 +43,7 @@ function openPipeline({ app: { parts } }: Service) {
     ...access,
     parts,
     operations,
-    verifyKey: keyVerifier(parts).verify,
+    keys: keyVerifier(parts),
     spendCode: async () => undefined,
     isUnderWay: async () => false,
     idempotency: once,
@@ -69,7 +69,7 @@ function arrivedWith(key: string): Arrived {
     rate: undefined,
     bytes: undefined,
     cors: undefined,
-    key_hash: undefined,
+    key: undefined,
     trace: { actor: null, agent_id: null },
     span: undefined,
   }

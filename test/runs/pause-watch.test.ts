@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
 import { PauseWatch } from '../../src/pauses/pause-watch.ts'
-import { openMemo } from '../../src/storage/memo.ts'
 import { DEFAULT_PROJECT } from '../../src/storage/tables/project-tables.ts'
 import { startService } from '../support/service/service.ts'
 
@@ -25,7 +24,7 @@ test('a run that begins after the end of a pause is not stopped by a node that s
     },
   }
   const slow = { ...storage, db: storage.db.withPlugin(slowAtFirst) }
-  const watch = new PauseWatch({ memo: openMemo(storage), storage: slow })
+  const watch = new PauseWatch({ findProject: service.app.parts.findProject, storage: slow })
   const checking = watch.check()
   await read.promise
   assert.equal((await service.call('POST', '/v1/resume', { body: {} })).status, 200)

@@ -63,7 +63,7 @@ for (const engine of ANY_ENGINE) {
         assert.ok(grown('moorage_journal_batch_entries_sum') >= 2)
         // Prometheus counts what is at the limit of a bucket in that bucket.
         assert.ok(grown('moorage_journal_batch_entries_bucket{le="1"}') > 0)
-        assert.ok(grown('moorage_cache_lookups_total{cache="agents",result="hit"}') > 0)
+        assert.ok(grown('moorage_cache_lookups_total{cache="snapshots",result="hit"}') > 0)
         const { node } = process.versions
         assert.equal(after.get(`moorage_info{version="${version}",node_version="${node}",engine="${engine}"}`), 1)
         assert.ok((after.get('moorage_disk_free_bytes') ?? 0) < (after.get('moorage_disk_size_bytes') ?? 0))

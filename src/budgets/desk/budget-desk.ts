@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Parts } from '../../operation/parts.ts'
+import type { ProjectSnapshot } from '../../operation/project-snapshot.ts'
 import { Stopped } from '../../runtime/run-in-progress.ts'
 import { StepNotKept } from '../../runtime/steps.ts'
 import type { Database } from '../../storage/database.ts'
@@ -18,7 +19,7 @@ import { type Estimate, grant, isHeldByOthers, isUsedUp } from './grant.ts'
 import { lastToOpen, noPrice, noRoom } from './refusal.ts'
 import { tellNews } from './thresholds.ts'
 
-export type DeskParts = Pick<Parts, 'config' | 'events' | 'log' | 'memo' | 'node' | 'now' | 'storage'>
+export type DeskParts = Pick<Parts, 'config' | 'events' | 'findProject' | 'log' | 'memo' | 'node' | 'now' | 'storage'>
 
 /** A call that waits for its turn, or for room. */
 type Waiting = Wanted & {
@@ -51,6 +52,7 @@ export class BudgetDesk implements Desk {
   /** The reserved lines of this node, whose calls are under way. */
   readonly #held = new Map<string, Lease>()
   readonly #stopRenewing: () => void
+  readonly #known = new WeakMap<ProjectSnapshot, readonly KnownBudget[]>()
   #waiting: Waiting[] = []
   /** There will be room for these, unless the calls that hold it use it up. */
   #heldUp: Waiting[] = []
@@ -128,15 +130,23 @@ export class BudgetDesk implements Desk {
   }
 
   /** The budgets that are over a call. One in runs counts the first call of a run. */
-  async #appliedTo({ line, isFirst }: Counted): Promise<Applied[]> {
-    const { memo, now, storage } = this.#parts
-    const load = async () => (await budgets.listOver(storage.db, line.project_id)).map((one) => new KnownBudget(one))
-    const known = (await memo('budgets', line.project_id, load)) ?? []
-    if (known.length === 0) return []
+  async #appliedTo({ line, isFirst, project }: Counted): Promise<Applied[]> {
+    const { findProject, memo, now } = this.#parts
+    const present = project && memo.holds('snapshots', project) ? project : await findProject(line.project_id)
+    if (!present || present.budgets.length === 0) return []
+    const known = this.#budgetsOf(present)
     const countsRun = isFirst && line.purpose === 'run'
     return known
       .filter(({ budget }) => budget.limit_kind !== 'runs' || countsRun)
       .flatMap((one) => one.applied(line, now()) ?? [])
+  }
+
+  #budgetsOf(project: ProjectSnapshot): readonly KnownBudget[] {
+    const known =
+      this.#known.get(project) ??
+      budgets.readBudgets(this.#parts.storage.db, project.budgets).map((one) => new KnownBudget(one))
+    this.#known.set(project, known)
+    return known
   }
 
   async #serve(): Promise<void> {

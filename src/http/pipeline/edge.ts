@@ -3,8 +3,7 @@ import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { TokenRun } from '../../security/run-token.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
-import type { VerifyKey } from './guards/authenticate.ts'
-import type { FindProject } from './guards/choose-project.ts'
+import type { KeyCheck } from './guards/authenticate.ts'
 import type { ConsoleSessions } from './guards/console-cookie.ts'
 import type { ConsoleDoor } from './guards/console-door.ts'
 import type { SpendCode } from './guards/require-code.ts'
@@ -20,14 +19,12 @@ export type Edge = {
   operations: readonly Operation[]
   /** What the service asks of every request, with the present content of the files that its settings name. */
   gate(): Gate
-  verifyKey: VerifyKey
+  keys: KeyCheck
   verifyToken: VerifyToken | undefined
   /** An agent of a project, by id or name. */
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
   /** The project in which an agent is now. */
   projectOf(agent_id: string): Promise<string | undefined>
-  /** A project by id or name. */
-  findProject: FindProject
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   /** The agents that have a gate of their own. */

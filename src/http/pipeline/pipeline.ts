@@ -29,8 +29,8 @@ export type Pipeline = {
   validUntil(known: Known): Promise<number>
   /** Counts a failed sign-in of an address. Throws when there were too many. */
   countFailure(bucket: string): Promise<void>
-  /** Applies the rate limits of the actor and of the service. */
-  count(known: Known): Promise<void>
+  /** Applies the rate limits of the actor, its project and the service. Finds the agent that the path names. */
+  count(known: Known): Promise<Known>
   /** Decides whether the actor may have this operation on this agent, before the body is read. */
   authorise(known: Known, operation: Operation, params: PathParams): Promise<Authorised>
   /** The same for a call that the body of an authorised request names. */
@@ -41,8 +41,8 @@ export type Pipeline = {
 
 /** Every request takes these steps; an operation cannot forget one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { parts, verifyKey, verifyToken, findAgent, findProject, mayBeOfAgent } = edge
-  const { config, limiter, log, now } = parts
+  const { parts, keys, verifyToken, findAgent, mayBeOfAgent } = edge
+  const { config, findProject, limiter, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const takeAddress = findAddress(ipList(config.server.trustedProxies))
   const grantOrigin = allowOrigin({
@@ -52,11 +52,15 @@ export function pipeline(edge: Edge): Pipeline {
     now,
   })
   const count = async (known: Known) => {
-    const { run } = known.actor
-    if (run && known.arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return
+    const { arrived, actor } = known
+    const { run, scope } = actor
+    if (run && arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return known
     await countRequest(known, limiter, config.limits)
-    await takeFromProject(known, findProject, limiter)
-    await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
+    const ref = arrived.params['agent_id']
+    const agent = known.agent ?? (ref === undefined ? undefined : await findAgent(scope.project_id, ref))
+    await takeFromProject(arrived, agent?.project ?? (await findProject(scope.project_id)), limiter)
+    await takeFromGate(arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
+    return { arrived, actor, agent }
   }
   return {
     async enter(arrived) {
@@ -68,7 +72,7 @@ export function pipeline(edge: Edge): Pipeline {
       edge,
       count,
       authenticator({
-        verifyKey,
+        keys,
         verifyToken,
         findAgent,
         findProject,
@@ -96,8 +100,8 @@ export function pipeline(edge: Edge): Pipeline {
 
 /** Works in the project that the request names. A request that names another than it may is counted like any other. */
 function inNamedProject(
-  { findProject }: Edge,
-  count: (known: Known) => Promise<void>,
+  { parts: { findProject } }: Edge,
+  count: (known: Known) => Promise<Known>,
   identify: (arrived: Arrived) => Promise<Known>,
 ) {
   return async (arrived: Arrived): Promise<Known> => {

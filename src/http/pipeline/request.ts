@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Actor } from '../../operation/actor.ts'
+import type { ProjectSnapshot } from '../../operation/project-snapshot.ts'
 import type { Operation } from '../../operation.ts'
 import type { Cors, Gate } from '../../security/gate.ts'
 import type { Decision } from '../../security/limits/rate-limiter.ts'
@@ -12,6 +13,9 @@ export type FoundAgent = NamedAgent & {
   gate: Gate | undefined
   /** Checks tokens against the agent's own `auth`. */
   verifyToken: VerifyToken | undefined
+  project: ProjectSnapshot
+  /** What all of this was found by. The memo says whether it still holds. */
+  snapshot: object
 }
 
 export type GuardedAgent = { id: string; project_id: string; name: string; gate: Gate }
@@ -38,8 +42,8 @@ export type Arrived = {
   address: string
   /** The limit with the least left. */
   rate: Decision | undefined
-  /** The hash of the key that was sent, if one was. */
-  key_hash: string | undefined
+  /** The key that was sent, if one was. */
+  key: SentKey | undefined
   /** The bytes of the body, if they were needed before the request was authorised. */
   bytes: Promise<Buffer | undefined> | undefined
   /** Set when a page of a listed origin may read the reply. */
@@ -55,8 +59,19 @@ export type Arrived = {
   readonly span: Span | undefined
 }
 
+/** A key by its hash, and what it was found to be. */
+export type SentKey = { readonly hash: string; verified?: VerifiedKey | undefined }
+
+/** A key that is in force, as it is remembered. */
+export type VerifiedKey = { readonly actor: Actor }
+
 /** A request of which it is known who asks. */
-export type Known = { readonly arrived: Arrived; readonly actor: Actor }
+export type Known = {
+  readonly arrived: Arrived
+  readonly actor: Actor
+  /** The agent that the path or the call names, as soon as it was looked for. */
+  readonly agent?: FoundAgent | undefined
+}
 
 /** A call that was let in. A request may have several: the actor may have this operation on this agent. */
 export type Authorised = {

@@ -98,6 +98,7 @@ async function runOnce(
     fields: Object.keys(Object(sent)),
     actor,
     agent_id: agent?.id ?? null,
+    entered: agent?.snapshot,
     path,
     request_id,
     address,
@@ -132,9 +133,12 @@ function repeatableOf(
 
 /** Refuses an actor whose right has ended since the request was let in, and an agent that has moved since. */
 async function requireStillAllowed(edge: Edge, known: Authorised): Promise<void> {
-  const { actor, agent } = known
-  if (agent && (await hasMoved(edge, actor, agent.id))) throw notFound('Agent', agent.id)
-  if ((await validUntil(edge, known)) <= edge.parts.now()) throw unauthorized()
+  const { actor, agent, arrived } = known
+  const { memo, now } = edge.parts
+  const isSameAgent = !agent || memo.holds('snapshots', agent.snapshot)
+  if (!isSameAgent && (await hasMoved(edge, actor, agent.id))) throw notFound('Agent', agent.id)
+  const isSameKey = arrived.key?.verified && edge.keys.isStill(arrived.key.verified)
+  if (!isSameKey && (await validUntil(edge, known)) <= now()) throw unauthorized()
 }
 
 function readInput({ operation, params }: Authorised, { query, body }: CallRequest): Input {

@@ -31,6 +31,8 @@ export type Call = {
   actor: Actor
   /** The agent that the call is about. */
   agent_id: string | null
+  /** See `Context`. */
+  entered?: object | undefined
   path: string
   request_id: string
   span: Span | undefined
@@ -74,12 +76,13 @@ export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, 
 }
 
 function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, repeatable?: Repeated): Context {
-  const { actor, door, given, request_id, span, uploads } = call
+  const { actor, door, entered, given, request_id, span, uploads } = call
   return {
     ...parts,
     ...channel,
     db,
     actor,
+    entered,
     door,
     given,
     uploads,

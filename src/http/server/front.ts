@@ -78,7 +78,7 @@ export function arrive(
     rate: undefined,
     bytes: undefined,
     cors: undefined,
-    key_hash: undefined,
+    key: undefined,
     trace: { actor: null, agent_id: null },
     span: undefined,
   }
@@ -119,8 +119,7 @@ export async function letIn(
   const shown = arrived.route?.isOpenForPublicCards ? await authorisePublic(edge, arrived) : undefined
   if (shown) return shown
   const identify = async () => {
-    const known = await steps.authenticate(arrived)
-    await steps.count(known)
+    const known = await steps.count(await steps.authenticate(arrived))
     return steps.authorise(known, requireRoute(endpoints, arrived).operation, arrived.params)
   }
   const limit = arrived.route?.operation.knownWithinMs

@@ -1,12 +1,10 @@
 import type { Agent } from '../../agents/agent.ts'
-import { requireRunning } from '../../agents/require-running.ts'
-import * as agents from '../../agents/store.ts'
+import { type AgentSnapshot, findSnapshotBySeq, findSnapshotIn, requireRunning } from '../../agents/agent-snapshot.ts'
 import { serving } from '../../deployments/serving.ts'
 import { ApiError } from '../../errors.ts'
 import { laneKey } from '../../lib/work/lane-key.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { requireRoom } from '../../projects/project.ts'
-import * as projects from '../../projects/store.ts'
 import { Waits } from '../../runtime/run-in-progress.ts'
 import type { RunTree } from '../../runtime/runner.ts'
 import type { AgentTool } from '../../runtime/tools/called-agent.ts'
@@ -25,7 +23,7 @@ const MAX_DEPTH = 4
 /** A run below waits for a person, which may take as long. It wakes this one when it has ended. */
 const PATIENT_MS = 32 * 24 * 3_600_000
 
-type ChildParts = Pick<Parts, 'limiter' | 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
+type ChildParts = Pick<Parts, 'findProject' | 'limiter' | 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
 
 type Asked = Parameters<RunTree['askAgent']>[1]
 
@@ -86,7 +84,7 @@ export class ChildRuns {
   }
 
   async #resultOf(ended: Invocation, tool: AgentTool): Promise<CallResult> {
-    const agent = await agents.findKnownBySeq(ended.agent_seq, this.#parts)
+    const agent = (await findSnapshotBySeq(ended.agent_seq, this.#parts))?.agent
     const name = agent?.name ?? tool.agent
     const child = { request_id: ended.id, agent_id: agent?.id ?? '', agent: name }
     const below = await spentWithBelow(this.#parts.storage.db, ended)
@@ -107,8 +105,9 @@ export class ChildRuns {
     if (depth >= MAX_DEPTH) {
       throw new ToolError(`Agent ${tool.agent} was not called: agents call each other at most ${MAX_DEPTH} deep`)
     }
-    const agent = await this.#findAgent(tool)
-    const served = await serving(agent, tool.environment, this.#parts)
+    const snapshot = await this.#findAgent(tool)
+    const { agent } = snapshot
+    const served = await serving(snapshot, tool.environment, this.#parts)
     const { message, key: call_key, traceparent, deadline_at } = asked
     const { context, on_budget, door, created_by, person_id, authors } = parent
     const request_id = newId('req', now())
@@ -125,19 +124,20 @@ export class ChildRuns {
     return { invocation: { ...begun, authors, parent_request_id: parent.id, call_key, tree, deadline_at }, agent }
   }
 
-  async #findAgent({ agent: ref }: AgentTool): Promise<Agent> {
+  async #findAgent({ agent: ref }: AgentTool): Promise<AgentSnapshot> {
     const { project_id } = this.#started.agent
     const { limiter } = this.#parts
-    const agent = await agents.findKnownIn(project_id, ref, this.#parts)
-    if (!agent) throw new ToolError(`There is no agent ${ref} in this project`)
+    const snapshot = await findSnapshotIn(project_id, ref, this.#parts)
+    if (!snapshot) throw new ToolError(`There is no agent ${ref} in this project`)
+    const { agent, project } = snapshot
     try {
-      await requireRunning(agent, this.#parts)
-      requireRoom(await projects.findKnown(project_id, this.#parts))
+      requireRunning(agent, project.pause)
+      requireRoom(project)
     } catch (error) {
       throw error instanceof ApiError ? new ToolError(error.message) : error
     }
     if (agent.security) await enterAgent(agent, agent.security, this.#started.agent, limiter)
-    return agent
+    return snapshot
   }
 }
 

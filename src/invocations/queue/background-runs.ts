@@ -1,5 +1,5 @@
 import type { Agent } from '../../agents/agent.ts'
-import * as agents from '../../agents/store.ts'
+import { findSnapshotBySeq } from '../../agents/agent-snapshot.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
@@ -44,7 +44,7 @@ export class BackgroundRuns {
   async #run(taken: TakenRun): Promise<void> {
     const { live } = this.#parts
     const { invocation, lease } = taken
-    const agent = await agents.findKnownBySeq(invocation.agent_seq, this.#parts)
+    const agent = (await findSnapshotBySeq(invocation.agent_seq, this.#parts))?.agent
     // The runs of a deleted agent are removed later.
     if (!agent) return
     const here = live.find(invocation.id)
@@ -77,7 +77,7 @@ export class BackgroundRuns {
   async #prepare(taken: TakenRun, known: Agent, run: LiveRun): Promise<Queued> {
     const { storage } = this.#parts
     const { id, agent_seq, attempt, version } = taken.invocation
-    const agent = (await agents.findKnownBySeq(agent_seq, this.#parts)) ?? known
+    const agent = (await findSnapshotBySeq(agent_seq, this.#parts))?.agent ?? known
     // A run that begins for the first time has no stored steps.
     const kept = attempt > 1 ? await listKept(storage.db, id) : NOTHING_KEPT
     // The version is the one that was deployed when the invocation was queued.

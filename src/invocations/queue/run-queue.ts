@@ -1,4 +1,4 @@
-import * as agents from '../../agents/store.ts'
+import { findSnapshotBySeq } from '../../agents/agent-snapshot.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
 import { type TakenWork, Worker } from '../../lib/work/worker.ts'
@@ -117,9 +117,9 @@ export class RunQueue {
 
   /** A run that another one waits for has ended. If this node dies before it says so, a survey finds it. */
   async #wakeParent(request_id: string): Promise<void> {
-    const { memo, storage } = this.#parts
+    const { storage } = this.#parts
     for (const seq of await storage.transaction((db) => wakeParents(db, request_id))) {
-      const agent = await agents.findKnownBySeq(seq, { memo, storage })
+      const agent = (await findSnapshotBySeq(seq, this.#parts))?.agent
       if (agent) this.#worker.wake(laneKey(agent.project_id, seq))
     }
   }

@@ -1,6 +1,7 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
+import type { ProjectSnapshot } from '../../operation/project-snapshot.ts'
 import type { RunMeter, TakenLines } from '../../operation/spending.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Step, StepNotKept } from '../../runtime/steps.ts'
@@ -20,6 +21,8 @@ const NOTHING_KEPT_YET = Promise.resolve()
 export type Started = {
   invocation: Invocation
   agent: Agent
+  /** That of the agent, where it is at hand. */
+  project?: ProjectSnapshot
   definition: Definition
   run: LiveRun
   /** The owner of the lease: this node. */

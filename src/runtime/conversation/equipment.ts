@@ -69,9 +69,9 @@ export class Equipment {
     hostSteps: readonly RunTool[] = [],
     remote?: RemoteSettings,
   ): Promise<RunInProgress> {
-    const { request_id, project_id, attempt, emit, keeper, span, given, meter } = request
-    const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
-    host.hide(this.#providerKeys.redactorOf(await providers(project_id)))
+    const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter } = request
+    const { retryDelayMs = RETRY_DELAY_MS } = this.#options
+    host.hide(this.#providerKeys.redactorOf(providers ?? (await this.#options.providers(project_id))))
     const isEquipped = request.agent.tools.length + hostSteps.length > 0
     let toolbox = isEquipped ? await this.#openToolbox(request, host, hostSteps, remote) : NO_TOOLS
     if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)

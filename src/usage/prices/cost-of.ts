@@ -1,4 +1,4 @@
-import type { Rates } from '../../operation/price.ts'
+import type { Rates } from '../../operation/project-snapshot.ts'
 import type { CallStatus } from '../../runtime/models/meter.ts'
 import type { TokenCount } from '../../runtime/models/usage.ts'
 

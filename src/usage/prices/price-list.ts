@@ -1,11 +1,11 @@
 import type { Config } from '../../config.ts'
+import type { Lookup } from '../../lib/cache.ts'
 import type { Logger } from '../../lib/log.ts'
-import type { Price, Prices, Rates } from '../../operation/price.ts'
+import type { FindProject, Price, Prices, ProjectSnapshot, Rates } from '../../operation/project-snapshot.ts'
 import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { splitModelName } from '../../runtime/models/model-name.ts'
-import { type ProviderSource, urlOf } from '../../runtime/providers/provider-source.ts'
-import type { Memo } from '../../storage/memo.ts'
-import type { Storage } from '../../storage/open-storage.ts'
+import { urlOf } from '../../runtime/providers/provider-source.ts'
+import type { Database } from '../../storage/database.ts'
 import { type GivenPrice, listOwn } from './price-store.ts'
 import { VendorPrices } from './vendor-prices.ts'
 import type { VendorModel } from './vendor-prices-worker.ts'
@@ -18,9 +18,7 @@ const FREE: Price = {
 
 type Options = {
   config: Pick<Config, 'prices' | 'memory'>
-  storage: Pick<Storage, 'db'>
-  memo: Memo
-  providers: ProviderSource
+  findProject: FindProject
   log: Logger
 }
 
@@ -39,7 +37,8 @@ export class PriceList implements Prices {
   }
 
   async named(project_id: string): Promise<string[]> {
-    return [...this.#configured.keys(), ...(await this.#ofProject(project_id)).keys()]
+    const project = await this.#options.findProject(project_id)
+    return [...this.#configured.keys(), ...(project?.prices.keys() ?? [])]
   }
 
   isConfigured(model: string): boolean {
@@ -47,9 +46,29 @@ export class PriceList implements Prices {
   }
 
   async find(project_id: string, model: string, time: number): Promise<Price | undefined> {
-    const known = await this.#own(project_id, model)
+    return this.findIn(await this.#options.findProject(project_id), model, time)
+  }
+
+  findIn(project: ProjectSnapshot | undefined, model: string, time: number): Lookup<Price> {
+    return this.#own(project, model) ?? this.#findListed(project, model, time)
+  }
+
+  /** Reads the list of vendors once for many models. */
+  async prepare(project_id: string, models: readonly string[]): Promise<void> {
+    const project = await this.#options.findProject(project_id)
+    const unpriced = models.filter((model) => !this.#own(project, model))
+    this.#vendors.prepare(unpriced.flatMap((model) => this.#vendorModel(project, model) ?? []))
+  }
+
+  #own(project: ProjectSnapshot | undefined, model: string): Price | undefined {
+    const known = priceIn(this.#configured, model) ?? (project && priceIn(project.prices, model))
     if (known) return known
-    const asked = await this.#vendorModel(project_id, model)
+    const isLocal = model.startsWith(EMBEDDER) && this.#options.config.memory.embedder?.type === 'local'
+    return splitModelName(model).provider === 'builtin' || isLocal ? FREE : undefined
+  }
+
+  async #findListed(project: ProjectSnapshot | undefined, model: string, time: number): Promise<Price | undefined> {
+    const asked = this.#vendorModel(project, model)
     if (!asked) return undefined
     try {
       return await this.#vendors.find(asked, time)
@@ -59,39 +78,19 @@ export class PriceList implements Prices {
     }
   }
 
-  /** Reads the list of vendors once for many models. */
-  async prepare(project_id: string, models: readonly string[]): Promise<void> {
-    const asked = await Promise.all(
-      models.map(async (model) =>
-        (await this.#own(project_id, model)) ? undefined : this.#vendorModel(project_id, model),
-      ),
-    )
-    this.#vendors.prepare(asked.filter((model) => model !== undefined))
-  }
-
-  async #own(project_id: string, model: string): Promise<Price | undefined> {
-    const known = priceIn(this.#configured, model) ?? priceIn(await this.#ofProject(project_id), model)
-    if (known) return known
-    const isLocal = model.startsWith(EMBEDDER) && this.#options.config.memory.embedder?.type === 'local'
-    return splitModelName(model).provider === 'builtin' || isLocal ? FREE : undefined
-  }
-
-  async #ofProject(project_id: string): Promise<NamedPrices> {
-    const { memo, storage } = this.#options
-    const load = async () => pricesOf(await listOwn(storage.db, project_id), 'api')
-    return (await memo('prices', project_id, load, () => [project_id])) ?? new Map()
-  }
-
-  async #vendorModel(project_id: string, model: string): Promise<VendorModel | undefined> {
+  #vendorModel(project: ProjectSnapshot | undefined, model: string): VendorModel | undefined {
     const { provider: name, id } = splitModelName(model)
-    if (model.startsWith(EMBEDDER)) {
-      const { embedder } = this.#options.config.memory
-      return embedder && 'baseUrl' in embedder ? { url: embedder.baseUrl, id } : undefined
-    }
-    const provider = (await this.#options.providers(project_id)).find((known) => known.name === name)
+    const { embedder } = this.#options.config.memory
+    if (model.startsWith(EMBEDDER)) return embedder && 'baseUrl' in embedder ? { url: embedder.baseUrl, id } : undefined
+    const provider = project?.providers.find((known) => known.name === name)
     const url = provider && urlOf(provider)
     return url === undefined ? undefined : { url, id }
   }
+}
+
+/** The prices that a project has set. */
+export async function listPrices(db: Database, project_id: string): Promise<NamedPrices> {
+  return pricesOf(await listOwn(db, project_id), 'api')
 }
 
 /** The price of the model itself, or else that of all models of its provider. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { forbidden } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
-import { PRICE_SOURCES, type Price, type Rates } from '../../operation/price.ts'
+import { PRICE_SOURCES, type Price, type Rates } from '../../operation/project-snapshot.ts'
 
 export const PriceParams = z.strictObject({
   provider: z.string(),

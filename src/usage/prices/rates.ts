@@ -1,4 +1,4 @@
-import type { Price, Rates } from '../../operation/price.ts'
+import type { Price, Rates } from '../../operation/project-snapshot.ts'
 import { costOf } from './cost-of.ts'
 
 /** The rates of a request with that much input. */

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { ModelPrice } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
 import project from '../../../package.json' with { type: 'json' }
-import type { Price, Rates, Tier } from '../../operation/price.ts'
+import type { Price, Rates, Tier } from '../../operation/project-snapshot.ts'
 import { listedAt } from './listed-at.ts'
 import type { Listed, VendorModel } from './vendor-prices-worker.ts'
 

@@ -1,3 +1,4 @@
+import { findSnapshot } from '../../agents/agent-snapshot.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
@@ -8,11 +9,21 @@ import { type AttemptOutcome, attempt } from './attempt.ts'
 import { sentBody, sentHeaders } from './callback-message.ts'
 import * as queue from './delivery-queue.ts'
 import { type Report, recordAttempts, wasSent } from './record-attempt.ts'
-import { isKnownWithheld } from './withheld.ts'
+import { isWithheld } from './withheld.ts'
 
 type DeliveryParts = Pick<
   Parts,
-  'config' | 'storage' | 'memo' | 'events' | 'keyring' | 'webhookFetch' | 'newId' | 'now' | 'log' | 'node'
+  | 'config'
+  | 'storage'
+  | 'findProject'
+  | 'memo'
+  | 'events'
+  | 'keyring'
+  | 'webhookFetch'
+  | 'newId'
+  | 'now'
+  | 'log'
+  | 'node'
 >
 
 /** A delivery that this node sends, and the webhook that receives it. */
@@ -106,7 +117,8 @@ export class Dispatcher {
     try {
       // The agent may have begun to check its callers after the event was stored.
       const agent_id = webhook.agent_id === null ? delivery.agent_id : null
-      if (agent_id !== null && (await isKnownWithheld(agent_id, this.#parts))) {
+      const snapshot = agent_id === null ? undefined : await findSnapshot(agent_id, this.#parts)
+      if (snapshot && isWithheld(snapshot.agent)) {
         return { ...unsent, error: 'agent_closed' }
       }
       const secrets = signingSecrets(webhook, keyring, at)

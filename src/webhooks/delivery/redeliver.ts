@@ -1,10 +1,11 @@
+import * as agents from '../../agents/store.ts'
 import { conflict } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
 import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
-import { isStoredWithheld } from './withheld.ts'
+import { isWithheld } from './withheld.ts'
 
 export const redeliver = operation({
   id: 'redeliver',
@@ -27,7 +28,8 @@ export const redeliver = operation({
     const { id } = await deliveries.get(db, webhook.id, params.delivery_id)
     if (webhook.status === 'disabled') throw conflict('This webhook is disabled: enable it first')
     const agent_id = webhook.agent_id === null ? await deliveries.findAgentOf(db, webhook.id, id) : null
-    if (agent_id !== null && (await isStoredWithheld(agent_id, db))) {
+    const agent = agent_id === null ? undefined : await agents.find(db, agent_id)
+    if (agent && isWithheld(agent)) {
       throw conflict(
         'This agent checks its callers, so its events go only to webhooks that were made for it (agent_id)',
       )

@@ -1,6 +1,5 @@
 import type { Agent } from '../../agents/agent.ts'
 import * as agents from '../../agents/store.ts'
-import type { Database } from '../../storage/database.ts'
 import type { Memo } from '../../storage/memo.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 
@@ -11,22 +10,10 @@ type Known = { memo: Memo; storage: Storage }
  * agent's own checks. The maker of a webhook for all agents may have another address, no certificate or no code. HTTPS
  * is not counted as such a check, because every caller can use it.
  */
-function isWithheld({ security }: Pick<Agent, 'security'>): boolean {
+export function isWithheld({ security }: Pick<Agent, 'security'>): boolean {
   if (security === null) return false
   const { ipWhitelist, mtls, mfa } = security
   return ipWhitelist.enabled || mtls.enabled || (mfa.enabled && mfa.requiredFor.includes('webhooks'))
-}
-
-/** Whether such an agent is meant, from memory. */
-export async function isKnownWithheld(agent_id: string, known: Known): Promise<boolean> {
-  const agent = await agents.findKnown(agent_id, known)
-  return agent !== undefined && isWithheld(agent)
-}
-
-/** Whether such an agent is meant, as the transaction sees it. */
-export async function isStoredWithheld(agent_id: string, db: Database): Promise<boolean> {
-  const agent = await agents.find(db, agent_id)
-  return agent !== undefined && isWithheld(agent)
 }
 
 /** The ids of all such agents of a project. */

@@ -25,12 +25,13 @@ export async function insert(db: Database, listener: Listener): Promise<void> {
     .insertInto('listeners')
     .values({ ...listener, events: JSON.stringify(listener.events) })
     .execute()
-  await announce(db, 'webhooks', listener.id)
+  await announce(db, 'webhooks', listener.project_id)
 }
 
 export async function prolong(db: Database, id: string, expires_at: number): Promise<void> {
-  await db.updateTable('listeners').set({ expires_at }).where('id', '=', id).execute()
-  await announce(db, 'webhooks', id)
+  const update = db.updateTable('listeners').set({ expires_at }).where('id', '=', id)
+  const prolonged = await update.returning('project_id').executeTakeFirst()
+  if (prolonged) await announce(db, 'webhooks', prolonged.project_id)
 }
 
 type Heard = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }

@@ -43,7 +43,6 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'webhooks/callback-store.ts removeOfMissingRuns': 'rows that are swept up',
   'webhooks/delivery/delivery-queue.ts survey': 'the queue, which sorts by project',
   'webhooks/listen/listener-store.ts removeExpired': 'rows that are swept up',
-  'webhooks/store.ts listSubscribers': 'who may hear events, kept in memory by project',
 }
 
 const STORE = /(?:^|[/-])(?:store|queue)\.ts$/

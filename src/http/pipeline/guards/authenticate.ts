@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../../../errors.ts'
+import type { Lookup } from '../../../lib/cache.ts'
 import type { Logger } from '../../../lib/log.ts'
 import { type Actor, endOfRight } from '../../../operation/actor.ts'
+import type { FindProject } from '../../../operation/project-snapshot.ts'
 import type { Scope } from '../../../operation/scope.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
@@ -12,17 +14,22 @@ import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { BodyLimits } from '../../input/read-bytes.ts'
-import type { Arrived, FoundAgent, Known } from '../request.ts'
+import type { Arrived, FoundAgent, Known, VerifiedKey } from '../request.ts'
 import { NamedAgents } from './agent-named.ts'
-import { type FindProject, projectMeant } from './choose-project.ts'
+import { projectMeant } from './choose-project.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
-export type VerifyKey = (hash: string) => Promise<Actor | undefined>
+export type KeyCheck = {
+  /** Undefined for the hash of anything but a key in force. */
+  verify(hash: string): Lookup<VerifiedKey>
+  /** Whether a key that was in force is the same still, and in force. */
+  isStill(key: VerifiedKey): boolean
+}
 
 export type Credentials = {
-  verifyKey: VerifyKey
+  keys: KeyCheck
   /** Checks tokens against the service's own `auth`. */
   verifyToken: VerifyToken | undefined
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
@@ -45,15 +52,16 @@ const KEY_PREFIX = 'mrg_'
 
 /** Finds the actor for a key, a token or a cookie. Whatever is wrong with a key, the answer is the same. */
 export function authenticator(credentials: Credentials) {
-  const { verifyKey, failures, console, bodyLimits } = credentials
+  const { keys, failures, console, bodyLimits } = credentials
   const named = new NamedAgents(bodyLimits)
 
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
 
-  const actorOfKey = (arrived: Arrived, hash: string) => {
-    arrived.key_hash = hash
-    return verifyKey(hash)
+  const actorOfKey = async (arrived: Arrived, hash: string) => {
+    const verified = await keys.verify(hash)
+    arrived.key = { hash, verified }
+    return verified?.actor
   }
 
   const findActor = async (arrived: Arrived) => {
@@ -109,14 +117,14 @@ function actorOfRun(run: TokenRun, tier: string): Actor {
 
 /** When the right ends with which a request came in: 0 if it has ended, infinity if it has no end. */
 export async function validUntil(
-  { verifyKey, console }: Pick<Credentials, 'verifyKey' | 'console'>,
+  { keys, console }: Pick<Credentials, 'keys' | 'console'>,
   { arrived, actor }: Known,
 ): Promise<number> {
   // A console session gets another secret from time to time, so it is asked for by its id.
   if (actor.console_session !== undefined) return console?.sessions.validUntil(actor) ?? 0
   // New requests with a token are accepted for that long, so its streams go on for as long.
   if (actor.kind === 'token') return (actor.expires_at ?? Number.POSITIVE_INFINITY) + CLOCK_SKEW_SECONDS * 1000
-  const present = arrived.key_hash === undefined ? undefined : await verifyKey(arrived.key_hash)
+  const present = arrived.key && (await keys.verify(arrived.key.hash))?.actor
   // A key of a person may do less since their role does.
   if (!present || !coversAll(present.permissions, actor.permissions)) return 0
   return endOfRight(present)

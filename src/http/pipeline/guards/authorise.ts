@@ -13,7 +13,7 @@ import { takeFromGate } from './rate-limit.ts'
 /** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
 export async function authorise(
   edge: Edge,
-  { arrived, actor }: Known,
+  { arrived, actor, agent: named }: Known,
   operation: Operation,
   params: PathParams,
 ): Promise<Authorised> {
@@ -23,7 +23,7 @@ export async function authorise(
     await settleWithoutAgent(edge, arrived, actor)
     return { arrived, actor, operation, params, agent: undefined }
   }
-  const agent = await edge.findAgent(actor.scope.project_id, ref)
+  const agent = ref === arrived.params['agent_id'] && named ? named : await edge.findAgent(actor.scope.project_id, ref)
   // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
   requireScope(actor, agent?.id ?? null)
   if (!agent) throw notFound('Agent', ref)

@@ -1,13 +1,8 @@
 import { forbidden, invalid } from '../../../errors.ts'
 import { type Actor, workingIn } from '../../../operation/actor.ts'
+import type { FindProject } from '../../../operation/project-snapshot.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Arrived } from '../request.ts'
-
-/** What the pipeline needs to know of a project. */
-export type FoundProject = { id: string; name: string; limits: { requests_per_minute: number | null } }
-
-/** A project by id or name. Undefined if there is none. */
-export type FindProject = (ref: string) => Promise<FoundProject | undefined>
 
 const HEADER = 'moorage-project'
 

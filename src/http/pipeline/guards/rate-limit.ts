@@ -1,9 +1,9 @@
 import type { Config } from '../../../config.ts'
 import { ApiError } from '../../../errors.ts'
+import type { ProjectSnapshot } from '../../../operation/project-snapshot.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { Decision, RateLimiter } from '../../../security/limits/rate-limiter.ts'
 import type { Arrived, Known } from '../request.ts'
-import type { FindProject } from './choose-project.ts'
 
 /** Counts an authenticated request against the tier of its actor, and says in headers what is left. */
 export async function countRequest(
@@ -22,11 +22,10 @@ export async function countRequest(
 
 /** Counts a request against the limit of its project, which all callers of the project share. */
 export async function takeFromProject(
-  { arrived, actor }: Known,
-  findProject: FindProject,
+  arrived: Arrived,
+  project: ProjectSnapshot | undefined,
   limiter: RateLimiter,
 ): Promise<void> {
-  const project = await findProject(actor.scope.project_id)
   const limit = project?.limits.requests_per_minute ?? null
   if (!project || limit === null) return
   const decision = await limiter.take(`project:${project.id}`, { perMinute: limit, burst: limit })

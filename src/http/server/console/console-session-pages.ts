@@ -96,7 +96,7 @@ class SessionPages {
   /** A page may name a project that is gone, or in which the person has no role any more: then it is told of another. */
   async #inChosenProject(arrived: Arrived, actor: Actor): Promise<Actor> {
     try {
-      return await inProject(arrived, actor, this.#front.edge.findProject)
+      return await inProject(arrived, actor, this.#front.edge.parts.findProject)
     } catch (error) {
       if (error instanceof ApiError) return actor
       throw error
@@ -106,7 +106,7 @@ class SessionPages {
   /** A key that is at its limit cannot open sessions either. */
   async #countKey(arrived: Arrived, key: string): Promise<void> {
     const { edge, steps } = this.#front
-    const actor = isWellFormedKey(key) ? await edge.verifyKey(sha256(key)) : undefined
+    const actor = isWellFormedKey(key) ? (await edge.keys.verify(sha256(key)))?.actor : undefined
     if (!actor) return this.#refuse(arrived)
     await steps.count({ arrived, actor })
   }

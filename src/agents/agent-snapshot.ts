@@ -1,0 +1,69 @@
+import { ApiError } from '../errors.ts'
+import type { Lookup } from '../lib/cache.ts'
+import type { Needs } from '../operation/context.ts'
+import type { KnownAnswer } from '../operation/known-answer.ts'
+import type { Parts } from '../operation/parts.ts'
+import { type Pause, pausedMessage } from '../operation/pauses.ts'
+import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
+import type { Agent, presentAgent } from './agent.ts'
+import type { Definition } from './definition.ts'
+import * as agents from './store.ts'
+
+/** What an environment serves. The version and the deployment are null while it serves the working copy. */
+export type Serving = { version: string | null; deployment_id: string | null; definition: Definition }
+
+/** All that a request needs to know of an agent and its project. It is forgotten as a whole when any of it changes. */
+export class AgentSnapshot {
+  readonly agent: Agent
+  readonly project: ProjectSnapshot
+  /** What its environments serve, as far as they were asked for: `deployments/serving.ts` fills it. */
+  readonly served = new Map<string, Serving>()
+  /** As clients see it, once one has asked. */
+  shown: KnownAnswer<ReturnType<typeof presentAgent>> | undefined
+
+  constructor(agent: Agent, project: ProjectSnapshot) {
+    this.agent = agent
+    this.project = project
+  }
+}
+
+export type SnapshotParts = Pick<Parts, 'findProject' | 'memo' | 'storage'>
+
+const subjectsOf = ({ agent, project }: AgentSnapshot) => [agent.id, project.id]
+
+/** Finds an agent, from memory until something of it changes. */
+export function findSnapshot(id: string, parts: SnapshotParts): Lookup<AgentSnapshot> {
+  return known(`agent ${id}`, () => agents.find(parts.storage.db, id), parts)
+}
+
+/** What the request was let in with, unless something of it has changed since. */
+export function findEntered(id: string, context: SnapshotParts & Needs<'entered'>): Lookup<AgentSnapshot> {
+  const { entered, memo } = context
+  const isPresent = entered instanceof AgentSnapshot && entered.agent.id === id && memo.holds('snapshots', entered)
+  return isPresent ? entered : findSnapshot(id, context)
+}
+
+/** Finds an agent of a project by id or name, from memory until something of it changes. */
+export function findSnapshotIn(project_id: string, ref: string, parts: SnapshotParts): Lookup<AgentSnapshot> {
+  return known(`agent of ${project_id} ${ref}`, () => agents.findIn(parts.storage.db, project_id, ref), parts)
+}
+
+/** Finds an agent by its number, from memory until something of it changes. */
+export function findSnapshotBySeq(seq: number, parts: SnapshotParts): Lookup<AgentSnapshot> {
+  return known(`agent ${seq}`, () => agents.findBySeq(parts.storage.db, seq), parts)
+}
+
+function known(key: string, find: () => Promise<Agent | undefined>, { findProject, memo }: SnapshotParts) {
+  const load = async () => {
+    const agent = await find()
+    const project = agent && (await findProject(agent.project_id))
+    return project && new AgentSnapshot(agent, project)
+  }
+  return memo('snapshots', key, load, subjectsOf)
+}
+
+/** Refuses new messages for an agent that is paused, alone or with its project or the service. */
+export function requireRunning({ name, status }: Agent, pause: Pause | undefined): void {
+  if (pause) throw new ApiError('agent_paused', pausedMessage(pause))
+  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused`)
+}
