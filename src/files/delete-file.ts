@@ -18,8 +18,8 @@ export const deleteFile = operation({
   params: FileParams,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params }, { newId, ...context }: ReachNeeds & Needs<'newId'>) {
-    const { db, now } = context
+  async run({ params }, context: ReachNeeds & Needs<'newId'>) {
+    const { db, newId, now } = context
     const { id } = await getInReach(context, 'delete', params.file_id)
     await files.remove(db, [id])
     await enqueue(db, { id: newId('job', now()), kind: 'file bytes', run_at: now() })

@@ -16,7 +16,8 @@ export const getFileContent = operation({
   params: FileParams,
   content: true,
 
-  async run({ params }, { bytes, ...context }: ReachNeeds & Needs<'bytes'>) {
+  async run({ params }, context: ReachNeeds & Needs<'bytes'>) {
+    const { bytes } = context
     const file = await getInReach(context, 'read', params.file_id)
     return { ...file, read: (range) => bytes.read(file, range) }
   },

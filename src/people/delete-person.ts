@@ -33,12 +33,12 @@ export const deletePerson = operation({
     .meta({ id: 'RemovedPerson' }),
 
   async run({ params }, needs: Needs<'db' | 'actor' | 'audit' | 'now' | 'request_id'>) {
-    const { db, actor, now } = needs
+    const { db, actor, audit, now, request_id } = needs
     const { person, roles } = await getInReach(db, actor, params.person_id)
     const revoked_keys: string[] = []
     for (const role of roles) {
       await requireOtherAdministrator(db, role, now())
-      const lost = await endRole(db, role, { ...needs, address: null, now: now() })
+      const lost = await endRole(db, role, { actor, audit, request_id, address: null, now: now() })
       revoked_keys.push(...lost.revoked_keys)
     }
     const makers = await roleKeys.listIdsOf(db, person.id)

@@ -38,8 +38,8 @@ export const setPersonRole = operation({
   data: z.object({ ...PersonReply.shape, ...KeysLost }).meta({ id: 'PersonWithLostKeys' }),
 
   async run({ params, body }, needs: RoleNeeds) {
-    const { db, actor, config, now } = needs
-    const cause = { ...needs, address: null, now: now() }
+    const { db, actor, audit, config, newId, now, request_id } = needs
+    const cause = { actor, audit, newId, request_id, address: null, now: now() }
     requireScope(actor, null)
     if (body.all_projects) requireService(actor)
     const { person } = await getInReach(db, actor, params.person_id)

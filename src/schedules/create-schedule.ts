@@ -30,8 +30,8 @@ export const createSchedule = operation({
   receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
   data: ScheduleWithRuns,
 
-  async run({ params, body }, { db, ...context }: CreateScheduleNeeds) {
-    const { actor, config, newId, now } = context
+  async run({ params, body }, context: CreateScheduleNeeds) {
+    const { actor, config, db, newId, now } = context
     requireKey(actor)
     const user_id = requireUser(actor, body.context.user_id) ?? null
     const agent = await agents.lock(db, params.agent_id)

@@ -38,8 +38,8 @@ export const updateSchedule = operation({
   receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
   data: ScheduleWithRuns,
 
-  async run({ params, body }, { db, ...context }: UpdateScheduleNeeds) {
-    const { actor, now } = context
+  async run({ params, body }, context: UpdateScheduleNeeds) {
+    const { actor, db, now } = context
     requireKey(actor)
     const agent = await agents.get(db, params.agent_id)
     await schedules.lock(db, params.schedule_id)

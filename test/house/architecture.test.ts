@@ -7,7 +7,7 @@ import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from '../s
 import { ROOMS, roomOf, wrongArrows } from '../support/house/house-rules.ts'
 import { cyclesOf, filesOf, loadedBy, readImports, readSources, type SourceFile } from '../support/house/imports.ts'
 import { OF_ALL_PROJECTS, unboundStatements, uncheckedLookups } from '../support/house/project-rules.ts'
-import { unsaidNeeds } from '../support/house/signatures.ts'
+import { copiedContexts, unsaidNeeds } from '../support/house/signatures.ts'
 
 const sources = readSources(fileURLToPath(new URL('../../src', import.meta.url)))
 
@@ -120,6 +120,17 @@ describe('the house', () => {
 
   test('a signature says what is used: no operation and no slice takes all parts or the whole context', () => {
     assert.deepEqual(unsaidNeeds(sources), [], 'say `Needs<…>` or `Pick<Parts, …>`')
+  })
+
+  test('no operation copies its context', () => {
+    assert.deepEqual(copiedContexts(sources), [], 'take what is used out of it by name')
+    const imports = [{ to: 'operation/context.ts', kind: 'type' as const }]
+    const copies = [
+      "run({ params }, { db, ...context }: Needs<'db' | 'now'>) {",
+      'run({ params }, needs: RoleNeeds) {\n  const cause = { ...needs, at: 1 }',
+      'function find(context: KeepNeeds) {\n  return get({ ...context, db })',
+    ]
+    for (const text of copies) assert.deepEqual(copiedContexts([{ file: 'files/a.ts', text, imports }]), ['files/a.ts'])
   })
 
   test('a statement on what belongs to projects names the project, or a row', () => {

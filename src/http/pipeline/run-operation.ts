@@ -77,9 +77,9 @@ export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, 
 
 function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, repeatable?: Repeated): Context {
   const { actor, door, entered, given, request_id, span, uploads } = call
-  return {
-    ...parts,
-    ...channel,
+  // All parts are below it: to copy them for each call would take a fortieth of the time of an invocation.
+  const context: Parts = Object.create(parts)
+  return Object.assign(context, channel, {
     db,
     actor,
     entered,
@@ -93,7 +93,7 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
       const { project_id, agent_id: only } = actor.scope
       return { project_id, only, except: await call.closedAgents() }
     },
-  }
+  })
 }
 
 function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknown): Rendered {

@@ -21,8 +21,8 @@ export const getRunFile = operation({
   params: InvocationParams.extend(FileParams.shape),
   content: true,
 
-  async run({ params }, { actor, bytes, ...parts }: Needs<'db' | 'actor' | 'bytes' | 'now' | 'runtime' | 'storage'>) {
-    const { db, now } = parts
+  async run({ params }, parts: Needs<'db' | 'actor' | 'bytes' | 'now' | 'runtime' | 'storage'>) {
+    const { actor, bytes, db, now } = parts
     const run = requireRun(actor, params.request_id)
     if (!(await isUnderWay(run, parts))) throw conflict('This call of the agent is over')
     const file = await getInReachOfRun(db, run, params.file_id, now())

@@ -83,8 +83,8 @@ export async function keepEach(
 }
 
 /** A key that speaks for many users must not show one of them the file of another. */
-async function findFor(db: Database, file_id: string, { user_id }: Whose, context: KeepEachNeeds) {
-  const file = await getInReach({ ...context, db }, 'read', file_id)
+async function findFor(db: Database, file_id: string, { user_id }: Whose, { actor, now, shownAgents }: KeepEachNeeds) {
+  const file = await getInReach({ actor, db, now, shownAgents }, 'read', file_id)
   if (file.user_id !== null && file.user_id !== user_id) throw notFound('File', file_id)
   return file
 }
@@ -94,12 +94,13 @@ async function keep(
   asked: object,
   position: number,
   whose: Whose,
-  { actor, uploads, ...using }: KeepEachNeeds,
+  context: KeepEachNeeds,
 ): Promise<StoredFile> {
+  const { actor, uploads } = context
   const upload = uploads?.taken.get(asked)
   if (upload instanceof ApiError) throw upload
   if (!upload) throw invalid({ field: `attachments.${position}`, error: 'can only be a file_id here' })
   const { taken, media_type, name } = upload
   const of = { ...whose, taken, media_type, name, created_by: actor.id, unclaimed: 0 as const }
-  return keepFile(db, { ...of, expires_in_seconds: undefined }, using)
+  return keepFile(db, { ...of, expires_in_seconds: undefined }, context)
 }

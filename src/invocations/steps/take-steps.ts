@@ -36,8 +36,8 @@ export const takeSteps = operation({
   body: AskSteps,
   data: StepsResult,
 
-  async run({ params, body: { steps } }, { actor, ...parts }: TakeNeeds) {
-    const run = requireRun(actor, params.request_id)
+  async run({ params, body: { steps } }, parts: TakeNeeds) {
+    const run = requireRun(parts.actor, params.request_id)
     const { request_id, attempt } = run
     const { runtime, stepsElsewhere, now, stopping } = parts
     const latest = now() + FOUND_WITHIN_MS

@@ -51,3 +51,15 @@ function parametersIn(text: string): string[] {
   }
   return found.map((one) => one.trim()).filter((one) => one !== '')
 }
+
+/** A context is laid over the parts of the service, so a copy of it has none of them. */
+const COPIED = /\{[^{}]*\.\.\.\w+ \}: [^)]*Needs\b|\.\.\.(?:needs|parts)\b/
+const COPIED_CONTEXT = /\bcontext: [^,)]*Needs\b[\s\S]*\{ \.\.\.context\b/
+
+/** Files that copy the context of an operation. */
+export function copiedContexts(sources: readonly SourceFile[]): string[] {
+  return sources
+    .filter(({ imports }) => imports.some(({ to }) => to === 'operation/context.ts'))
+    .filter(({ file, text }) => !HANDS_ALL_ON.has(file) && (COPIED.test(text) || COPIED_CONTEXT.test(text)))
+    .map(({ file }) => file)
+}
