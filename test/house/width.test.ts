@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { Session } from 'node:inspector/promises'
+import { test } from 'node:test'
+import { startService } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
+
+/** What one warm request may run. A change that needs more lays another wire through the path: say why in its commit. */
+const MOST = { files: 131, functions: 402, lookups: 4 }
+
+const OF_HOUSE = /\/src\/[^?]*\.ts$/
+
+test(`an echo run takes ${MOST.lookups} look-ups, ${MOST.files} files and ${MOST.functions} functions at most`, async (t) => {
+  const service = await startService('sqlite')
+  t.after(() => service.stop())
+  const agent = await createAgent(service, 'echo')
+  const invoke = async () => {
+    const headers = { authorization: `Bearer ${service.admin}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ message: 'ahoy' })
+    const reply = await fetch(`${service.url}/v1/agents/${agent}/invoke`, { method: 'POST', headers, body })
+    assert.equal(reply.status, 200, await reply.text())
+  }
+  const lookups = () => {
+    const { samples } = service.app.parts.telemetry.lookups.read()
+    return samples.reduce((sum, { value }) => sum + value, 0)
+  }
+  for (let i = 0; i < 20; i++) await invoke()
+
+  const session = new Session()
+  session.connect()
+  t.after(() => session.disconnect())
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  const seen = []
+  // What the service does in the background may fall into a request, so the narrowest of several counts.
+  for (let i = 0; i < 10; i++) {
+    const before = lookups()
+    await session.post('Profiler.takePreciseCoverage')
+    await invoke()
+    const { result } = await session.post('Profiler.takePreciseCoverage')
+    const ran = result
+      .filter(({ url }) => OF_HOUSE.test(url))
+      .map(({ functions }) => functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0).length)
+      .filter((functions) => functions > 0)
+    seen.push({
+      files: ran.length,
+      functions: ran.reduce((sum, functions) => sum + functions, 0),
+      lookups: lookups() - before,
+    })
+  }
+  for (const [what, most] of Object.entries(MOST) as [keyof typeof MOST, number][]) {
+    const least = Math.min(...seen.map((each) => each[what]))
+    assert.ok(least > 1 && least <= most, `${least} ${what}, at most ${most}`)
+    t.diagnostic(`${least} ${what}`)
+  }
+})
