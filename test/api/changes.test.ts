@@ -6,7 +6,7 @@ import { announce } from '../../src/storage/database.ts'
 import { openMemo } from '../../src/storage/memo.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { until } from '../support/running/until.ts'
-import { type Service, startService } from '../support/service/service.ts'
+import { onBothEngines, type Service, startService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 import { freshPostgres } from '../support/stores/fresh-store.ts'
 import { onBothStores } from '../support/stores/store.ts'
@@ -54,6 +54,33 @@ describe('a cache', () => {
     assert.equal(await remembered.get('b-1', load, firstWord), 'b-1 1')
   })
 
+  test('loads once for all who ask at the same time, but not for those who ask after a change', async () => {
+    const remembered = cache<string>()
+    const load = counter()
+    const get = () => remembered.get('a-1', load, firstWord)
+    const first = [get(), get()]
+    remembered.forget('b')
+    const later = [get(), get()]
+    assert.deepEqual(await Promise.all([...first, ...later]), ['a-1 1', 'a-1 1', 'a-1 2', 'a-1 2'])
+    assert.equal(get(), 'a-1 2', 'without a promise, because it is in memory')
+  })
+
+  test('says of a value whether it holds it still', async () => {
+    let isTold = true
+    const remembered = cache<{ key: string }>(() => isTold)
+    const get = async (key: string) =>
+      (await remembered.get(
+        key,
+        async () => ({ key }),
+        () => [key],
+      )) as { key: string }
+    const [a, b] = [await get('a'), await get('b')]
+    remembered.forget('a')
+    assert.deepEqual([remembered.holds(a), remembered.holds(b)], [false, true])
+    isTold = false
+    assert.equal(remembered.holds(b), false)
+  })
+
   test('holds no more than its size, and keeps no account of what it dropped', async () => {
     const remembered = cache<string>(() => true, 2)
     const load = counter()
@@ -93,6 +120,53 @@ onBothStores('what is remembered', (opened) => {
     await storage.transaction((db) => announce(db, 'keys'))
     await until('the second is forgotten', async () => (await look())[1] !== 'two 1')
     assert.equal((await look())[2], 'three 1')
+  })
+})
+
+onBothEngines('a snapshot of a project', (started) => {
+  test('is found again until something of it changes, and not with what changes in another project', async () => {
+    const service = started()
+    const { findProject, memo, storage } = service.app.parts
+    const { id: other } = (await service.call('POST', '/v1/projects', { body: { name: 'other' } })).body.data
+    const holds = async (ref: string, change: () => Promise<unknown>) => {
+      await until('changes are heard of', () => storage.hears())
+      let before: object | undefined
+      await until('it is remembered', async () => {
+        before = await findProject(ref)
+        return before !== undefined && memo.holds('snapshots', before)
+      })
+      await change()
+      return memo.holds('snapshots', before as object)
+    }
+    const there = { 'Moorage-Project': 'other' }
+    const within = (method: string, path: string, body?: unknown) => async () => {
+      const { status, text } = await service.call(method, path, { body, headers: there })
+      assert.ok(status < 300, text)
+    }
+    const changes = {
+      limits: within('PATCH', `/v1/projects/${other}`, { limits: { concurrent_runs: 5 } }),
+      pause: within('POST', '/v1/pause', { reason: 'a loop', scope: 'project' }),
+      provider: within('PUT', '/v1/providers/mine', { type: 'openai', api_key: 'sk-x' }),
+      price: within('PUT', '/v1/prices/mine/small', { input: 1, output: 2 }),
+      webhook: within('POST', '/v1/webhooks', { url: 'https://example.com/hook', events: ['*'] }),
+      budget: within('POST', '/v1/budgets', {
+        name: 'all',
+        scope: { type: 'project' },
+        limit: { tokens: 5 },
+        per: 'day',
+      }),
+    }
+    for (const [what, change] of Object.entries(changes)) {
+      let held: boolean | undefined
+      assert.equal(
+        await holds('other', async () => {
+          held = await holds('default', change)
+        }),
+        false,
+        what,
+      )
+      assert.equal(held, true, `${what} of another project`)
+    }
   })
 })
 
