@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type ApiError, unavailable } from '../../errors.ts'
+import { ApiError, unavailable } from '../../errors.ts'
 import { within } from '../../lib/work/within.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
 import type { Span, Tracer } from '../../telemetry/tracing.ts'
@@ -17,7 +17,6 @@ import type { Endpoint } from './endpoint.ts'
 import { OpenStreams } from './open-streams.ts'
 import { ReplyRoom } from './replies/reply-room.ts'
 import { RequestLog } from './request-log.ts'
-import { requireRoute } from './require-route.ts'
 import { Router } from './router.ts'
 import { checkBodyHeaders, checkTransport } from './transport.ts'
 
@@ -130,4 +129,17 @@ export async function letIn(
 
 function noAnswer(): ApiError {
   return unavailable('The database does not answer, try again shortly')
+}
+
+/** Returns the route that the router found. Throws a 404, or a 405 that names the methods of the path. */
+function requireRoute(endpoints: Router<Endpoint>, { route, path }: Arrived): Route {
+  if (route) return route
+  const methods = endpoints.methods(path, ({ forBrowsers }) => !forBrowsers)
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  if (allowed.length > 0) {
+    const Allow = allowed.join(', ')
+    throw new ApiError('method_not_allowed', `This path takes ${Allow}`, { headers: { Allow } })
+  }
+  const hint = path.startsWith('/v1/') ? '' : ': every path starts with /v1'
+  throw new ApiError('not_found', `No such path${hint}`)
 }
