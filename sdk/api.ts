@@ -3178,7 +3178,7 @@ export type System = {
     oldest: string | null
   })[]
   storage: {
-    /** In a large store, up to a minute ago */
+    /** In a large store earlier than now: it is counted every hour, and again when it is asked for after a minute */
     measured_at: string
     /** Size of the database */
     bytes: number

@@ -18,7 +18,7 @@ const STOP_MS = 5_000
 /** All runs that wait (`status: waiting`) have one lane. */
 const WAITING = 'waiting'
 
-type QueueParts = BackgroundParts & Pick<Parts, 'node'>
+type QueueParts = BackgroundParts & Pick<Parts, 'errands' | 'node'>
 
 /**
  * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that projects alternate, and the agents of
@@ -33,7 +33,7 @@ export class RunQueue {
   readonly #runs: BackgroundRuns
 
   constructor(parts: QueueParts) {
-    const { live, log, now, storage } = parts
+    const { errands, live, log, now, storage } = parts
     this.#parts = parts
     const failed = (err: unknown) => log.warn({ err }, 'could not look for queued invocations')
     this.#worker = new Worker({
@@ -61,7 +61,9 @@ export class RunQueue {
       for (const lane of begun_lanes) this.#worker.wake(lane)
       // It may have begun to wait, and its wait may be over already.
       if (abandoned) this.#waking.survey()
-      if (parent_request_id !== undefined) this.#wakeParent(parent_request_id).catch(failed)
+      if (parent_request_id !== undefined) {
+        errands.begin('waking a run that waited for another', () => this.#wakeParent(parent_request_id))
+      }
     })
     storage.onChange((change, lane) => {
       if (change !== 'queue') return
