@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
+import { setImmediate as nextPass } from 'node:timers/promises'
 import type { Agent } from 'undici'
 import { lazilyInTurn, PARTS_OF_UNDICI } from '../../lib/lazily.ts'
 import { type IpList, ipList } from '../ip-list.ts'
@@ -120,6 +121,9 @@ export class GuardedClient {
   }
 
   async #open(): Promise<Agent> {
+    // The platform loads its own Request when it is first named. That has a pass of the event loop for itself.
+    void globalThis.Request
+    await nextPass()
     const { Agent: HttpAgent } = await undici()
     return new HttpAgent({
       connect: this.#dialer.connect,
