@@ -3345,7 +3345,7 @@ export type Operations = {
   }
   /** List agents with their last day */
   listOverview: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined; failing?: 'true' | undefined }
     item: AgentOverview
   }
   /** List the agents that this key may invoke */

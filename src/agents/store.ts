@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type Expression, type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import type { Keyring } from '../security/keyring.ts'
@@ -127,12 +127,18 @@ export async function listAuth(db: Database, keyring: Keyring): Promise<ReturnTy
 type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
 
 /** The agents without their definitions, which can be long. */
-export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<ListedAgent>> {
+export async function list(
+  db: Database,
+  query: PageQuery,
+  shown: ShownAgents,
+  among?: Expression<number>,
+): Promise<Page<ListedAgent>> {
   const select = db
     .selectFrom('agents')
     .select(['id', 'name', 'status', 'created_at'])
     .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
+    .$if(among !== undefined, (all) => all.where('seq', 'in', among as Expression<number>))
   const { items, total } = await page(db, select, query)
   return { items: items as ListedAgent[], total }
 }
@@ -208,13 +214,19 @@ export async function listKinds(db: Database, ids: string[]): Promise<Pick<Agent
 
 export type ShownAgent = { id: string; seq: number }
 export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
+  return selectShown(db, shown).select(['id', 'seq']).orderBy('seq').execute()
+}
+
+/** The numbers of the same agents, for a condition of another statement. */
+export function seqsOfShown(db: Database, shown: ShownAgents): Expression<number> {
+  return selectShown(db, shown).select('seq').$asScalar()
+}
+
+function selectShown(db: Database, shown: ShownAgents) {
   return db
     .selectFrom('agents')
-    .select(['id', 'seq'])
     .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
-    .orderBy('seq')
-    .execute()
 }
 
 export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Agent> {

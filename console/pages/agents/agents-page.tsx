@@ -72,7 +72,7 @@ export function AgentsPage() {
   return (
     <Page title="Agents" actions={actions} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
       {agents.data && !areStepsOver && <FirstSteps agents={agents.data} onOver={() => setStepsOver(true)} />}
-      {agents.data && areStepsOver && <Attention agents={agents.data.data} />}
+      {agents.data && areStepsOver && <Attention agents={agents.data} />}
       <List
         of={agents}
         label="Agents"

@@ -82,6 +82,17 @@ inConsole(
       })
     }
 
+    test(`agents: a reader who is done with the first steps waits for ${MOST_REQUESTS} requests at most, too`, async () => {
+      const { page, asked, settled, checkWell } = window
+      await page.evaluate(`localStorage.setItem('first-steps', 'done')`)
+      await page.goto(`${proxy.url}/`)
+      await page.getByRole('region', { name: 'Needs attention' }).waitFor()
+      await settled()
+      const requests = asked().filter((request) => request.includes('/v1/') && !OF_THE_FRAME.test(request))
+      assert.ok(requests.length <= MOST_REQUESTS, requests.join('\n'))
+      checkWell()
+    })
+
     test('the first paint is told, and a page that is not there says so', async (t) => {
       const { page, leave } = await visit('/agents/support/nonsense')
       await page.getByText('Page not found').waitFor()
