@@ -79,7 +79,7 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
             </div>
             <DialogActions>
               {may('deleteSchedule') && (
-                <Button look="danger" isBusy={remove.isBusy} onClick={() => void remove.run()}>
+                <Button look="danger" doing={remove}>
                   Delete
                 </Button>
               )}
@@ -98,7 +98,7 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
                 </>
               )}
               {may('runSchedule') && (
-                <Button look="main" isBusy={runNow.isBusy} onClick={() => void runNow.run()}>
+                <Button look="main" doing={runNow}>
                   Run now
                 </Button>
               )}

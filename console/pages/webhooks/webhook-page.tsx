@@ -53,7 +53,7 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
         found && (
           <>
             {may('testWebhook') && (
-              <Button icon="send" isBusy={test.isBusy} onClick={() => void test.run()}>
+              <Button icon="send" doing={test}>
                 Send a test
               </Button>
             )}
