@@ -131,14 +131,10 @@ export async function list(
   db: Database,
   query: PageQuery,
   shown: ShownAgents,
-  among?: Expression<number>,
+  among?: (seqs: Expression<number>) => Expression<number>,
 ): Promise<Page<ListedAgent>> {
-  const select = db
-    .selectFrom('agents')
-    .select(['id', 'name', 'status', 'created_at'])
-    .where('project_id', '=', shown.project_id)
-    .where(isShown(db, sql.ref('id'), shown))
-    .$if(among !== undefined, (all) => all.where('seq', 'in', among as Expression<number>))
+  const all = selectShown(db, shown).select(['id', 'name', 'status', 'created_at'])
+  const select = among ? all.where('seq', 'in', among(selectShown(db, shown).select('seq').$asScalar())) : all
   const { items, total } = await page(db, select, query)
   return { items: items as ListedAgent[], total }
 }
@@ -151,8 +147,7 @@ export async function listDescribed(
   query: PageQuery,
   { shown, ref }: { shown: ShownAgents; ref?: string | undefined },
 ): Promise<Page<DescribedAgent>> {
-  const select = db
-    .selectFrom('agents')
+  const select = selectShown(db, shown)
     .select(['id', 'name', 'status', 'definition', 'created_at'])
     .select((agent) =>
       agent
@@ -168,8 +163,6 @@ export async function listDescribed(
         .where('deployments.status', '=', 'active')
         .as('served'),
     )
-    .where('project_id', '=', shown.project_id)
-    .where(isShown(db, sql.ref('id'), shown))
     .$if(ref !== undefined, (all) =>
       all.where(({ eb, or }) => or([eb('id', '=', ref ?? ''), eb('name', '=', ref ?? '')])),
     )
@@ -215,11 +208,6 @@ export async function listKinds(db: Database, ids: string[]): Promise<Pick<Agent
 export type ShownAgent = { id: string; seq: number }
 export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
   return selectShown(db, shown).select(['id', 'seq']).orderBy('seq').execute()
-}
-
-/** The numbers of the same agents, for a condition of another statement. */
-export function seqsOfShown(db: Database, shown: ShownAgents): Expression<number> {
-  return selectShown(db, shown).select('seq').$asScalar()
 }
 
 function selectShown(db: Database, shown: ShownAgents) {

@@ -47,9 +47,9 @@ export const listOverview = operation({
     const shown = await shownAgents()
     const thisHour = Math.floor(now() / HOUR_MS)
     const range = { from: (thisHour - HOURS + 1) * 60, to: (thisHour + 1) * 60, step: 60 }
-    const among =
-      failing && metrics.failingAgents(db, agents.seqsOfShown(db, shown), range, actor.scope, FAILING_ONE_IN)
-    const { items, total } = await agents.list(db, page, shown, among)
+    const isFailing: Parameters<typeof agents.list>[3] = (seqs) =>
+      metrics.failingAgents(db, seqs, range, actor.scope, FAILING_ONE_IN)
+    const { items, total } = await agents.list(db, page, shown, failing && isFailing)
     const ids = items.map(({ id }) => id)
     const known = new Map((await agents.listKinds(db, ids)).map((agent) => [agent.id, agent]))
     const seqs = [...known.values()].map(({ seq }) => seq)
