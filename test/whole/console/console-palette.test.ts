@@ -33,6 +33,12 @@ inConsole('finding things in the console', (visit, service) => {
     assert.equal(await page.getByRole('dialog').count(), 0)
     await page.keyboard.press('Control+k')
     await field.waitFor()
+    // Pages come before what can be done with each agent.
+    await field.fill('deploy')
+    await untilHolds(async () => {
+      const found = (await page.getByRole('option').allTextContents()).map((label) => label.replace(/^.* › /, ''))
+      assert.deepEqual(found, ['Deployments', 'Deployments', 'Deployments', 'Deploy', 'Deploy', 'Deploy'])
+    })
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Escape')
     await field.waitFor({ state: 'detached' })
