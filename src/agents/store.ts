@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type Expression, type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import type { Keyring } from '../security/keyring.ts'
@@ -127,12 +127,14 @@ export async function listAuth(db: Database, keyring: Keyring): Promise<ReturnTy
 type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
 
 /** The agents without their definitions, which can be long. */
-export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<ListedAgent>> {
-  const select = db
-    .selectFrom('agents')
-    .select(['id', 'name', 'status', 'created_at'])
-    .where('project_id', '=', shown.project_id)
-    .where(isShown(db, sql.ref('id'), shown))
+export async function list(
+  db: Database,
+  query: PageQuery,
+  shown: ShownAgents,
+  among?: (seqs: Expression<number>) => Expression<number>,
+): Promise<Page<ListedAgent>> {
+  const all = selectShown(db, shown).select(['id', 'name', 'status', 'created_at'])
+  const select = among ? all.where('seq', 'in', among(selectShown(db, shown).select('seq').$asScalar())) : all
   const { items, total } = await page(db, select, query)
   return { items: items as ListedAgent[], total }
 }
@@ -145,8 +147,7 @@ export async function listDescribed(
   query: PageQuery,
   { shown, ref }: { shown: ShownAgents; ref?: string | undefined },
 ): Promise<Page<DescribedAgent>> {
-  const select = db
-    .selectFrom('agents')
+  const select = selectShown(db, shown)
     .select(['id', 'name', 'status', 'definition', 'created_at'])
     .select((agent) =>
       agent
@@ -162,8 +163,6 @@ export async function listDescribed(
         .where('deployments.status', '=', 'active')
         .as('served'),
     )
-    .where('project_id', '=', shown.project_id)
-    .where(isShown(db, sql.ref('id'), shown))
     .$if(ref !== undefined, (all) =>
       all.where(({ eb, or }) => or([eb('id', '=', ref ?? ''), eb('name', '=', ref ?? '')])),
     )
@@ -208,13 +207,14 @@ export async function listKinds(db: Database, ids: string[]): Promise<Pick<Agent
 
 export type ShownAgent = { id: string; seq: number }
 export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
+  return selectShown(db, shown).select(['id', 'seq']).orderBy('seq').execute()
+}
+
+function selectShown(db: Database, shown: ShownAgents) {
   return db
     .selectFrom('agents')
-    .select(['id', 'seq'])
     .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
-    .orderBy('seq')
-    .execute()
 }
 
 export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Agent> {

@@ -72,15 +72,8 @@ export function AgentsPage() {
   return (
     <Page title="Agents" actions={actions} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
       {agents.data && !areStepsOver && <FirstSteps agents={agents.data} onOver={() => setStepsOver(true)} />}
-      {agents.data && areStepsOver && <Attention agents={agents.data.data} />}
-      <List
-        of={agents}
-        label="Agents"
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-        sort={query.sort}
-        empty={<NoAgents />}
-      />
+      {agents.data && areStepsOver && <Attention agents={agents.data} />}
+      <List of={agents} label="Agents" columns={COLUMNS} sort={query.sort} empty={<NoAgents />} />
       {openedDialog() === 'agent' && may('createAgent') && <CreateDialog onClose={closeDialog} />}
     </Page>
   )

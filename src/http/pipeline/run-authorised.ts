@@ -89,7 +89,7 @@ async function runOnce(
   const { arrived, actor, operation } = authorised
   const { path, request_id, address } = arrived
   const call = {
-    door: arrived.dialect.door,
+    door: actor.console_session === undefined ? arrived.dialect.door : 'console',
     given,
     uploads,
     writer,
