@@ -5,7 +5,7 @@ import type { Telemetry } from '../../telemetry/telemetry.ts'
 
 /**
  * Few programs read metrics. What else connects must not take the handles of the service's own port. An answer takes
- * milliseconds, so the oldest connection gives way to a new one: nobody can keep the others out.
+ * milliseconds, so the oldest connection gives way to a new one.
  */
 const MOST_CONNECTIONS = 16
 const ASKS_WITHIN_MS = 2_000
