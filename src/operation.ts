@@ -115,8 +115,10 @@ type Audit<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
   when?(input: Input<P, Q, B>): boolean
 }
 
-/** What was changed: a parameter of the path by its name, or what has its id in the reply. */
-type AuditTarget<P extends z.ZodObject> = (keyof z.output<P> & string) | 'reply' | null
+/** What was changed: a parameter of the path by its name, several that name it together, or what has its id in the reply. */
+type AuditTarget<P extends z.ZodObject> = ParamName<P> | readonly ParamName<P>[] | 'reply' | null
+
+type ParamName<P extends z.ZodObject> = keyof z.output<P> & string
 
 /** Only operations that read may leave out `audit`. */
 type AuditedChange = { method: 'GET' } | { permission: 'read' } | { audit: object }
@@ -218,7 +220,9 @@ export function isAudited({ audit }: Pick<Operation, 'audit'>, input: AnyInput):
 export function auditTarget({ audit }: Pick<Operation, 'audit'>, input: AnyInput, reply: unknown): string | null {
   const target = typeof audit?.target === 'function' ? audit.target(input) : audit?.target
   if (target === 'reply') return (reply as { id: string } | undefined)?.id ?? null
-  return target ? (input.params[target] as string) : null
+  if (target === undefined || target === null) return null
+  const names = typeof target === 'string' ? [target] : target
+  return names.map((name) => input.params[name]).join('/')
 }
 
 /** The names by which a policy may ask for a one-time code. */

@@ -31,12 +31,14 @@ export type ModelUser = Pick<Agent, 'project_id' | 'name'> & {
 /** More agents are not looked at in one request. */
 const MOST_LOOKED_AT = 200
 
-/** The latest agents with a model: one agent, those of a project, or with null those of all projects. */
+/** The latest agents with a model: one agent, those of a project, or with null those of all projects; but for `except`. */
 export async function listModelUsers(
   db: Database,
   { project_id, agent_id }: { project_id: string | null; agent_id: string | null },
+  except: readonly string[],
 ): Promise<ModelUser[]> {
   let select = db.selectFrom('agents').select(['id', 'project_id', 'name', 'definition'])
+  if (except.length > 0) select = select.where('id', 'not in', except)
   if (agent_id !== null) select = select.where('id', '=', agent_id)
   else if (project_id !== null) select = select.where('project_id', '=', project_id)
   const rows = await select.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(MOST_LOOKED_AT).execute()

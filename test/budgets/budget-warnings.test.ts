@@ -44,6 +44,13 @@ onBothEngines('warnings of budgets', (service) => {
     await call('DELETE', '/v1/prices/local/four')
   })
 
+  test('an agent that is closed to the request is not named', async () => {
+    const security = { ipWhitelist: { enabled: true, addresses: ['192.0.2.10'] } }
+    await newAgent(service(), { model: 'local/hidden', security })
+    const { warnings } = await call('POST', '/v1/budgets', { ...PROJECT, limit: { cost_usd: 5 } })
+    assert.doesNotMatch(JSON.stringify(warnings), /hidden/)
+  })
+
   test('a budget says that a single call may hold more than all of it', async () => {
     const instructions = 'x'.repeat(100)
     const agent = await newAgent(service(), { model: 'local/one', instructions, limits: { max_output_tokens: 400 } })

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { describe, test } from 'node:test'
 import { parse } from 'yaml'
 import project from '../../package.json' with { type: 'json' }
@@ -260,6 +262,13 @@ describe('GET /metrics', () => {
     assert.ok(parseText(await own.text()).has('moorage_runs_live'))
     assert.equal((await fetch(`http://127.0.0.1:${port}/v1/agents`)).status, 404)
     assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST' })).status, 404)
+    const statusFor = async (host: string) => {
+      const asked = get(`http://127.0.0.1:${port}/metrics`, { headers: { host } })
+      const [answer] = await once(asked, 'response')
+      return answer.resume().statusCode
+    }
+    for (const here of [`localhost:${port}`, `[::1]:${port}`]) assert.equal(await statusFor(here), 200, here)
+    assert.equal(await statusFor(`rebound.example:${port}`), 421)
   })
 })
 

@@ -99,6 +99,7 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
       reserved ${integer} not null,
       told ${integer} not null,
       exceeded ${integer} not null,
+      kept ${integer} not null,
       primary key (budget_id, subject, period_start)
     ) ${keyed}`,
   ]

@@ -109,4 +109,6 @@ export type BudgetCountersTable = {
   told: number
   /** 1: an event has told that the limit was met. */
   exceeded: number
+  /** 0: its user was erased. It is removed when nothing is held of it, unless the user asks for room again. */
+  kept: number
 }

@@ -12,7 +12,7 @@ export const deletePrice = operation({
   description:
     'From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay.',
   permission: 'manage',
-  audit: { target: 'model' },
+  audit: { target: ['provider', 'model'] },
   params: PriceParams,
   data: z.object({ model: z.string(), deleted: z.literal(true) }),
 

@@ -15,7 +15,7 @@ export const setPrice = operation({
   description:
     'A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins.',
   permission: 'manage',
-  audit: { target: 'model' },
+  audit: { target: ['provider', 'model'] },
   errors: ['conflict'],
   params: PriceParams,
   body: z.strictObject(GivenRates).meta({ id: 'SetPrice' }),
