@@ -39,7 +39,7 @@ export async function admit(
   run.hasPlace = true
   const time = now()
   const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
-  const row = insertion(invocation, lease)
+  const row = insertion(invocation, agent.project_id, lease)
   if (mostOfAgent === null && mostOfProject === null) await journal.commit({ writes: [row], reserved: true })
   else {
     const { db } = storage

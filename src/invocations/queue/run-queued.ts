@@ -77,7 +77,11 @@ export async function endUnrun(
   const error = status === 'failed' ? GIVEN_UP : CANCELLED
   const ended = endWith(withKept(invocation, kept), status, error, parts.now())
   const writes = await effects(ended, agent, definition, logsOf(kept), parts)
-  const ending = rows.ending(ended, lease.owner, kept.length > 0)
-  await commitPatiently({ writes, endings: [ending], reserved: true }, lease, parts)
+  const ending = rows.ending(ended.id, lease.owner, kept.length > 0)
+  await commitPatiently(
+    { writes: [rows.receiptWrite(ended), ...writes], endings: [ending], reserved: true },
+    lease,
+    parts,
+  )
   await endCalled(queued, parts)
 }

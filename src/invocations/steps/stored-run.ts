@@ -10,7 +10,7 @@ import type { Ending, Write } from '../../storage/journal/rows.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { WaitingOutcome } from '../approvals/ask-people.ts'
-import type { Invocation } from '../invocation.ts'
+import type { EndedInvocation, Invocation } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
 import { replacedStepWrite, stepWrite } from './step-store.ts'
 
@@ -91,8 +91,9 @@ export class StoredRun {
   }
 
   /** The end of the run and everything else that it leaves, as a journal entry. */
-  ending(ended: Invocation, writes: JournalEntry['writes']): JournalEntry {
-    return this.#entry(writes, rows.ending(ended, this.#started.owner, this.#hasSteps))
+  ending(ended: EndedInvocation, writes: JournalEntry['writes']): JournalEntry {
+    const ending = rows.ending(ended.id, this.#started.owner, this.#hasSteps)
+    return this.#entry([rows.receiptWrite(ended), ...writes], ending)
   }
 
   /** The run goes on at a later time. What it has done so far is stored, with `more`, and no node holds it. */
