@@ -112,7 +112,7 @@ onBothEngines(
       const stopping = live.start(id, agent)
       stopping.cancel()
       const find = t.mock.method(live, 'find')
-      await change(id, { status: 'queued' })
+      await reopenRun(db(), id, { status: 'queued' })
       await storage.transaction((trx) => announce(trx, 'queue'))
       await until('it was taken', () => find.mock.calls.some(({ arguments: [asked] }) => asked === id))
       stopping.end()
