@@ -45,13 +45,25 @@ export async function findInvocations(
   }
   // The words of the index of those that have not completed, which lists of many agents go by.
   const isRare = filter.status !== undefined && filter.status !== 'completed' && seqs.length > MOST_PARTS
-  const all = select(isOneOf(db, sql`agent_seq`, seqs))
-  const { items, total } = await longPage(db, isRare ? all.where(sql<SqlBool>`status <> 'completed'`) : all, query, {
+  const isAmongThem = isOneOf(db, sql`agent_seq`, seqs)
+  const ofThem = isRare ? sql<SqlBool>`${isAmongThem} and status <> 'completed'` : isAmongThem
+  const conditions = [ofThem, ...given.map((column) => sql<SqlBool>`${sql.ref(column)} = ${filter[column]}`)]
+  const countKnown = () => (given.length === 0 ? countOfAgents(db, 'invocations', seqs) : countMatching(db, conditions))
+  const page = await longPage(db, select(ofThem), query, {
     order: 'created_at',
-    ...(given.length === 0 && !activity && { total: countOfAgents(db, 'invocations', seqs) }),
+    ...(!activity && { total: countKnown() }),
     parts: seqs.length > MOST_PARTS ? undefined : seqs.map((seq) => select(sql`agent_seq = ${seq}`)),
   })
-  return { items: await listPageOfReceipts({ db, reserve }, items), total }
+  return { items: await listPageOfReceipts({ db, reserve }, page.items), total: page.total }
+}
+
+/** Each table is counted by its own indexes, in one statement: a run is in one of them, whenever it ends. */
+async function countMatching(db: Database, conditions: readonly RawBuilder<SqlBool>[]): Promise<number> {
+  const [receipts, runs] = (['invocations', 'runs'] as const).map(
+    (table) => sql`(select count(*) from ${sql.table(table)} where ${sql.join(conditions, sql` and `)})`,
+  )
+  const { rows } = await sql<{ total: number }>`select ${receipts} + ${runs} as total`.execute(db)
+  return Number(rows[0]?.total)
 }
 
 /** Whether a run that the schedule began has not ended. */

@@ -75,7 +75,7 @@ function attemptsWithNext(now: number): RawBuilder<string> {
 /** PostgreSQL returns true, SQLite 1. */
 type Row = Selectable<Tables['runs']> & { has_more: boolean | number }
 
-type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
+export type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
 
 /**
  * Takes the agent's runs that have waited longest, in order, and marks them as running: `limit` of them at most, and

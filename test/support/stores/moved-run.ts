@@ -4,7 +4,9 @@ import type { RunsTable } from '../../../src/storage/tables/agent-tables.ts'
 
 /** The columns that only a receipt has. */
 const OUTCOME =
-  'response structured error input_tokens output_tokens tokens_used cost_nano steps rounds finished_at erased_at'.split(' ')
+  'response structured error input_tokens output_tokens tokens_used cost_nano steps rounds finished_at erased_at'.split(
+    ' ',
+  )
 
 /** As if a run that has ended had not: its receipt is gone, and it is a run again, with these fields. */
 export async function reopenRun(db: Database, id: string, fields: Updateable<RunsTable>): Promise<void> {
