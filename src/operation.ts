@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Actor } from './operation/actor.ts'
+import type { CommittedReply } from './operation/committed-reply.ts'
 import type { Context, Uploads } from './operation/context.ts'
 import type { KnownAnswer } from './operation/known-answer.ts'
 import type { Parts } from './operation/parts.ts'
-import type { PendingEntry } from './operation/pending-entry.ts'
 import type { Accepted, Mode } from './operation/reply-channel.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
 import type { AskedGiven } from './runtime/given.ts'
@@ -61,7 +61,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   secret?: boolean
   /**
    * A mutation runs in one transaction unless this is false: then only a call for the background does. Otherwise `run`
-   * may return what it leaves as `PendingEntry`.
+   * may write what it leaves together with its reply: see `CommitReply`.
    */
   transaction?: boolean
   /** The request is written to the audit log. Every change needs it; invocations have receipts instead. */
@@ -156,7 +156,7 @@ export function operation<
       run(
         input: Input<P, Q, B>,
         context: Context,
-      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | PendingEntry>
+      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | CommittedReply>
     },
 ): typeof declared
 export function operation<

@@ -153,7 +153,7 @@ export function listOfRequest(db: Database, request_id: string): Promise<StoredF
 /** Removes files made before this time whose invocation is gone, or was never admitted, and that no schedule names. */
 export function removeOfMissingRequests(db: Database, before: number, limit: number): Promise<number> {
   const isOld = sql`request_id is not null and id < ${firstIdAt('file', before)}`
-  const isGone = sql`not exists (select 1 from invocations where invocations.id = files.request_id)`
+  const isGone = sql`not exists (select 1 from all_invocations where all_invocations.id = files.request_id)`
   return removeSome(db, sql`${isOld} and ${isGone} and ${IS_UNNAMED}`, limit)
 }
 
@@ -177,7 +177,6 @@ export async function settleUnclaimed(db: Database, limit: number): Promise<numb
     .innerJoin('invocations', 'invocations.id', 'files.request_id')
     .select(['files.id', sql<boolean>`invocations.steps like '%"' || files.id || '"%'`.as('named')])
     .where('files.unclaimed', '=', 1)
-    .where('invocations.finished_at', 'is not', null)
     .limit(limit)
     .execute()
   const [named, lost] = [true, false].map((is) =>

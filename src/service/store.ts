@@ -13,9 +13,9 @@ export async function listBacklogs(db: Database, now: number): Promise<Backlog[]
   const { rows } = await sql<Backlog>`
     select * from (
       select 'runs' as queue,
-        (select count(*) from invocations where status = 'queued') as waiting,
-        (select count(*) from invocations where status = 'running') as leased,
-        (select min(created_at) from invocations where status = 'queued') as oldest
+        (select count(*) from runs where status = 'queued') as waiting,
+        (select count(*) from runs where status = 'running') as leased,
+        (select min(created_at) from runs where status = 'queued') as oldest
       union all
       select 'deliveries' as queue,
         (select count(*) from deliveries where status = 'pending' and next_attempt_at <= ${now}) as waiting,
@@ -86,10 +86,10 @@ async function countRows(db: Database, signal: AbortSignal | undefined): Promise
     signal?.throwIfAborted()
     counts[table] = await countAll(db.selectFrom(table))
   }
+  const counted = new Map(ofAgents.map((row) => [row.counted, Number(row.rows)]))
   return {
-    invocations: 0,
-    logs: 0,
-    ...Object.fromEntries(ofAgents.map(({ counted, rows }) => [counted, Number(rows)])),
+    invocations: (counted.get('invocations') ?? 0) + (await countAll(db.selectFrom('runs'))),
+    logs: counted.get('logs') ?? 0,
     memories: Number(memories?.turns ?? 0) + Number(memories?.notes ?? 0),
     ...counts,
   }
@@ -113,7 +113,7 @@ async function listDays(db: Database, now: number, signal: AbortSignal | undefin
     const isInTime = sql<SqlBool>`timestamp >= ${start} and timestamp < ${end}`
     days.push({
       day: new Date(start).toISOString().slice(0, 10),
-      invocations: await countAll(db.selectFrom('invocations').where(isOfAgents).where(ofDay('req'))),
+      invocations: await countAll(db.selectFrom('all_invocations').where(isOfAgents).where(ofDay('req'))),
       logs: await countAll(db.selectFrom('logs').where(isOfAgents).where(isInTime)),
       audit_log: await countAll(db.selectFrom('audit_log').where(ofDay('aud'))),
     })

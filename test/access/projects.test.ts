@@ -218,7 +218,7 @@ onAnyEngine(
       const { db } = service().app.parts.storage
       await until('its runs are gone', async () => {
         const { rows } = await db
-          .selectFrom('invocations')
+          .selectFrom('all_invocations')
           .select(({ fn }) => fn.countAll<number>().as('rows'))
           .where('message', '=', 'last words')
           .executeTakeFirstOrThrow()

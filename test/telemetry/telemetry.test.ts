@@ -141,7 +141,7 @@ for (const engine of ANY_ENGINE) {
       const { live, storage } = service.app.parts
       const id = body.data.request_id
       const moved = { owner: 'another node', lease_until: 1 }
-      await storage.db.updateTable('invocations').set(moved).where('id', '=', id).execute()
+      await storage.db.updateTable('runs').set(moved).where('id', '=', id).execute()
       letGo()
       await until('it is left', () => live.find(id) === undefined)
       const completed = 'moorage_runs_total{status="completed",kind="model"}'

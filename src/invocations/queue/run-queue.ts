@@ -5,8 +5,9 @@ import { type TakenWork, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
+import { take } from '../runs.ts'
 import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
-import { listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
+import { listWaitingAgents, type TakenRun } from './queue-store.ts'
 import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets, wakeParents } from './waiting-store.ts'
 
 /** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
@@ -109,7 +110,7 @@ export class RunQueue {
     if (limit === 0) return { items: [], next: now() + OVERLOAD_MS }
     let begun = 0
     try {
-      const taken = await takeQueued(storage.db, { agent_seq, limit, owner, now: now(), lease_ms: LEASE_MS })
+      const taken = await take(storage.db, { agent_seq, limit, owner, now: now(), lease_ms: LEASE_MS })
       begun = taken.items.length
       return taken
     } finally {
