@@ -41,7 +41,7 @@ import {
 import { enqueueRun } from './queue/enqueue.ts'
 import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
 import { type RunParts, runInvocation } from './run-invocation.ts'
-import { admit, finish, leave, notAdmittedError, type RunEnd, type Spending } from './runs.ts'
+import { admit, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
@@ -128,7 +128,7 @@ async function admitted(run: LiveRun, agent_id: string, body: Asked, context: In
 const FIRST: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
 /** Commits how the run ended, and answers the client. */
-async function answerEnd(end: RunEnd & Spending, started: Started, context: InvokeNeeds) {
+async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
   const { agent, run } = started
   if (end.kind === 'stopped' || end.kind === 'moved') {
     await finish(end, started, async () => undefined, context)

@@ -18,7 +18,7 @@ import { effects, waitingEffects } from './effects/effects.ts'
 import { resolveGiven } from './given/resolve-given.ts'
 import { CANCELLED, type EndedInvocation, type Invocation, isStateless, STOPPED } from './invocation.ts'
 import { CHILDREN } from './queue/queue-store.ts'
-import type { RunEnd, Spending } from './runs.ts'
+import type { RunEnd, WorkEnd } from './runs.ts'
 import { receiptSteps } from './steps/receipt-steps.ts'
 import { logsOf } from './steps/step-store.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
@@ -43,7 +43,7 @@ export type RunParts = Pick<
 >
 
 /** Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. */
-export async function runInvocation(started: Started, parts: RunParts): Promise<RunEnd & Spending> {
+export async function runInvocation(started: Started, parts: RunParts): Promise<RunEnd> {
   const meter = parts.spending.meter(runSpender(started))
   const stored = new StoredRun(started, meter, parts)
   const storeSpending = () => stored.storeSpending()
@@ -51,7 +51,7 @@ export async function runInvocation(started: Started, parts: RunParts): Promise<
   return { ...end, storeSpending }
 }
 
-async function runStored(started: Started, stored: StoredRun, meter: RunMeter, parts: RunParts): Promise<RunEnd> {
+async function runStored(started: Started, stored: StoredRun, meter: RunMeter, parts: RunParts): Promise<WorkEnd> {
   const { agent, definition, run, streaming, kept, stop } = started
   const children = new ChildRuns(started, parts)
   const {
@@ -140,7 +140,7 @@ async function leaveWaiting(
   outcome: WaitingOutcome,
   { children, duration_ms, stored, traceparent }: Leaving,
   parts: Pick<Parts, 'events' | 'newId' | 'now'>,
-): Promise<RunEnd> {
+): Promise<WorkEnd> {
   const { agent, run } = started
   const before = started.invocation
   const waitsForRuns = outcome.waits_for === CHILDREN

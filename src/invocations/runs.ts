@@ -119,7 +119,7 @@ export async function keep(
 }
 
 /** How the work of a node on a run ends. */
-export type RunEnd =
+export type WorkEnd =
   /** It has completed, failed or was cancelled. */
   | { kind: 'ended'; invocation: EndedInvocation; entry: JournalEntry }
   /** It goes on when people have decided what it `asked`, when the runs that it called have ended, or at a time. */
@@ -135,8 +135,8 @@ export type RunEnd =
   /** This node cannot go on with it: another one has it, or the lease ends and one takes it. */
   | { kind: 'moved'; cause: unknown }
 
-/** What a run has spent is stored even if its entry is not. */
-export type Spending = { storeSpending(): Promise<void> }
+/** The same, with what stores what the run has spent if its entry is not written. */
+export type RunEnd = WorkEnd & { storeSpending(): Promise<void> }
 
 type Finished = { run: LiveRun; agent: Agent; definition: Definition; invocation: Invocation }
 
@@ -149,7 +149,7 @@ type Finished = { run: LiveRun; agent: Agent; definition: Definition; invocation
  * is on disk; the runs that it called are cancelled by `takeUp`.
  */
 export async function finish<Written>(
-  end: RunEnd & Spending,
+  end: RunEnd,
   { run, agent, definition, invocation }: Finished,
   write: (entry: JournalEntry) => Promise<Written | undefined>,
   parts: Pick<Parts, 'journal' | 'now' | 'storage' | 'telemetry'>,

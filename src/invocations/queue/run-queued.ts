@@ -8,7 +8,7 @@ import { effects } from '../effects/effects.ts'
 import { CANCELLED, endWith } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
 import { type RunParts, runInvocation } from '../run-invocation.ts'
-import { finish, type RunEnd, type Spending } from '../runs.ts'
+import { finish, type RunEnd } from '../runs.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { logsOf } from '../steps/step-store.ts'
 import type { Started } from '../steps/stored-run.ts'
@@ -42,7 +42,7 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunPar
 
 type EndParts = Parameters<typeof finish>[3]
 
-async function commit(end: RunEnd & Spending, queued: Queued, parts: EndParts): Promise<void> {
+async function commit(end: RunEnd, queued: Queued, parts: EndParts): Promise<void> {
   const write = async (entry: JournalEntry) => (await commitPatiently(entry, queued.run.lease, parts)) || undefined
   await finish(end, queued, write, parts)
 }

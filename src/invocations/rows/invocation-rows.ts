@@ -89,12 +89,19 @@ const WAITING_RUNS: EndedTable = {
 
 /** A row for the journal, for a run that is queued, or that begins under a lease. */
 export function insertion(invocation: Invocation, project_id: string, lease?: Lease): Write {
-  return { into: RUNS, row: { ...toRow(invocation), project_id, owner: lease?.owner, lease_until: lease?.until } }
+  return { into: RUNS, row: { ...askedRow(invocation), project_id, owner: lease?.owner, lease_until: lease?.until } }
 }
 
 /** The receipt of a run that has ended, for the journal or for the transaction that deletes the run. */
 export function receiptWrite(ended: EndedInvocation): Write {
-  return { into: RECEIPTS, row: toRow(ended) }
+  const { error, rounds, steps, structured } = ended
+  const outcome = {
+    error: error && JSON.stringify(error),
+    rounds: rounds && JSON.stringify(rounds),
+    steps: JSON.stringify(steps),
+    structured: structured ? 1 : 0,
+  }
+  return { into: RECEIPTS, row: { ...askedRow(ended), ...outcome } }
 }
 
 /** Deletes a run that has ended. It counts only if the owner still holds the run. */
@@ -118,36 +125,20 @@ export function waiting(
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }
 }
 
-function toRow(invocation: Invocation) {
-  const {
-    context,
-    error,
-    given,
-    rounds,
-    steps,
-    tree,
-    background,
-    keyed,
-    structured,
-    attachments,
-    attempts,
-    ...fields
-  } = invocation
+/** What both tables have. */
+function askedRow({ context, given, tree, background, keyed, attachments, attempts, ...fields }: Invocation) {
+  const { error: _error, rounds: _rounds, steps: _steps, structured: _structured, ...plain } = fields
   return {
-    ...fields,
+    ...plain,
     attempts: attempts && JSON.stringify(attempts),
     background: background ? 1 : 0,
     keyed: keyed ? 1 : 0,
-    structured: structured ? 1 : 0,
     context: JSON.stringify(context),
     user_id: context.user_id ?? null,
     session_id: context.session_id ?? null,
-    error: error && JSON.stringify(error),
     attachments: attachments && JSON.stringify(attachments),
     given: given && JSON.stringify(given),
-    rounds: rounds && JSON.stringify(rounds),
     tree: tree && JSON.stringify(tree),
-    steps: JSON.stringify(steps),
   }
 }
 
