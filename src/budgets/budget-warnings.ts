@@ -5,6 +5,7 @@ import { namesOf } from '../runtime/models/model-name.ts'
 import type { Database } from '../storage/database.ts'
 import { mostCostOf } from '../usage/prices/rates.ts'
 import { type Budget, saidAmount } from './budget.ts'
+import { countsForService } from './desk/applies.ts'
 
 /** A reply names this number of models or agents at most, and how many more there are. */
 const MOST_NAMED = 5
@@ -25,6 +26,7 @@ export async function warningsOf(budget: Budget, { db, config, prices, now }: Wa
   const tooLarge = new Map<string, number>()
   for (const agent of agents) {
     for (const model of namesOf(agent.model)) {
+      if (budget.project_id === null && !(await countsForService({ ...agent, model }, { config, prices }))) continue
       const price = await prices.find(agent.project_id, model, now())
       const tokens = leastHeld(agent, config.budgets.outputTokens)
       if (budget.limit_kind === 'cost_usd' && !price) unpriced.add(model)

@@ -372,6 +372,7 @@ test('an address that is not public is refused, with the setting that would allo
       type: 'openai-compatible',
       base_url: model.url,
       api_key: null,
+      paid_by: 'service',
     }
     const times = { created_at: 0, updated_at: 0 }
     await service.app.parts.storage.db
@@ -389,7 +390,7 @@ test('one that moorage.yaml got later is shown as such, and can still be deleted
   withService(
     'sqlite',
     async (service) => {
-      const times = { created_at: 0, updated_at: 0 }
+      const times = { paid_by: 'service', created_at: 0, updated_at: 0 }
       const row = { project_id: 'prj_default', name: 'both', type: 'openai', base_url: null, api_key: null, ...times }
       await service.app.parts.storage.db.insertInto('providers').values(row).execute()
       const { body } = await service.call('GET', '/v1/providers')
@@ -411,6 +412,7 @@ test('409 for one provider too many; replacing one still works', () =>
       type: 'openai',
       base_url: null,
       api_key: null,
+      paid_by: 'service',
       created_at: 0,
       updated_at: 0,
     }))

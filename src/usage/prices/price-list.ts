@@ -3,7 +3,7 @@ import type { Logger } from '../../lib/log.ts'
 import type { Price, Prices, Rates } from '../../operation/price.ts'
 import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { splitModelName } from '../../runtime/models/model-name.ts'
-import { type ProviderSource, urlOf } from '../../runtime/providers/provider-source.ts'
+import { type Provider, type ProviderSource, urlOf } from '../../runtime/providers/provider-source.ts'
 import type { Memo } from '../../storage/memo.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import { type GivenPrice, listOwn } from './price-store.ts'
@@ -44,6 +44,13 @@ export class PriceList implements Prices {
 
   isConfigured(model: string): boolean {
     return priceIn(this.#configured, model) !== undefined
+  }
+
+  async isPaidByService(project_id: string, model: string): Promise<boolean> {
+    const { provider } = splitModelName(model)
+    if (provider === 'builtin' || model.startsWith(EMBEDDER)) return true
+    const known = await this.#provider(project_id, provider)
+    return known !== undefined && known.isOfProject !== true
   }
 
   async find(project_id: string, model: string, time: number): Promise<Price | undefined> {
@@ -88,9 +95,13 @@ export class PriceList implements Prices {
       const { embedder } = this.#options.config.memory
       return embedder && 'baseUrl' in embedder ? { url: embedder.baseUrl, id } : undefined
     }
-    const provider = (await this.#options.providers(project_id)).find((known) => known.name === name)
+    const provider = await this.#provider(project_id, name)
     const url = provider && urlOf(provider)
     return url === undefined ? undefined : { url, id }
+  }
+
+  async #provider(project_id: string, name: string): Promise<Provider | undefined> {
+    return (await this.#options.providers(project_id)).find((known) => known.name === name)
   }
 }
 
