@@ -9,6 +9,10 @@ import { createAgent, createKey } from '../support/slices/resources.ts'
 /** More than any budget of the service has. */
 const ABSURD = { text: ['Calm.'], usage: { prompt_tokens: 9e11, completion_tokens: 0 } }
 const USAGE = { text: ['Calm.'], usage: { prompt_tokens: 1_000, completion_tokens: 100 } }
+const RATES = { input: 1, output: 10 }
+const FREE = { input: 0, output: 0 }
+/** What `USAGE` costs by these rates. */
+const COST = 0.002
 
 for (const engine of ENGINES) {
   describe(`who pays for calls on ${engine}`, () => {
@@ -32,6 +36,7 @@ for (const engine of ENGINES) {
       const reply = await alpha.call('PUT', `/v1/providers/${name}`, { ...by, body })
       assert.equal(reply.status, 200, reply.text)
     }
+    const setPrice = (path: string, by: object, body: object = RATES) => alpha.call('PUT', path, { ...by, body })
     const budget = async (scope: string, limit: object) => {
       const body = { name: 'test', per: 'ever', scope: { type: scope }, limit }
       const reply = await alpha.call('POST', '/v1/budgets', { body })
@@ -90,6 +95,46 @@ for (const engine of ENGINES) {
       model.reply(ABSURD)
       assert.equal(await ask('given'), 200)
       assert.equal(await usedOf(id), 2_200)
+      await remove(id)
+    })
+
+    test('a project does not price what the operator pays for, and its budgets count what the operator says', async () => {
+      await createAgent(alpha, 'priced', { model: 'local/any', limits: { max_output_tokens: 100 } })
+      for (const path of [
+        '/v1/prices/local/any',
+        '/v1/prices/local/*',
+        '/v1/prices/embedder/any',
+        '/v1/prices/builtin/echo',
+      ]) {
+        assert.equal((await setPrice(path, { key }, FREE)).status, 403)
+      }
+      assert.equal((await setPrice('/v1/prices/local/any', {})).status, 200)
+      assert.equal((await alpha.call('DELETE', '/v1/prices/local/any', { key })).status, 403)
+      const ids = [await budget('service', { cost_usd: 1 }), await budget('project', { cost_usd: 1 })]
+      model.reply(USAGE)
+      assert.equal(await ask('priced'), 200)
+      assert.deepEqual(await Promise.all(ids.map(usedOf)), [COST, COST])
+      assert.equal((await alpha.call('DELETE', '/v1/prices/local/any')).status, 200)
+      assert.equal(await ask('priced'), 429)
+      await remove(...ids)
+    })
+
+    test('a project prices its own provider, and that counts in its own budgets', async () => {
+      await setProvider('dear', { key }, 'secret-of-alpha')
+      await createAgent(alpha, 'dear', { model: 'dear/any', limits: { max_output_tokens: 100 } })
+      assert.equal((await setPrice('/v1/prices/dear/*', { key }, { ...FREE, request: 5 })).status, 200)
+      const ids = [await budget('service', { cost_usd: 6 }), await budget('project', { cost_usd: 6 })]
+      assert.equal(await ask('dear'), 200)
+      assert.deepEqual(await Promise.all(ids.map(usedOf)), [0, 5])
+      await remove(...ids)
+    })
+
+    test('a price that was set before the operator had the provider does not count', async () => {
+      assert.equal((await setPrice('/v1/prices/early/*', { key }, FREE)).status, 200)
+      await setProvider('early', {}, 'secret-of-the-operator')
+      await createAgent(alpha, 'early', { model: 'early/any' })
+      const id = await budget('service', { cost_usd: 1 })
+      assert.equal(await ask('early'), 429)
       await remove(id)
     })
 

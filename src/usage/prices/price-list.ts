@@ -27,7 +27,15 @@ type Options = {
 /** Prices by `provider/model` and `provider/*`. */
 type NamedPrices = ReadonlyMap<string, Price>
 
-/** What models cost: as the configuration says, or else the project, or else the list of public vendors. */
+/** The prices of a project, and those of them that an actor of the service has set. */
+type OwnPrices = { all: NamedPrices; byService: NamedPrices }
+
+const NO_PRICES: OwnPrices = { all: new Map(), byService: new Map() }
+
+/**
+ * What models cost: as the configuration says, or else the project, or else the list of public vendors. If the operator
+ * pays, a price of the project counts only if an actor of the service has set it.
+ */
 export class PriceList implements Prices {
   readonly #options: Options
   readonly #configured: NamedPrices
@@ -39,7 +47,7 @@ export class PriceList implements Prices {
   }
 
   async named(project_id: string): Promise<string[]> {
-    return [...this.#configured.keys(), ...(await this.#ofProject(project_id)).keys()]
+    return [...this.#configured.keys(), ...(await this.#ofProject(project_id)).all.keys()]
   }
 
   isConfigured(model: string): boolean {
@@ -77,16 +85,24 @@ export class PriceList implements Prices {
   }
 
   async #own(project_id: string, model: string): Promise<Price | undefined> {
-    const known = priceIn(this.#configured, model) ?? priceIn(await this.#ofProject(project_id), model)
+    const configured = priceIn(this.#configured, model)
+    if (configured) return configured
+    const { all, byService } = await this.#ofProject(project_id)
+    const counting = (await this.isPaidByService(project_id, model)) ? byService : all
+    const known = priceIn(counting, model)
     if (known) return known
     const isLocal = model.startsWith(EMBEDDER) && this.#options.config.memory.embedder?.type === 'local'
     return splitModelName(model).provider === 'builtin' || isLocal ? FREE : undefined
   }
 
-  async #ofProject(project_id: string): Promise<NamedPrices> {
+  async #ofProject(project_id: string): Promise<OwnPrices> {
     const { memo, storage } = this.#options
-    const load = async () => pricesOf(await listOwn(storage.db, project_id), 'api')
-    return (await memo('prices', project_id, load, () => [project_id])) ?? new Map()
+    const load = async () => {
+      const own = await listOwn(storage.db, project_id)
+      const byService = own.filter(({ set_by }) => set_by === 'service')
+      return { all: pricesOf(own, 'api'), byService: pricesOf(byService, 'api') }
+    }
+    return (await memo('prices', project_id, load, () => [project_id])) ?? NO_PRICES
   }
 
   async #vendorModel(project_id: string, model: string): Promise<VendorModel | undefined> {
