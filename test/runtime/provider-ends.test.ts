@@ -197,6 +197,10 @@ describe('an answer that breaks off', () => {
   const delta = (fields: object) => event({ type: 'content_block_delta', index: 0, delta: fields })
   const begun = { chat: `data: ${JSON.stringify(FIRST)}\n\n`, claude: event(START) }
   const text = { chat: chatChunk({ content: words }), claude: delta({ type: 'text_delta', text: words }) }
+  const thoughts = {
+    chat: chatChunk({ reasoning_content: words }),
+    claude: delta({ type: 'thinking_delta', thinking: words }),
+  }
   const spentOn = async (name: string, said: string) => {
     const attempts: { output_tokens: number }[] = []
     answers = Array.from({ length: 4 }, (): Answer => (response) => response.end(said))
@@ -217,6 +221,20 @@ describe('an answer that breaks off', () => {
       const [spent = 0, ...others] = await spentOn(name, begun[name] + text[name])
       assert.ok(spent >= HEARD, `${spent} tokens`)
       assert.deepEqual(others, [])
+    })
+
+    test(`costs what was thought, each time that it is tried (${name})`, async () => {
+      const spent = await spentOn(name, thoughts[name])
+      assert.equal(spent.length, 4)
+      assert.ok(
+        spent.every((tokens) => tokens >= HEARD),
+        `${spent} tokens`,
+      )
+    })
+
+    test(`costs what was written of a call (${name})`, async () => {
+      const [spent = 0] = await spentOn(name, CUT[name].slice(0, CUT[name].indexOf('\n\n') + 2))
+      assert.ok(spent > 0)
     })
   }
 })

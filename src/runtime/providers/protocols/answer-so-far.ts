@@ -78,6 +78,11 @@ export class AnswerSoFar {
     return this.text !== ''
   }
 
+  /** Anything of it was heard: a word, a thought or a call. */
+  get hasBegun(): boolean {
+    return this.#characters > 0
+  }
+
   get hasUsage(): boolean {
     return this.#tokens.input !== undefined
   }
