@@ -258,6 +258,14 @@ onManyNodes(
         await put(service(), 'strict', { base_url: strict.url, api_key: KEY })
         assert.equal((await run('strict')).key, 'accepted')
         await strict.close()
+        for (const status of [429, 503]) {
+          const busy = await startLocalServer((request, response) => {
+            response.writeHead(request.headers.authorization ? 200 : status).end(JSON.stringify({ data: [] }))
+          })
+          await put(service(), 'busy', { base_url: busy.url, api_key: KEY })
+          assert.equal((await run('busy')).key, 'untested')
+          await busy.close()
+        }
         await setLocal(service(), 'open', null)
         assert.equal((await run('open')).key, 'none')
       })
