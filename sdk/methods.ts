@@ -131,9 +131,9 @@ export function methods({ call, list, lines }: Caller) {
     prices: {
       /** List what models cost. The models that agents of the project name or have used in the last 31 days, the embedder, and the models that have a price in `moorage.yaml` or through the API, by name. `source` says where a price comes from. A model whose price is unknown costs null, never 0. */
       list: (query?: ListQuery<'listPrices'>, o?: RequestOptions) => list('listPrices', { query }, o),
-      /** Set what a model costs. A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins. */
+      /** Set what a model costs. A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins. If the operator pays for the model, because its provider is in `moorage.yaml` or has a key of the operator, it takes a key of all projects. */
       set: (provider: string, model: string, body: Body<'setPrice'>, o?: RequestOptions) => call('setPrice', { params: { provider, model }, body }, o),
-      /** Delete a price that the project has set. From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay. */
+      /** Delete a price that the project has set. From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay. If the operator pays for the model, it takes a key of all projects. */
       delete: (provider: string, model: string, o?: RequestOptions) => call('deletePrice', { params: { provider, model } }, o),
     },
     memory: {

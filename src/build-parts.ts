@@ -151,7 +151,9 @@ export async function buildParts(
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')
-  const desk = opened.adopt(new BudgetDesk({ config, events, log, memo, node, now, storage }), (open) => open.close())
+  const desk = opened.adopt(new BudgetDesk({ config, events, log, memo, node, now, prices, storage }), (open) =>
+    open.close(),
+  )
   opened.defer(watchCounters({ errands, events, journal, log, now, storage }))
   const live = new LiveRuns()
   const runsLive = () => live.all().length

@@ -24,6 +24,8 @@ export type Prices = {
   prepare(project_id: string, models: readonly string[]): Promise<void>
   /** The models that the configuration and the project name. */
   named(project_id: string): Promise<string[]>
+  /** Whether the operator pays for calls of the model: the project has not given the key of its provider. */
+  isPaidByService(project_id: string, model: string): Promise<boolean>
   /** The configuration has a price for the model, which wins. */
   isConfigured(model: string): boolean
 }

@@ -11,14 +11,14 @@ import type { Counted, Desk, Reservation, Wanted } from '../../usage/reservation
 import { hasCalled, removeUncalled, reservedWrite } from '../../usage/reserved-store.ts'
 import { LEASED_LINES, unsumWrites } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
-import { type Applied, KnownBudget } from './applies.ts'
+import { type Applied, countsForService, KnownBudget } from './applies.ts'
 import { type Charge, chargesText, countingOf, reservationOf, undoWrites, unlapseWrites } from './charges.ts'
 import { type BudgetCounter, counterName, counterWrite, lockCounters } from './counter-store.ts'
 import { type Estimate, grant, isHeldByOthers, isUsedUp } from './grant.ts'
 import { lastToOpen, noPrice, noRoom } from './refusal.ts'
 import { tellNews } from './thresholds.ts'
 
-export type DeskParts = Pick<Parts, 'config' | 'events' | 'log' | 'memo' | 'node' | 'now' | 'storage'>
+export type DeskParts = Pick<Parts, 'config' | 'events' | 'log' | 'memo' | 'node' | 'now' | 'prices' | 'storage'>
 
 /** A call that waits for its turn, or for room. */
 type Waiting = Wanted & {
@@ -85,12 +85,8 @@ export class BudgetDesk implements Desk {
   }
 
   async count(reported: Counted): Promise<Reservation | undefined> {
-    const { config, storage } = this.#parts
-    const applied = await this.#appliedTo(reported)
-    // What one project reports could use up what all of them share. That a run was made, this service knows by itself.
-    const counts = ({ budget: { project_id, limit_kind } }: Applied) =>
-      project_id !== null || limit_kind === 'runs' || config.budgets.countReportedUsage
-    return countingOf(await countedOnce(storage.db, reported, applied.filter(counts)))
+    const applied = await this.#appliedTo(reported, { isReported: true })
+    return countingOf(await countedOnce(this.#parts.storage.db, reported, applied))
   }
 
   release(id: string): void {
@@ -130,14 +126,17 @@ export class BudgetDesk implements Desk {
   }
 
   /** The budgets that are over a call. One in runs counts the first call of a run. */
-  async #appliedTo({ line, isFirst }: Counted): Promise<Applied[]> {
+  async #appliedTo({ line, isFirst }: Counted, { isReported = false } = {}): Promise<Applied[]> {
     const { memo, now, storage } = this.#parts
     const load = async () => (await budgets.listOver(storage.db, line.project_id)).map((one) => new KnownBudget(one))
     const known = (await memo('budgets', line.project_id, load)) ?? []
     if (known.length === 0) return []
     const countsRun = isFirst && line.purpose === 'run'
+    const isForAll = await countsForService({ ...line, isReported }, this.#parts)
     return known
-      .filter(({ budget }) => budget.limit_kind !== 'runs' || countsRun)
+      .filter(({ budget: { limit_kind, project_id } }) =>
+        limit_kind === 'runs' ? countsRun : project_id !== null || isForAll,
+      )
       .flatMap((one) => one.applied(line, now()) ?? [])
   }
 

@@ -71,6 +71,8 @@ export type PricesTable = {
   model: string
   /** JSON: the rates that were given. */
   rates: string
+  /** `service` if an actor of the service set it, else `project`. */
+  set_by: string
   created_at: number
   updated_at: number
 }

@@ -3,7 +3,7 @@ import type { Logger } from '../../lib/log.ts'
 import type { Price, Prices, Rates } from '../../operation/price.ts'
 import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { splitModelName } from '../../runtime/models/model-name.ts'
-import { type ProviderSource, urlOf } from '../../runtime/providers/provider-source.ts'
+import { type Provider, type ProviderSource, urlOf } from '../../runtime/providers/provider-source.ts'
 import type { Memo } from '../../storage/memo.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import { type GivenPrice, listOwn } from './price-store.ts'
@@ -27,7 +27,15 @@ type Options = {
 /** Prices by `provider/model` and `provider/*`. */
 type NamedPrices = ReadonlyMap<string, Price>
 
-/** What models cost: as the configuration says, or else the project, or else the list of public vendors. */
+/** The prices of a project, and those of them that an actor of the service has set. */
+type OwnPrices = { all: NamedPrices; byService: NamedPrices }
+
+const NO_PRICES: OwnPrices = { all: new Map(), byService: new Map() }
+
+/**
+ * What models cost: as the configuration says, or else the project, or else the list of public vendors. If the operator
+ * pays, a price of the project counts only if an actor of the service has set it.
+ */
 export class PriceList implements Prices {
   readonly #options: Options
   readonly #configured: NamedPrices
@@ -39,11 +47,18 @@ export class PriceList implements Prices {
   }
 
   async named(project_id: string): Promise<string[]> {
-    return [...this.#configured.keys(), ...(await this.#ofProject(project_id)).keys()]
+    return [...this.#configured.keys(), ...(await this.#ofProject(project_id)).all.keys()]
   }
 
   isConfigured(model: string): boolean {
     return priceIn(this.#configured, model) !== undefined
+  }
+
+  async isPaidByService(project_id: string, model: string): Promise<boolean> {
+    const { provider } = splitModelName(model)
+    if (provider === 'builtin' || model.startsWith(EMBEDDER)) return true
+    const known = await this.#provider(project_id, provider)
+    return known !== undefined && known.isOfProject !== true
   }
 
   async find(project_id: string, model: string, time: number): Promise<Price | undefined> {
@@ -70,16 +85,24 @@ export class PriceList implements Prices {
   }
 
   async #own(project_id: string, model: string): Promise<Price | undefined> {
-    const known = priceIn(this.#configured, model) ?? priceIn(await this.#ofProject(project_id), model)
+    const configured = priceIn(this.#configured, model)
+    if (configured) return configured
+    const { all, byService } = await this.#ofProject(project_id)
+    const counting = (await this.isPaidByService(project_id, model)) ? byService : all
+    const known = priceIn(counting, model)
     if (known) return known
     const isLocal = model.startsWith(EMBEDDER) && this.#options.config.memory.embedder?.type === 'local'
     return splitModelName(model).provider === 'builtin' || isLocal ? FREE : undefined
   }
 
-  async #ofProject(project_id: string): Promise<NamedPrices> {
+  async #ofProject(project_id: string): Promise<OwnPrices> {
     const { memo, storage } = this.#options
-    const load = async () => pricesOf(await listOwn(storage.db, project_id), 'api')
-    return (await memo('prices', project_id, load, () => [project_id])) ?? new Map()
+    const load = async () => {
+      const own = await listOwn(storage.db, project_id)
+      const byService = own.filter(({ set_by }) => set_by === 'service')
+      return { all: pricesOf(own, 'api'), byService: pricesOf(byService, 'api') }
+    }
+    return (await memo('prices', project_id, load, () => [project_id])) ?? NO_PRICES
   }
 
   async #vendorModel(project_id: string, model: string): Promise<VendorModel | undefined> {
@@ -88,9 +111,13 @@ export class PriceList implements Prices {
       const { embedder } = this.#options.config.memory
       return embedder && 'baseUrl' in embedder ? { url: embedder.baseUrl, id } : undefined
     }
-    const provider = (await this.#options.providers(project_id)).find((known) => known.name === name)
+    const provider = await this.#provider(project_id, name)
     const url = provider && urlOf(provider)
     return url === undefined ? undefined : { url, id }
+  }
+
+  async #provider(project_id: string, name: string): Promise<Provider | undefined> {
+    return (await this.#options.providers(project_id)).find((known) => known.name === name)
   }
 }
 
