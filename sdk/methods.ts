@@ -69,7 +69,7 @@ export function methods({ call, list, lines }: Caller) {
       move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
     },
     keys: {
-      /** List the agents that this key may invoke. With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown. */
+      /** List the agents that this key may invoke. With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown. A page of large output schemas ends early. */
       agents: (query?: ListQuery<'listInvocable'>, o?: RequestOptions) => list('listInvocable', { query }, o),
       /** Create an API key. The secret is in this reply only. A key cannot grant more than it has itself: permissions, scope, tier and expiry. */
       create: (body: Body<'createKey'>, o?: RequestOptions) => call('createKey', { body }, o),

@@ -69,6 +69,11 @@ export function writeDefinition(agent: Definition): string {
   return JSON.stringify(definitionOf(agent))
 }
 
+/** The columns of a definition in the tables of agents and versions. Lists read what stands beside the whole text. */
+export function definitionColumns(definition: Definition) {
+  return { definition: writeDefinition(definition), output_schema: JSON.stringify(definition.output?.schema ?? null) }
+}
+
 /** SHA-256. Versions with equal digests behave alike. */
 export function digestOf(agent: Definition): string {
   return sha256(canonicalJson(definitionOf(agent)))
