@@ -36,6 +36,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       updated_at ${integer} not null,
       description ${text},
       output_schema ${text} not null default 'null',
+      calls ${text} not null default '[]',
       definition ${text} not null
     )`,
     'create unique index agents_by_name on agents (project_id, name)',
@@ -48,6 +49,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       digest ${text} not null,
       created_at ${integer} not null,
       output_schema ${text} not null default 'null',
+      calls ${text} not null default '[]',
       definition ${text} not null,
       primary key (agent_id, version)
     )`,

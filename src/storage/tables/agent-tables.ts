@@ -12,6 +12,8 @@ export type AgentsTable = {
   description: Generated<string | null>
   /** As above. JSON. */
   output_schema: Generated<string>
+  /** The agents that its tools call, each with the environment that answers. JSON. */
+  calls: Generated<string>
   /** 1 if its memory needs work in the background: see `memory.retention_days`, `summarize` and `facts`. */
   own_memory: Generated<number>
   security: string | null
@@ -26,6 +28,7 @@ export type VersionsTable = {
   definition: string
   /** As of an agent. */
   output_schema: Generated<string>
+  calls: Generated<string>
   digest: string
   created_at: number
 }
