@@ -81,7 +81,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
       /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked unless a person has that role by hand, not by a group: 409. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
-      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now. */
+      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes no key, role or session that outlives it, no webhook, schedule or `auth` of an agent, and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
     },
     deployments: {
