@@ -179,8 +179,15 @@ export class A2aAgent implements A2ARequestHandler {
     if (message && filesIn(message).length > 0)
       throw new ContentTypeNotSupportedError('A question is answered in words')
     const push = configuration?.taskPushNotificationConfig
-    if (push) await this.#pushes.create({ ...push, taskId })
-    await this.#questions.answer(taskId, textIn(message))
+    const question = await this.#questions.first(taskId)
+    // It is made before the answer, so that a wrong address is refused while the task still waits.
+    const made = push && (await this.#pushes.create({ ...push, taskId }, 'push'))
+    try {
+      await this.#questions.answer(taskId, question, textIn(message))
+    } catch (error) {
+      if (made) await this.#pushes.remove(made)
+      throw error
+    }
     return teller
   }
 
