@@ -253,7 +253,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (project_id: string, o?: RequestOptions) => call('getProject', { params: { project_id } }, o),
       /** Update a project. Changes the fields that are named, of `limits` too. A project that `console.oidc[].roles` names keeps its name: 409. Takes a key of all projects. */
       update: (project_id: string, body: Body<'updateProject'>, o?: RequestOptions) => call('updateProject', { params: { project_id }, body }, o),
-      /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. */
+      /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. The `security` of each agent in it applies, as if that agent were deleted: 403 if the request does not pass, and a one-time code if one of them wants it for `delete`. */
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),
     },
     pauses: {
