@@ -75,6 +75,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   mfaFields?: Readonly<Record<string, ProtectedName>>
   /** It changes data of all agents in reach: it needs a code if the policy of one of them wants one. */
   acrossAgents?: boolean
+  /** The project (id) that it removes with all agents: the own security of each of them applies. */
+  removesProject?(input: Input<P, Q, B>, db: Database): Promise<string | null>
   /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
   accessFields?: readonly string[]
   /**

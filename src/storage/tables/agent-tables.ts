@@ -8,6 +8,12 @@ export type AgentsTable = {
   name: string
   status: string
   definition: string
+  /** Of the definition, for lists: a definition may have hundreds of kilobytes. */
+  description: Generated<string | null>
+  /** As above. JSON. */
+  output_schema: Generated<string>
+  /** The agents that its tools call, each with the environment that answers. JSON. */
+  calls: Generated<string>
   /** 1 if its memory needs work in the background: see `memory.retention_days`, `summarize` and `facts`. */
   own_memory: Generated<number>
   security: string | null
@@ -20,6 +26,9 @@ export type VersionsTable = {
   agent_id: string
   version: string
   definition: string
+  /** As of an agent. */
+  output_schema: Generated<string>
+  calls: Generated<string>
   digest: string
   created_at: number
 }
