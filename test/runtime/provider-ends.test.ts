@@ -86,6 +86,14 @@ describe('a tool call that was cut off at the output limit', () => {
       assert.match(call && 'error' in call ? call.error : '', /^The call was not made, because the answer was cut off/)
       assert.match(JSON.stringify(asked[1]?.messages.at(-1)), /The call was not made, because the answer was cut off/)
     })
+
+    test(`of the caller is not handed over, and the model hears why (${name})`, async () => {
+      answers = [(response) => response.end(CUT[name]), (response) => response.end(SAID[name])]
+      const tools = [{ name: 'remove', description: 'Removes', input_schema: { type: 'object' } }]
+      const outcome = await runtime.run(runOf({ model: `${name}/model` }, { given: { tools } }))
+      assert.equal(outcome.status === 'completed' && outcome.response, 'Calm.', JSON.stringify(outcome))
+      assert.match(JSON.stringify(asked[1]?.messages.at(-1)), /The call was not made, because the answer was cut off/)
+    })
   }
 })
 
