@@ -4,13 +4,20 @@ import type { Command } from 'commander'
 import type { Config } from '../../../config.ts'
 import { configOption, dataOption, yesOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, print, printJson, success } from '../../terminal/output.ts'
+import { note, print, printJson, success, warn } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
-import { MANIFEST, MASTER_KEY, type Manifest, STORE, sealOf, sha256Of } from './backup.ts'
-import { refuseLinks, replaceFiles } from './copy-files.ts'
+import { MANIFEST, MASTER_KEY, type Manifest, STORE, sealOf } from './backup.ts'
+import { listLost, lostText, refuseLinks, replaceFiles, sha256Of } from './copy-files.ts'
 
-type RestoreOptions = { config?: string; data?: string; running?: boolean; yes?: boolean; json?: boolean }
+type RestoreOptions = {
+  config?: string
+  data?: string
+  running?: boolean
+  allowMissing?: boolean
+  yes?: boolean
+  json?: boolean
+}
 
 export function restore(command: Command, world: World): void {
   command
@@ -19,10 +26,11 @@ export function restore(command: Command, world: World): void {
     .addOption(dataOption())
     .addOption(yesOption())
     .option('--running', 'do not pause it: what it had begun goes on with its next start')
+    .option('--allow-missing', 'restore what is there, even if files of the backup are missing or altered')
     .option('--json', 'print JSON')
     .action(async (given: string, options: RestoreOptions) => {
       const { pauseSqlite, replaceSqlite, StoreInUseError } = await import('../../../storage/sqlite-copy.ts')
-      const { inspectSqlite } = await import('../../../storage/inspect.ts')
+      const { inspectSqlite, listExpectedBytes } = await import('../../../storage/inspect.ts')
       const { readConfig, refusePostgres } = await import('../../connect/local-store.ts')
       const config = readConfig(world, options)
       refusePostgres(
@@ -33,6 +41,11 @@ export function restore(command: Command, world: World): void {
       const manifest = await readManifest(folder)
       const key = await chooseKey(config, folder, manifest)
       refuseLinks(folder)
+      const lost = await listLost(folder, listExpectedBytes(join(folder, STORE)))
+      if (lost.length > 0 && !options.allowMissing) {
+        const hint = '  Use another backup, or restore the rest with --allow-missing'
+        throw new Failure(EXIT.failed, `Nothing was restored from ${folder}: ${lostText(lost)}`, hint)
+      }
 
       const store = join(config.data, STORE)
       const suffix = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
@@ -54,6 +67,7 @@ export function restore(command: Command, world: World): void {
       replaceFiles(folder, config.data, suffix)
       if (key === 'from backup') putKey(folder, config.data, suffix)
       success(world, `Restored the store of ${manifest.created_at}`)
+      if (lost.length > 0) warn(world, lostText(lost))
       const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
       if (kept) note(world, `  What was there is now ${kept}`)
       if (!options.running) {
