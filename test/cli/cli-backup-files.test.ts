@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { shellOfNobody } from '../support/clients/cli.ts'
@@ -62,5 +62,29 @@ describe('the files in a backup', () => {
     assert.equal(allowed.code, 0, allowed.stderr)
     assert.match(allowed.stderr, /with 1 file\n.*1 file is missing or altered/)
     assert.equal((await moorage('restore', 'lossy', '--data', 'nowhere')).code, 1)
+  })
+
+  test('a restore that fails halfway changes nothing', async () => {
+    assert.equal((await backup('whole')).code, 0)
+    // Another service, whose files are on a disk that is not there now.
+    const data = at('unmounted')
+    const other = await startService('sqlite', { MOORAGE_DATA: data })
+    assert.equal((await other.call('POST', '/v1/agents', { body: { name: 'theirs' } })).status, 201)
+    await other.stop()
+    symlinkSync('/nowhere/files', join(data, 'files'))
+    const look = () => ({ names: readdirSync(data).toSorted(), key: readFileSync(join(data, 'master.key'), 'utf8') })
+    const before = look()
+    const { code, stderr } = await moorage('restore', 'whole', '--data', data, '--yes')
+    assert.equal(code, 1, stderr)
+    assert.match(stderr, /Nothing was restored: ENOTDIR/)
+    assert.deepEqual(look(), before)
+
+    const again = await startService('sqlite', { MOORAGE_DATA: data })
+    assert.equal((await again.call('GET', '/v1/agents/theirs', { key: other.admin })).status, 200)
+    await again.stop()
+    rmSync(join(data, 'files'))
+    assert.equal((await moorage('restore', 'whole', '--data', data, '--yes')).code, 0)
+    assert.equal(readdirSync(join(data, 'files')).length, 2)
+    assert.notEqual(look().key, before.key)
   })
 })

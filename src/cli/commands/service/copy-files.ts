@@ -25,12 +25,12 @@ export function copyFiles(data: string, folder: string, ids: readonly string[] =
   for (const id of ids) {
     const copy = join(folder, FILES_FOLDER, id)
     try {
-      copyFileSync(join(data, FILES_FOLDER, id), copy, constants.COPYFILE_FICLONE)
-      sync(copy)
+      copyDurably(join(data, FILES_FOLDER, id), copy)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   }
+  sync(join(folder, FILES_FOLDER))
 }
 
 /** Removes files that the store does not expect. */
@@ -77,14 +77,37 @@ export function refuseLinks(folder: string): void {
   }
 }
 
-/** Puts the files of a backup in place of those that are there, which are kept under another name. */
-export function replaceFiles(folder: string, data: string, suffix: string): void {
-  const draft = join(data, `.restoring-${process.pid}`)
-  copyFiles(folder, draft)
-  if (existsSync(join(data, FILES_FOLDER)))
-    renameSync(join(data, FILES_FOLDER), join(data, `${FILES_FOLDER}.${suffix}`))
-  renameSync(join(draft, FILES_FOLDER), join(data, FILES_FOLDER))
-  rmSync(draft, { recursive: true })
+/** Copies one file so that the copy survives a power cut. */
+export function copyDurably(from: string, to: string): void {
+  copyFileSync(from, to, constants.COPYFILE_FICLONE)
+  sync(to)
+}
+
+/** What is put in the place of something, which is kept under another name. */
+export type Replacement = { draft: string; path: string; kept: string }
+
+/** Makes all replacements, then `finish`. If anything fails, everything is put back and the error is thrown. */
+export function replaceAll(replacements: readonly Replacement[], finish: () => void): void {
+  const undo: (() => void)[] = []
+  const move = (from: string, to: string) => {
+    renameSync(from, to)
+    undo.unshift(() => renameSync(to, from))
+  }
+  try {
+    for (const { draft, path, kept } of replacements) {
+      if (existsSync(path)) move(path, kept)
+      move(draft, path)
+    }
+    finish()
+  } catch (error) {
+    try {
+      for (const moveBack of undo) moveBack()
+    } catch (cause) {
+      const message = `The restore stopped halfway: ${(error as Error).message}; ${(cause as Error).message}`
+      throw new Failure(EXIT.failed, message, '  Run it again; what was there is kept under names with before-restore')
+    }
+    throw error
+  }
 }
 
 function sync(path: string): void {
