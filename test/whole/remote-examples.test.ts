@@ -128,6 +128,9 @@ describe('the examples of remote agents', () => {
         const first = await client.agents.invoke('harbour', { message: 'A berth', context })
         assert.match(first.response, /^Berth \d+ is booked for Aurora. Fair winds!$/)
         assert.equal(first.tokens_used, 30)
+        const spent = await service.call('GET', '/v1/usage?group_by=model')
+        assert.match(spent.text, /"openai\/gpt-5-mini"/)
+        assert.doesNotMatch(spent.text, /remote/)
 
         const pieces: string[] = []
         for await (const event of client.agents.stream('harbour', { message: 'And one more', context })) {
