@@ -203,6 +203,25 @@ describe('a run that waits for something other than a person', () => {
   })
 })
 
+describe('moorage providers set', () => {
+  const { shell } = shellOfAdmin()
+
+  test('keeps what is stored of images unless --vision is given', async () => {
+    const set = async (...more: string[]) => {
+      const url = 'https://llm.example.com/v1'
+      const args = ['providers', 'set', 'gateway', '--base-url', url, '--no-key', '--json', ...more]
+      const { code, stdout, stderr } = await shell().moorage(args)
+      assert.equal(code, 0, stderr)
+      return JSON.parse(stdout).vision
+    }
+    assert.equal(await set(), null)
+    assert.deepEqual(await set('--vision', '{"llava":true}'), { llava: true })
+    assert.deepEqual(await set(), { llava: true })
+    assert.equal(await set('--vision', 'false'), false)
+    assert.equal(await set('--vision', 'null'), null)
+  })
+})
+
 describe('errors for clients of OpenAI and MCP', () => {
   const { service, shell } = shellOfAdmin()
 
