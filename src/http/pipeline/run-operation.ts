@@ -1,6 +1,6 @@
 import { ApiError, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
-import { CommittedReply, type CommitReply } from '../../operation/committed-reply.ts'
+import { type CommitReply, CommittedReply } from '../../operation/committed-reply.ts'
 import type { Context, Repeated, Uploads } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
