@@ -7,7 +7,7 @@ import { renderRemoteSchema } from './render-remote-schema.ts'
 import { renderSdkApi } from './render-sdk-api.ts'
 import { renderSdkMethods } from './render-sdk-methods.ts'
 
-const document = openApiDocument(operations)
+const document = await openApiDocument(operations)
 writeFileSync(new URL('../sdk/api.ts', import.meta.url), renderSdkApi(document))
 writeFileSync(new URL('../sdk/methods.ts', import.meta.url), renderSdkMethods(document))
 writeFileSync(new URL('../docs/remote-agent.schema.json', import.meta.url), renderRemoteSchema())

@@ -128,8 +128,8 @@ export type Invocation = {
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
   /** There while it waits: whether people must decide something before it goes on */
   asks_people?: boolean | undefined
-  /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
+  /** Where it was asked for: the API, a door for other clients, the host, a schedule, or the console */
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
   background: boolean
   environment: string
   /** null: the working copy */
@@ -2289,8 +2289,8 @@ export type UserLine = {
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
   /** There while it waits: whether people must decide something before it goes on */
   asks_people?: boolean | undefined
-  /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
+  /** Where it was asked for: the API, a door for other clients, the host, a schedule, or the console */
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
   background: boolean
   environment: string
   /** null: the working copy */
@@ -3178,7 +3178,7 @@ export type System = {
     oldest: string | null
   })[]
   storage: {
-    /** In a large store, up to a minute ago */
+    /** In a large store earlier than now: it is counted every hour, and again when it is asked for after a minute */
     measured_at: string
     /** Size of the database */
     bytes: number
@@ -3214,7 +3214,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */
@@ -3261,7 +3261,7 @@ export type Operations = {
   }
   /** List invocations of all agents */
   listAllInvocations: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
     item: Invocation
   }
   /** List approvals */
@@ -3345,7 +3345,7 @@ export type Operations = {
   }
   /** List agents with their last day */
   listOverview: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined; failing?: 'true' | undefined }
     item: AgentOverview
   }
   /** List the agents that this key may invoke */
@@ -3477,7 +3477,7 @@ export type Operations = {
   }
   /** Get what models have used and cost */
   getUsage: {
-    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
+    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
     data: Usage
   }
   /** Apply the prices of now to past calls */

@@ -38,7 +38,7 @@ export type Caller = {
 export function caller({ send, open }: Sender): Caller {
   const ask = (id: OperationId, { params, query, body }: AnyInput, options?: RequestOptions) => {
     const { method, path } = routes[id]
-    return send({ method, path: fill(path, params), params, query, body }, options)
+    return send({ method, path: fill(path, params), query, body, deleted: deletedData(id, params) }, options)
   }
   return {
     async call(id, input, options) {
@@ -61,6 +61,24 @@ export function caller({ send, open }: Sender): Caller {
       yield* readLines<Line<typeof id>>(await open({ method, path: fill(path, params), query, headers }, options))
     },
   }
+}
+
+/** Operations that delete what their path names, and the field of their data that has its name. */
+const DELETES: Partial<Record<OperationId, 'id' | 'name'>> = {
+  deleteAgent: 'id',
+  deleteBudget: 'id',
+  deleteCallback: 'id',
+  deleteFile: 'id',
+  deleteProvider: 'name',
+  deleteSchedule: 'id',
+  deleteSecret: 'name',
+  deleteWebhook: 'id',
+}
+
+function deletedData(id: OperationId, params: Record<string, string> = {}): Record<string, unknown> | undefined {
+  const field = DELETES[id]
+  const last = /\{(\w+)\}$/.exec(routes[id].path)?.[1]
+  return field && last ? { [field]: params[last], deleted: true } : undefined
 }
 
 /** Fills in the parameters of the path. */

@@ -49,7 +49,7 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
     retry_after: Number.isFinite(retryAfter) ? retryAfter : undefined,
     should_retry: headers.get('x-should-retry') === 'false' ? false : undefined,
   }
-  const error = bodyError(text)
+  const error = bodyError(text, status, facts.request_id)
   if (error === 'foreign') {
     const message = `The service answered ${status}, but not as Moorage does. Is this the right URL?`
     return new MoorageError(status >= 500 ? 'server_error' : 'invalid_reply', message, facts)
@@ -61,22 +61,35 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
 
 /** The error of a body without a status: the last event of a stream. */
 export function errorFrom(body: unknown, request_id: string | undefined): MoorageError {
-  const { error } = body as { error: BodyError }
+  const { error } = body as { error: BodyError & { code: ErrorCode } }
   const { code, message, details, retry_after } = error
   return new MoorageError(code, message, { status: STATUS_OF[code] ?? 500, request_id, details, retry_after })
 }
 
-type BodyError = { code: ErrorCode; message: string; details?: ErrorDetail[]; retry_after?: number }
+type BodyError = { code: MoorageError['code']; message: string; details?: ErrorDetail[]; retry_after?: number }
 
-/** Undefined if the body is not JSON. Another API may have errors of its own in JSON, which are `foreign`. */
-function bodyError(text: string): BodyError | 'foreign' | undefined {
+type Said = { code?: unknown; message?: unknown; data?: Partial<BodyError> }
+
+/**
+ * Undefined if the body is not JSON. Another API may have errors of its own in JSON, which are `foreign`. A reply with a
+ * request id of ours comes from us: errors for clients of OpenAI have our code or one of theirs, JSON-RPC has ours in `data`.
+ */
+function bodyError(text: string, status: number, request_id = ''): BodyError | 'foreign' | undefined {
   try {
-    const { success, error } = JSON.parse(text) as { success?: unknown; error?: BodyError }
-    const isOurs = success === false && typeof error?.code === 'string' && typeof error.message === 'string'
-    return isOurs ? error : 'foreign'
+    const { success, error } = JSON.parse(text) as { success?: unknown; error?: Said }
+    const message = error?.message
+    if (typeof message !== 'string') return 'foreign'
+    if (success === false && typeof error?.code === 'string') return error as BodyError
+    if (!request_id.startsWith('req_')) return 'foreign'
+    const code = [error?.data?.code, error?.code].find(isOurs) ?? codeOf(status)
+    return { ...error?.data, code, message }
   } catch {
     return undefined
   }
+}
+
+function isOurs(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(STATUS_OF, code)
 }
 
 /** The code for a status; if there are several, the first. */

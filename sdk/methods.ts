@@ -69,7 +69,7 @@ export function methods({ call, list, lines }: Caller) {
       move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
     },
     keys: {
-      /** List the agents that this key may invoke. With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown. */
+      /** List the agents that this key may invoke. With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown. A page of large output schemas ends early. */
       agents: (query?: ListQuery<'listInvocable'>, o?: RequestOptions) => list('listInvocable', { query }, o),
       /** Create an API key. The secret is in this reply only. A key cannot grant more than it has itself: permissions, scope, tier and expiry. */
       create: (body: Body<'createKey'>, o?: RequestOptions) => call('createKey', { body }, o),
@@ -81,7 +81,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
       /** Revoke an API key. Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked unless a person has that role by hand, not by a group: 409. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
-      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now. */
+      /** Rotate an API key. Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes no key, role or session that outlives it, no webhook, schedule or `auth` of an agent, and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
     },
     deployments: {
@@ -131,9 +131,9 @@ export function methods({ call, list, lines }: Caller) {
     prices: {
       /** List what models cost. The models that agents of the project name or have used in the last 31 days, the embedder, and the models that have a price in `moorage.yaml` or through the API, by name. `source` says where a price comes from. A model whose price is unknown costs null, never 0. */
       list: (query?: ListQuery<'listPrices'>, o?: RequestOptions) => list('listPrices', { query }, o),
-      /** Set what a model costs. A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins. */
+      /** Set what a model costs. A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins. If the operator pays for the model, because its provider is in `moorage.yaml` or has a key of the operator, it takes a key of all projects. */
       set: (provider: string, model: string, body: Body<'setPrice'>, o?: RequestOptions) => call('setPrice', { params: { provider, model }, body }, o),
-      /** Delete a price that the project has set. From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay. */
+      /** Delete a price that the project has set. From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay. If the operator pays for the model, it takes a key of all projects. */
       delete: (provider: string, model: string, o?: RequestOptions) => call('deletePrice', { params: { provider, model } }, o),
     },
     memory: {
@@ -253,7 +253,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (project_id: string, o?: RequestOptions) => call('getProject', { params: { project_id } }, o),
       /** Update a project. Changes the fields that are named, of `limits` too. A project that `console.oidc[].roles` names keeps its name: 409. Takes a key of all projects. */
       update: (project_id: string, body: Body<'updateProject'>, o?: RequestOptions) => call('updateProject', { params: { project_id }, body }, o),
-      /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. */
+      /** Delete a project. Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. The `security` of each agent in it applies, as if that agent were deleted: 403 if the request does not pass, and a one-time code if one of them wants it for `delete`. */
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),
     },
     pauses: {

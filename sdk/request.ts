@@ -40,8 +40,8 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 export type Call = {
   method: string
   path: string
-  /** What the path was filled with. */
-  params?: Record<string, string> | undefined
+  /** Stands for the lost data of a DELETE that was done: a later try finds nothing. */
+  deleted?: Record<string, unknown> | undefined
   query?: Query | undefined
   body?: unknown
   /** Bytes to send as they are, instead of a body in JSON. */
@@ -81,12 +81,14 @@ export function sender(client: ClientOptions): Sender {
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
       ...(call.content !== undefined && { body: call.content, duplex: 'half' }),
     }
-    let mayBeDone = false
+    let isReplyLost = false
     for (let tries = 0; ; tries++) {
       const outcome = await attempt(fetch, url, request, { signal, timeoutMs, read })
       if (!(outcome instanceof MoorageError)) return outcome
-      if (call.method === 'DELETE' && mayBeDone && outcome.code === 'not_found') return read(deletedReply(call))
-      mayBeDone ||= outcome.status === 0 || outcome.status >= 500
+      if (call.deleted && isReplyLost && outcome.code === 'not_found') {
+        return read(Response.json({ success: true, data: call.deleted }))
+      }
+      isReplyLost ||= isBrokenOff(outcome)
       const pauseMs = pauseBefore(call, outcome, tries)
       if (tries >= retries || pauseMs === undefined) throw outcome
       client.onRetry?.(outcome, pauseMs)
@@ -104,13 +106,12 @@ export function sender(client: ClientOptions): Sender {
   }
 }
 
-/**
- * A DELETE that is sent again finds nothing if an earlier try was done and only its reply was lost. What was asked for is
- * true, so this stands for that reply.
- */
-function deletedReply({ path, params }: Call): Response {
-  const id = decodeURIComponent(path.split('/').at(-1) ?? '')
-  return Response.json({ success: true, data: { id, ...params, deleted: true } })
+const BROKEN_OFF = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+
+/** Whether the service may have got the request and done it: its reply took too long, or the connection broke. */
+function isBrokenOff({ code, cause }: MoorageError): boolean {
+  const { name, cause: reason } = (cause ?? {}) as { name?: string; cause?: { code?: string } }
+  return code === 'unreachable' && (name === 'AbortError' || BROKEN_OFF.has(reason?.code ?? ''))
 }
 
 export async function readWhole(response: Response): Promise<Reply> {

@@ -26,6 +26,7 @@ import * as people from './people/store.ts'
 import * as schedules from './schedules/store.ts'
 import { Ticker } from './schedules/ticker.ts'
 import { measureProjects } from './service/measure-projects.ts'
+import { measureStoreSizes } from './service/store-sizes.ts'
 import { announce, type Database } from './storage/database.ts'
 import type { JobHandler } from './storage/jobs/job-handler.ts'
 import * as jobs from './storage/jobs/jobs.ts'
@@ -54,37 +55,36 @@ export type Background = {
 
 /** Everything a node does without being asked. */
 export function startBackground(parts: Parts): Background {
-  const { log, nodes, pauses, storage } = parts
-  const report = (what: string) => (err: unknown) => log.warn({ err }, `${what} failed, and will be tried again`)
-
+  const { errands, nodes, pauses, spending, storage } = parts
   const running = openJobs(parts, jobHandlers(parts))
   const queue = new RunQueue(parts)
   const ticker = new Ticker(parts)
   ticker.wake()
   storage.onChange((change, id) => {
     if (change === 'agents') {
-      stopUnwanted(parts, id)
-        .then(() => queue.wakePaused(id))
-        .catch(report('stopping the runs of a paused agent'))
+      errands.begin('stopping the runs of a paused agent', async () => {
+        await stopUnwanted(parts, id)
+        await queue.wakePaused(id)
+      })
     }
     if (change === 'pauses') {
-      pauses.check().catch(report('stopping what is paused'))
+      stopPaused()
       queue.survey()
     }
     // A run may wait for the budget that has changed.
     if (change === 'budgets') queue.survey()
-    if (change === 'cancellations') stopCancelled(parts, id).catch(report('stopping cancelled runs'))
+    if (change === 'cancellations') errands.begin('stopping cancelled runs', () => stopCancelled(parts, id))
   })
+  const stopPaused = () => errands.begin('stopping what is paused', () => pauses.check())
   const search = () => {
-    pauses.check().catch(report('stopping what is paused'))
-    takeUpRuns(parts)
-      .then(() => queue.survey())
-      .catch(report('taking up the runs that no node works on'))
-    tendCounters(parts, () => parts.spending.heldLines()).catch(report('counting what dead nodes have spent'))
+    stopPaused()
+    errands.begin('taking up the runs that no node works on', async () => {
+      await takeUpRuns(parts)
+      queue.survey()
+    })
+    errands.begin('counting what dead nodes have spent', () => tendCounters(parts, () => spending.heldLines()))
   }
   search()
-  // The first client who asks for them need not wait.
-  parts.sizes().catch(report('measuring the store'))
   const searching = setInterval(search, SEARCH_MS)
   nodes.onDeath(async (node) => {
     await endLeasesOf(node, parts)
@@ -206,6 +206,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     'memory index': indexMemories(parts),
     facts: extractFacts(parts),
     'project sizes': measureProjects(parts),
+    'store sizes': measureStoreSizes(parts),
     summaries: keepSummaries(parts),
     /** Queued with every deletion of an agent or a webhook. */
     purge: sweep(parts, [...ofDeletedAgents, ...ofFiles]),

@@ -10,6 +10,7 @@ import * as invocations from './invocations/store.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
+import { Errands } from './lib/work/errands.ts'
 import { openRunMemory } from './memory/run-memory.ts'
 import { WarmRecall } from './memory/search/warm-recall.ts'
 import { EarlierTexts } from './operation/earlier-texts.ts'
@@ -29,7 +30,6 @@ import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-
 import { policiesOf } from './security/outgoing/policies.ts'
 import { runToken } from './security/run-token.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
-import { measureStore } from './service/store.ts'
 import { openSizes } from './service/store-sizes.ts'
 import { openBytes } from './storage/bytes/open-bytes.ts'
 import { outageLog } from './storage/health/outage-log.ts'
@@ -113,6 +113,7 @@ export async function buildParts(
   const journal = openJournal(storage, config.limits)
   journal.onWritten(events.wake)
   opened.defer(() => journal.drain())
+  const errands = opened.adopt(new Errands(log), (begun) => begun.close())
   const policies = policiesOf(config)
   const openClient = (policy: OutgoingPolicy) =>
     opened.adopt(new GuardedClient({ ...policy, ...overrides.outgoing }), (client) => client.close())
@@ -151,10 +152,11 @@ export async function buildParts(
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')
-  const desk = opened.adopt(new BudgetDesk({ config, events, findProject, log, memo, node, now, storage }), (open) =>
-    open.close(),
+  const desk = opened.adopt(
+    new BudgetDesk({ config, events, findProject, log, memo, node, now, prices, storage }),
+    (open) => open.close(),
   )
-  opened.defer(watchCounters({ events, journal, log, now, storage }))
+  opened.defer(watchCounters({ errands, events, journal, log, now, storage }))
   const live = new LiveRuns()
   const runsLive = () => live.all().length
   const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
@@ -182,7 +184,7 @@ export async function buildParts(
   const parts = {
     config,
     settings: () => overrides.settings ?? shownSettings(config),
-    sizes: openSizes({ measure: () => measureStore(storage.db, now()), now }),
+    sizes: openSizes({ storage, now }, errands),
     storage,
     bytes,
     journal,
@@ -209,6 +211,7 @@ export async function buildParts(
     audit,
     limiter,
     log,
+    errands,
     telemetry,
     tracer,
     newId,

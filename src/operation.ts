@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Actor } from './operation/actor.ts'
+import type { CommittedReply } from './operation/committed-reply.ts'
 import type { Context, Uploads } from './operation/context.ts'
 import type { KnownAnswer } from './operation/known-answer.ts'
 import type { Parts } from './operation/parts.ts'
-import type { PendingEntry } from './operation/pending-entry.ts'
 import type { Accepted, Mode } from './operation/reply-channel.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
 import type { AskedGiven } from './runtime/given.ts'
@@ -61,7 +61,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   secret?: boolean
   /**
    * A mutation runs in one transaction unless this is false: then only a call for the background does. Otherwise `run`
-   * may return what it leaves as `PendingEntry`.
+   * may write what it leaves together with its reply: see `CommitReply`.
    */
   transaction?: boolean
   /** The request is written to the audit log. Every change needs it; invocations have receipts instead. */
@@ -75,6 +75,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   mfaFields?: Readonly<Record<string, ProtectedName>>
   /** It changes data of all agents in reach: it needs a code if the policy of one of them wants one. */
   acrossAgents?: boolean
+  /** The project (id) that it removes with all agents: the own security of each of them applies. */
+  removesProject?(input: Input<P, Q, B>, db: Database): Promise<string | null>
   /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
   accessFields?: readonly string[]
   /**
@@ -115,8 +117,10 @@ type Audit<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
   when?(input: Input<P, Q, B>): boolean
 }
 
-/** What was changed: a parameter of the path by its name, or what has its id in the reply. */
-type AuditTarget<P extends z.ZodObject> = (keyof z.output<P> & string) | 'reply' | null
+/** What was changed: a parameter of the path by its name, several that name it together, or what has its id in the reply. */
+type AuditTarget<P extends z.ZodObject> = ParamName<P> | readonly ParamName<P>[] | 'reply' | null
+
+type ParamName<P extends z.ZodObject> = keyof z.output<P> & string
 
 /** Only operations that read may leave out `audit`. */
 type AuditedChange = { method: 'GET' } | { permission: 'read' } | { audit: object }
@@ -154,7 +158,7 @@ export function operation<
       run(
         input: Input<P, Q, B>,
         context: Context,
-      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | PendingEntry>
+      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | CommittedReply>
     },
 ): typeof declared
 export function operation<
@@ -218,7 +222,9 @@ export function isAudited({ audit }: Pick<Operation, 'audit'>, input: AnyInput):
 export function auditTarget({ audit }: Pick<Operation, 'audit'>, input: AnyInput, reply: unknown): string | null {
   const target = typeof audit?.target === 'function' ? audit.target(input) : audit?.target
   if (target === 'reply') return (reply as { id: string } | undefined)?.id ?? null
-  return target ? (input.params[target] as string) : null
+  if (target === undefined || target === null) return null
+  const names = typeof target === 'string' ? [target] : target
+  return names.map((name) => input.params[name]).join('/')
 }
 
 /** The names by which a policy may ask for a one-time code. */

@@ -30,7 +30,7 @@ function Paused({ scope, reason, paused_at }: { scope: PauseScope; reason: strin
         </span>
       </p>
       {mayResume && (
-        <Button icon="play" isBusy={resuming.isBusy} onClick={() => void resuming.run()}>
+        <Button icon="play" doing={resuming}>
           Resume
         </Button>
       )}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import type { Action } from '../lib/resource.ts'
 import { Icon, type IconName } from './icon.tsx'
 
 type Look = 'plain' | 'main' | 'danger' | 'quiet'
@@ -8,15 +9,18 @@ type Props = {
   icon?: IconName
   /** Needed when there is an icon only. */
   label?: string
-  isBusy?: boolean
-  disabled?: boolean
+  isBusy?: boolean | undefined
+  /** What it does: it is busy while that goes on. */
+  doing?: Action<[]>
+  disabled?: boolean | undefined
   type?: 'button' | 'submit'
   onClick?: (() => void) | undefined
   children?: ComponentChildren
 }
 
 /** While it is busy it keeps its size and takes no second click. */
-export function Button({ look = 'plain', icon, label, isBusy, disabled, type = 'button', onClick, children }: Props) {
+export function Button({ look = 'plain', icon, label, doing, disabled, type = 'button', children, ...rest }: Props) {
+  const { isBusy = doing?.isBusy, onClick = doing && (() => void doing.run()) } = rest
   return (
     <button
       type={type}

@@ -32,7 +32,7 @@ const serve = serveAgent(
       if (part.type === 'error') throw part.error
     }
     const { inputTokens = 0, outputTokens = 0 } = await usage
-    run.usage({ model: MODEL, input_tokens: inputTokens, output_tokens: outputTokens })
+    run.usage({ model: `openai/${MODEL}`, input_tokens: inputTokens, output_tokens: outputTokens })
   },
   { secret },
 )

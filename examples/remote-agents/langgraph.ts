@@ -39,7 +39,8 @@ const serve = serveAgent(
       if (!AIMessageChunk.isInstance(piece)) continue
       run.say(piece.text)
       const spent = piece.usage_metadata as UsageMetadata | undefined
-      if (spent) run.usage({ model: MODEL, input_tokens: spent.input_tokens, output_tokens: spent.output_tokens })
+      if (spent)
+        run.usage({ model: `openai/${MODEL}`, input_tokens: spent.input_tokens, output_tokens: spent.output_tokens })
     }
   },
   { secret },

@@ -2,6 +2,9 @@
 import base64, hashlib, hmac, json, sys, time, urllib.error, urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+MOST_BYTES = 64 * 1024 * 1024
+PAUSES = (0.25, 0.5, 1, 2, 4, 8, 16, 32)
+
 
 class CallOver(Exception):
     """The service has ended this call. The agent is called again if the run goes on."""
@@ -12,12 +15,7 @@ class Run(dict):
 
     def step(self, id, **asked):
         if self.done(id) is None:
-            try:
-                reply = post(self['steps_url'], self['steps_token'], {'steps': [{'id': id, **asked}]})['data']
-            except urllib.error.HTTPError as refusal:
-                if refusal.code == 409:
-                    raise CallOver
-                raise RuntimeError(json.load(refusal)['error']['message'])
+            reply = self.ask({'steps': [{'id': id, **asked}]})
             if reply['status'] != 'done':
                 raise CallOver
             self['steps'] += reply['steps']
@@ -26,11 +24,38 @@ class Run(dict):
             raise RuntimeError(done['error'])
         return done['result']
 
+    def ask(self, data):
+        # A step that is asked for again is done once, so no reply, 429 and 5xx are no failure.
+        for pause in (*PAUSES, None):
+            try:
+                return post(self['steps_url'], self['steps_token'], data)['data']
+            except urllib.error.HTTPError as refusal:
+                if refusal.code == 409:
+                    raise CallOver
+                problem = reason(refusal)
+                if pause is None or refusal.code < 500 and refusal.code != 429:
+                    raise RuntimeError(problem)
+                after = refusal.headers.get('retry-after', '')
+                pause = int(after) if after.isdecimal() else pause
+                if pause > 60:
+                    raise RuntimeError(problem)
+            except OSError:
+                if pause is None:
+                    raise
+            time.sleep(pause)
+
     def keep(self, id, make):
         return self.step(id, type='keep', value=make() if self.done(id) is None else None)
 
     def done(self, id):
         return next((step for step in self['steps'] if step['id'] == id), None)
+
+
+def reason(refusal):
+    try:
+        return json.load(refusal)['error']['message']
+    except (ValueError, LookupError, TypeError):
+        return f'The service answered {refusal.code}'
 
 
 def post(url, token, data):
@@ -51,13 +76,18 @@ def serve(answer, secret, port):
 
     class Agent(BaseHTTPRequestHandler):
         def do_POST(self):
-            body = self.rfile.read(int(self.headers['content-length']))
-            id, at = self.headers['webhook-id'], self.headers['webhook-timestamp']
-            digest = hmac.digest(key, f'{id}.{at}.'.encode() + body, hashlib.sha256)
-            signed = 'v1,' + base64.b64encode(digest).decode()
-            fits = any(hmac.compare_digest(one, signed) for one in self.headers.get('webhook-signature', '').split())
+            size, at = self.headers.get('content-length', ''), self.headers.get('webhook-timestamp', '')
+            if not size.isdecimal():
+                return self.refuse(411, 'The length is missing')
+            if int(size) > MOST_BYTES:
+                return self.refuse(413, 'The body is too large')
+            body = self.rfile.read(int(size))
+            signed = f'{self.headers["webhook-id"]}.{at}.'.encode() + body
+            expected = b'v1,' + base64.b64encode(hmac.digest(key, signed, hashlib.sha256))
+            given = self.headers.get('webhook-signature', '').encode().split()
+            fits = any(hmac.compare_digest(one, expected) for one in given)
             if not fits or abs(time.time() - int(at)) > 300:
-                return self.reply(401, {'error': {'message': 'The signature does not fit'}})
+                return self.refuse(401, 'The signature does not fit')
             try:
                 said = answer(Run(json.loads(body)))
             except CallOver:
@@ -65,6 +95,9 @@ def serve(answer, secret, port):
             except Exception as error:
                 said = {'error': {'message': str(error)}}
             self.reply(200, said)
+
+        def refuse(self, status, message):
+            self.reply(status, {'error': {'message': message}})
 
         def reply(self, status, data):
             self.send_response(status)

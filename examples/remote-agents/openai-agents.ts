@@ -31,7 +31,7 @@ const serve = serveAgent(
     for await (const text of answer.toTextStream()) run.say(text)
     await answer.completed
     const { inputTokens, outputTokens } = answer.state.usage
-    run.usage({ model: MODEL, input_tokens: inputTokens, output_tokens: outputTokens })
+    run.usage({ model: `openai/${MODEL}`, input_tokens: inputTokens, output_tokens: outputTokens })
   },
   { secret },
 )

@@ -33,7 +33,7 @@ async function answer(run: AgentRun): Promise<string> {
   for (let round = 0; round < 5; round += 1) {
     const { choices, usage } = await askModel(messages, run.signal)
     const [{ message }] = choices
-    run.usage({ model: MODEL, input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens })
+    run.usage({ model: `openai/${MODEL}`, input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens })
     if (!message.tool_calls?.length) return message.content ?? ''
     messages.push(message)
     for (const { id, function: called } of message.tool_calls) {

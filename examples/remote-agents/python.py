@@ -25,7 +25,7 @@ def answer(run):
     for _ in range(5):
         message, spent = ask_model(messages)
         tokens = {'input_tokens': spent['prompt_tokens'], 'output_tokens': spent['completion_tokens']}
-        usage.append({'model': MODEL, **tokens})
+        usage.append({'model': f'openai/{MODEL}', **tokens})
         if not message.get('tool_calls'):
             return {'response': message['content'], 'usage': usage}
         messages.append(message)

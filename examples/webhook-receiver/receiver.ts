@@ -15,7 +15,13 @@ const seen = new Set<string>()
 const server = createServer(async (request, response) => {
   const answer = (status: number) => response.writeHead(status).end()
   if (request.method !== 'POST') return answer(405)
-  const body = await readBody(request)
+  let body: Buffer | undefined
+  try {
+    body = await readBody(request)
+  } catch {
+    // The sender broke off. The delivery comes again.
+    return response.destroy()
+  }
   if (!body) return answer(413)
   if (!isGenuine(request.headers, body, secrets)) return answer(401)
 

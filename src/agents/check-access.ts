@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { type ErrorDetail, forbidden, invalid } from '../errors.ts'
-import { type Actor, requirePermission } from '../operation/actor.ts'
+import { type Actor, requireLasting, requirePermission } from '../operation/actor.ts'
 import { readAgentAuthority } from '../security/authority.ts'
 import { certificateCheck } from '../security/client-certificate.ts'
 import { checkUrl } from '../security/outgoing/guarded-url.ts'
@@ -33,11 +33,12 @@ export function checkAccess({ security, auth }: AccessFields, actor: Actor, conf
  * The actor who sets the issuer of tokens decides what the tokens may do and for how long. An actor cannot grant more
  * than it has.
  */
-function requireGrantOfTokens({ kind, permissions, expires_at }: Actor): void {
-  if (!coversAll(permissions, Permission.options)) {
+function requireGrantOfTokens(actor: Actor): void {
+  if (!coversAll(actor.permissions, Permission.options)) {
     throw forbidden('To set auth a key must hold every permission: the tokens may')
   }
-  if (kind === 'token' || expires_at !== null) {
+  requireLasting(actor, 'What auth lets in')
+  if (actor.expires_at !== null) {
     throw forbidden('To set auth takes a key that does not expire: the tokens would outlive it')
   }
 }

@@ -69,6 +69,17 @@ export function writeDefinition(agent: Definition): string {
   return JSON.stringify(definitionOf(agent))
 }
 
+/** The columns of a definition in the tables of agents and versions. Lists read what stands beside the whole text. */
+export function definitionColumns(definition: Definition) {
+  const { output, tools } = definition
+  const calls = tools.flatMap((tool) => (tool.type === 'agent' ? [[tool.agent, tool.environment]] : []))
+  return {
+    definition: writeDefinition(definition),
+    output_schema: JSON.stringify(output?.schema ?? null),
+    calls: JSON.stringify(calls),
+  }
+}
+
 /** SHA-256. Versions with equal digests behave alike. */
 export function digestOf(agent: Definition): string {
   return sha256(canonicalJson(definitionOf(agent)))

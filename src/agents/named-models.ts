@@ -31,12 +31,20 @@ export type ModelUser = Pick<Agent, 'project_id' | 'name'> & {
 /** More agents are not looked at in one request. */
 const MOST_LOOKED_AT = 200
 
-/** The latest agents with a model: one agent, those of a project, or with null those of all projects. */
+/**
+ * The latest agents with a model that a request may see: one agent, those of a project, or with null those of all
+ * projects. Which gates the request passes is known in its own project, so elsewhere agents with a gate are left out.
+ */
 export async function listModelUsers(
   db: Database,
   { project_id, agent_id }: { project_id: string | null; agent_id: string | null },
+  shown: ShownAgents,
 ): Promise<ModelUser[]> {
-  let select = db.selectFrom('agents').select(['id', 'project_id', 'name', 'definition'])
+  let select = db
+    .selectFrom('agents')
+    .select(['id', 'project_id', 'name', 'definition'])
+    .where(isShown(db, sql.ref('id'), shown))
+    .where((one) => one.or([one('project_id', '=', shown.project_id), one('security', 'is', null)]))
   if (agent_id !== null) select = select.where('id', '=', agent_id)
   else if (project_id !== null) select = select.where('project_id', '=', project_id)
   const rows = await select.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(MOST_LOOKED_AT).execute()

@@ -1,6 +1,5 @@
-import { type Selectable, sql } from 'kysely'
+import { type Expression, type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
-import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
@@ -14,7 +13,7 @@ import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AgentsTable } from '../storage/tables/agent-tables.ts'
 import { type Agent, openAuth } from './agent.ts'
-import { readDefinition, writeDefinition } from './definition.ts'
+import { definitionColumns, readDefinition } from './definition.ts'
 
 const COLUMNS = [
   'seq',
@@ -100,58 +99,19 @@ export async function listAuth(db: Database, keyring: Keyring): Promise<ReturnTy
   return readable(db, rows, (row) => openAuth(row, keyring))
 }
 
-type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
+export type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
 
 /** The agents without their definitions, which can be long. */
-export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<ListedAgent>> {
-  const select = db
-    .selectFrom('agents')
-    .select(['id', 'name', 'status', 'created_at'])
-    .where('project_id', '=', shown.project_id)
-    .where(isShown(db, sql.ref('id'), shown))
-  const { items, total } = await page(db, select, query)
-  return { items: items as ListedAgent[], total }
-}
-
-type DescribedAgent = ListedAgent & Pick<Agent, 'description'> & { output_schema: WantedOutput['schema'] | null }
-
-/** The agents with what each is for, and what it answers with where clients ask who name no environment. */
-export async function listDescribed(
+export async function list(
   db: Database,
   query: PageQuery,
-  { shown, ref }: { shown: ShownAgents; ref?: string | undefined },
-): Promise<Page<DescribedAgent>> {
-  const select = db
-    .selectFrom('agents')
-    .select(['id', 'name', 'status', 'definition', 'created_at'])
-    .select((agent) =>
-      agent
-        .selectFrom('deployments')
-        .innerJoin('versions', (version) =>
-          version
-            .onRef('versions.agent_id', '=', 'deployments.agent_id')
-            .onRef('versions.version', '=', 'deployments.version'),
-        )
-        .select('versions.definition')
-        .whereRef('deployments.agent_id', '=', 'agents.id')
-        .where('deployments.environment', '=', 'production')
-        .where('deployments.status', '=', 'active')
-        .as('served'),
-    )
-    .where('project_id', '=', shown.project_id)
-    .where(isShown(db, sql.ref('id'), shown))
-    .$if(ref !== undefined, (all) =>
-      all.where(({ eb, or }) => or([eb('id', '=', ref ?? ''), eb('name', '=', ref ?? '')])),
-    )
+  shown: ShownAgents,
+  among?: (seqs: Expression<number>) => Expression<number>,
+): Promise<Page<ListedAgent>> {
+  const all = selectShown(db, shown).select(['id', 'name', 'status', 'created_at'])
+  const select = among ? all.where('seq', 'in', among(selectShown(db, shown).select('seq').$asScalar())) : all
   const { items, total } = await page(db, select, query)
-  const described = readable(db, items, (row) => {
-    const { definition: _definition, served, ...agent } = row
-    const json = jsonOf('agent', row)
-    const { description = null, output: own = null } = json<Partial<Agent>>('definition')
-    const output = served === null ? own : json<Partial<Agent>>('served').output
-    return { ...agent, description, output_schema: output?.schema ?? null }
-  })
-  return { items: described as DescribedAgent[], total }
+  return { items: items as ListedAgent[], total }
 }
 
 /** Reading this many definitions takes a few milliseconds, and requests wait for it. */
@@ -184,13 +144,14 @@ export async function listKinds(db: Database, ids: string[]): Promise<Pick<Agent
 
 export type ShownAgent = { id: string; seq: number }
 export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
+  return selectShown(db, shown).select(['id', 'seq']).orderBy('seq').execute()
+}
+
+function selectShown(db: Database, shown: ShownAgents) {
   return db
     .selectFrom('agents')
-    .select(['id', 'seq'])
     .where('project_id', '=', shown.project_id)
     .where(isShown(db, sql.ref('id'), shown))
-    .orderBy('seq')
-    .execute()
 }
 
 export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Agent> {
@@ -270,7 +231,8 @@ function toRow(agent: Unnumbered<Agent>) {
     project_id,
     name,
     status,
-    definition: writeDefinition(agent),
+    ...definitionColumns(agent),
+    description: agent.description,
     own_memory: Number(hasOwnMemory),
     security: security === null ? null : JSON.stringify(security),
     auth,

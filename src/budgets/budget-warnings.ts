@@ -3,21 +3,32 @@ import type { Config } from '../config.ts'
 import type { Prices } from '../operation/project-snapshot.ts'
 import { namesOf } from '../runtime/models/model-name.ts'
 import type { Database } from '../storage/database.ts'
+import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import { mostCostOf } from '../usage/prices/rates.ts'
 import { type Budget, saidAmount } from './budget.ts'
+import { countsForService } from './desk/applies.ts'
 
 /** A reply names this number of models or agents at most, and how many more there are. */
 const MOST_NAMED = 5
 
-type WarningParts = { db: Database; config: Pick<Config, 'budgets'>; prices: Prices; now(): number }
+type WarningParts = {
+  db: Database
+  config: Pick<Config, 'budgets'>
+  prices: Prices
+  now(): number
+  shownAgents(): Promise<ShownAgents>
+}
 
 /**
  * What makes the budget refuse every call of a model or an agent in its scope: no price is known, or one call may hold
- * more than the whole budget. Agents are looked at as they are now, in their working copies.
+ * more than the whole budget. Agents that the request may see are looked at as they are now, in their working copies.
  */
-export async function warningsOf(budget: Budget, { db, config, prices, now }: WarningParts): Promise<string[]> {
+export async function warningsOf(
+  budget: Budget,
+  { db, config, prices, now, shownAgents }: WarningParts,
+): Promise<string[]> {
   if (budget.limit_kind === 'runs') return []
-  const agents = await listModelUsers(db, budget)
+  const agents = await listModelUsers(db, budget, await shownAgents())
   for (const [project_id, users] of Map.groupBy(agents, (agent) => agent.project_id)) {
     await prices.prepare(project_id, [...new Set(users.flatMap(({ model }) => namesOf(model)))])
   }
@@ -25,6 +36,7 @@ export async function warningsOf(budget: Budget, { db, config, prices, now }: Wa
   const tooLarge = new Map<string, number>()
   for (const agent of agents) {
     for (const model of namesOf(agent.model)) {
+      if (budget.project_id === null && !(await countsForService({ ...agent, model }, { config, prices }))) continue
       const price = await prices.find(agent.project_id, model, now())
       const tokens = leastHeld(agent, config.budgets.outputTokens)
       if (budget.limit_kind === 'cost_usd' && !price) unpriced.add(model)

@@ -31,7 +31,7 @@ export const createBudget = operation({
   concerns: async ({ body: { scope } }) => (scope.type === 'agent' ? scope.id : null),
   data: BudgetReply,
 
-  async run({ body }, context: Needs<'db' | 'actor' | 'newId' | 'now' | 'config' | 'prices'>) {
+  async run({ body }, context: Needs<'db' | 'actor' | 'newId' | 'now' | 'config' | 'prices' | 'shownAgents'>) {
     const { db, actor, newId, now } = context
     const { scope, limit, ...asked } = body
     const owned = await ownedBy(db, actor, scope)

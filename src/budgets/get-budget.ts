@@ -19,7 +19,7 @@ export const getBudget = operation({
   concerns: concernedAgent,
   data: BudgetReply,
 
-  async run({ params, query }, context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices'>) {
+  async run({ params, query }, context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices' | 'shownAgents'>) {
     const { db, actor, now } = context
     const budget = await getInReach(db, actor, params.budget_id)
     if (query.subject && !hasSubjects(budget)) {

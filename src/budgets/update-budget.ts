@@ -22,7 +22,10 @@ export const updateBudget = operation({
   body: UpdateBudgetBody,
   data: BudgetReply,
 
-  async run({ params: { budget_id }, body }, context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices'>) {
+  async run(
+    { params: { budget_id }, body },
+    context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices' | 'shownAgents'>,
+  ) {
     const { db, actor, now } = context
     await budgets.lock(db, budget_id)
     const budget = await getToChange(db, actor, budget_id)

@@ -44,5 +44,7 @@ export const Budgets = z.strictObject({
   countReportedUsage: z
     .boolean()
     .default(false)
-    .describe('Whether usage that remote agents report counts for budgets of the service too'),
+    .describe(
+      "Whether usage that remote agents and the projects' own providers report counts for budgets of the service too",
+    ),
 })

@@ -28,7 +28,8 @@ const Database = z.strictObject({
     .describe(
       'PostgreSQL itself, if `url` is a pooler in transaction mode such as PgBouncer: for one connection a process',
     ),
-  poolSize: z.int().min(1).max(1000).default(10).describe('PostgreSQL connections'),
+  // A transaction may need what has to be read on another connection.
+  poolSize: z.int().min(2).max(1000).default(10).describe('PostgreSQL connections, at least 2'),
   readTimeout: duration('100ms', '10m')
     .prefault('10s')
     .describe('How long a single read may take; a longer one is ended with 504, so that no client waits longer'),

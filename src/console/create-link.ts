@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { conflict, forbidden } from '../errors.ts'
 import { type Key, statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
+import { requireLasting } from '../operation/actor.ts'
 import type { Context, Needs } from '../operation/context.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
@@ -49,10 +50,8 @@ async function keyOf(db: Database, actor: Context['actor'], wanted: string | und
   if (actor.console_session !== undefined) {
     throw forbidden('A session cannot make another: use the key itself')
   }
-  if (actor.by_previous_secret_until !== undefined) {
-    throw forbidden('This secret was replaced, and a session would outlive it: use the new one')
-  }
   if (actor.kind === 'token') throw forbidden('Only an API key can sign in to the console')
+  requireLasting(actor, 'A session')
   if (actor.kind === 'key' && (wanted ?? actor.id) !== actor.id) {
     throw forbidden('A key makes links for itself only')
   }

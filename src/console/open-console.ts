@@ -49,7 +49,8 @@ function actorOfSession({ session, key, roles }: KnownSession, now: number): Act
 }
 
 /** `noteUse` counts a request of the console as a use of its key. */
-type ConsoleParts = SignInParts & Pick<Parts, 'keyring' | 'log' | 'memo'> & { noteUse(key_id: string): void }
+type ConsoleParts = SignInParts &
+  Pick<Parts, 'errands' | 'keyring' | 'log' | 'memo'> & { noteUse(key_id: string): void }
 
 /** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
 export class OpenConsole {
@@ -219,15 +220,15 @@ export class OpenConsole {
 
   /** The session of a secret. What its identity provider has to confirm by now is asked for first. */
   async #findConfirmed(hash: string): Promise<KnownSession | undefined> {
-    const { memo, now, log } = this.#parts
+    const { errands, memo, now } = this.#parts
     const find = () => memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
     const found = await find()
     if (!found || found.session.confirm_before === null) return found
     const isLate = found.session.confirm_before <= now()
     if (isToConfirm(found.session, now())) {
-      const confirming = confirmSession(found.session, this.#parts)
-      if (isLate) await confirming
-      else confirming.catch((err) => log.warn({ err }, 'a session could not be confirmed'))
+      const confirm = () => confirmSession(found.session, this.#parts)
+      if (isLate) await confirm()
+      else errands.begin('confirming a session', confirm)
     }
     if (!isLate) return found
     const present = await find()

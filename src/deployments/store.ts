@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { readDefinition, writeDefinition } from '../agents/definition.ts'
+import { definitionColumns, readDefinition } from '../agents/definition.ts'
 import { notFound } from '../errors.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
@@ -141,7 +141,7 @@ export async function insertVersion(db: Database, agent_id: string, snapshot: Sn
   const { version, definition, digest } = snapshot
   await db
     .insertInto('versions')
-    .values({ agent_id, version, definition: writeDefinition(definition), digest, created_at: now })
+    .values({ agent_id, version, ...definitionColumns(definition), digest, created_at: now })
     .execute()
 }
 

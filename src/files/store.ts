@@ -3,7 +3,7 @@ import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import type { Parts } from '../operation/parts.ts'
 import * as blobs from '../storage/bytes/blobs.ts'
-import { type Database, engineOf } from '../storage/database.ts'
+import type { Database } from '../storage/database.ts'
 import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { projectLimit } from '../storage/queries/project-limit.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -117,38 +117,23 @@ export async function moveOfAgent(
 /** Removes files, and drops the bytes that no other file has. It needs a transaction. Returns how many files. */
 export async function remove(db: Database, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0
-  if (engineOf(db) === 'postgres') await holdProjectsOf(db, ids)
+  await blobs.holdProjectsOf(db, 'id', ids)
   const removed = await db.deleteFrom('files').where('id', 'in', ids).returning('blob_id').execute()
   await blobs.dropUnused(db, [...new Set(removed.map(({ blob_id }) => blob_id))])
   return removed.length
 }
 
 /**
- * Drops the bytes that only these files have, whose rows stay until the bytes are gone: they tell whose bytes they are.
- * Returns the dropped blobs. It needs a transaction.
+ * Begins to erase files: from now on they have expired, and the bytes that only they have are dropped. Their rows stay
+ * until the bytes are gone, because they tell whose bytes these are. Returns the dropped blobs. It needs a transaction.
  */
-async function dropBytes(db: Database, going: readonly StoredFile[]): Promise<blobs.DroppedBlob[]> {
+async function beginErasing(db: Database, going: readonly StoredFile[]): Promise<blobs.DroppedBlob[]> {
   const ids = going.map(({ id }) => id)
-  if (engineOf(db) === 'postgres') await holdProjectsOf(db, ids)
+  await blobs.holdProjectsOf(db, 'id', ids)
+  await db.updateTable('files').set({ expires_at: 0 }).where('id', 'in', ids).execute()
   const blob_ids = [...new Set(going.map(({ blob_id }) => blob_id))]
   await blobs.dropUnused(db, blob_ids, ids)
   return blobs.listDroppedOf(db, blob_ids)
-}
-
-/** Removes files after their bytes. `gone` are the blobs whose bytes are gone. It needs a transaction. */
-async function removeAfterBytes(db: Database, ids: readonly string[], gone: readonly string[]): Promise<number> {
-  const removed = await remove(db, ids)
-  await blobs.remove(db, gone)
-  return removed
-}
-
-/**
- * Removing files holds their projects before it changes their counts and blobs, as adding one does, and several projects in
- * one order: so no two transactions deadlock.
- */
-async function holdProjectsOf(db: Database, ids: readonly string[]): Promise<void> {
-  const found = db.selectFrom('files').select('project_id').distinct().where('id', 'in', ids)
-  for (const { project_id } of await found.orderBy('project_id').execute()) await blobs.holdProject(db, project_id)
 }
 
 /** Removes the files of an invocation that was not admitted. */
@@ -168,7 +153,7 @@ export function listOfRequest(db: Database, request_id: string): Promise<StoredF
 /** Removes files made before this time whose invocation is gone, or was never admitted, and that no schedule names. */
 export function removeOfMissingRequests(db: Database, before: number, limit: number): Promise<number> {
   const isOld = sql`request_id is not null and id < ${firstIdAt('file', before)}`
-  const isGone = sql`not exists (select 1 from invocations where invocations.id = files.request_id)`
+  const isGone = sql`not exists (select 1 from all_invocations where all_invocations.id = files.request_id)`
   return removeSome(db, sql`${isOld} and ${isGone} and ${IS_UNNAMED}`, limit)
 }
 
@@ -192,7 +177,6 @@ export async function settleUnclaimed(db: Database, limit: number): Promise<numb
     .innerJoin('invocations', 'invocations.id', 'files.request_id')
     .select(['files.id', sql<boolean>`invocations.steps like '%"' || files.id || '"%'`.as('named')])
     .where('files.unclaimed', '=', 1)
-    .where('invocations.finished_at', 'is not', null)
     .limit(limit)
     .execute()
   const [named, lost] = [true, false].map((is) =>
@@ -237,8 +221,15 @@ export function removeOfMissingProjects(db: Database, limit: number): Promise<nu
   return removeSome(db, sql`not exists (select 1 from projects where projects.id = files.project_id)`, limit)
 }
 
+/** A file whose bytes are dropped is being erased: its row goes after the bytes. */
 async function removeSome(db: Database, which: Expression<SqlBool>, limit: number): Promise<number> {
-  const found = await db.selectFrom('files').select('id').where(which).limit(limit).execute()
+  const isErased = sql`exists (select 1 from blobs where blobs.id = files.blob_id and blobs.state = 'dropped')`
+  const found = await db
+    .selectFrom('files')
+    .select('id')
+    .where(sql<SqlBool>`(${which}) and not ${isErased}`)
+    .limit(limit)
+    .execute()
   return remove(
     db,
     found.map(({ id }) => id),
@@ -255,18 +246,22 @@ function isOfShown(db: Database, except: readonly string[]): Expression<SqlBool>
 }
 
 /**
- * Removes files, their bytes first and not in the background. If bytes cannot be removed, their files stay, so that the
- * same request finds them again, and `failure` says why.
+ * Removes files, their bytes first and not in the background. No client sees them from the beginning, and what a crash
+ * interrupts is swept up. If bytes cannot be removed, the rows of their files stay, so that the same request finds them
+ * again, and `failure` says why.
  */
 export async function eraseFiles(
   { storage, bytes }: Pick<Parts, 'storage' | 'bytes'>,
   found: readonly StoredFile[],
 ): Promise<{ removed: number; failure: unknown }> {
   if (found.length === 0) return { removed: 0, failure: undefined }
-  const dropped = await storage.transaction((held) => dropBytes(held, found))
+  const dropped = await storage.transaction((held) => beginErasing(held, found))
   const { gone, failure } = await bytes.clear(dropped)
   const left = new Set(dropped.flatMap(({ id }) => (gone.includes(id) ? [] : id)))
   const ids = found.flatMap(({ id, blob_id }) => (left.has(blob_id) ? [] : id))
-  const removed = await storage.transaction((held) => removeAfterBytes(held, ids, gone))
-  return { removed, failure }
+  await storage.transaction(async (held) => {
+    await remove(held, ids)
+    await blobs.remove(held, gone)
+  })
+  return { removed: ids.length, failure }
 }

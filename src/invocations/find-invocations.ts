@@ -10,7 +10,7 @@ import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { asksPeople, works } from './approvals/asks-people.ts'
-import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
+import type { Invocation } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
 
@@ -39,29 +39,40 @@ export async function findInvocations(
   const { activity } = filter
   const given = FILTERS.filter((column) => filter[column] !== undefined)
   const select = (which: RawBuilder<SqlBool>) => {
-    const all = db.selectFrom('invocations').select(RECEIPT_KEY).where(which)
+    const all = db.selectFrom('all_invocations').select(RECEIPT_KEY).where(which)
     const some = activity ? all.where(ACTIVITIES[activity]) : all
     return given.reduce((found, column) => found.where(column, '=', filter[column] as string), some)
   }
   // The words of the index of those that have not completed, which lists of many agents go by.
   const isRare = filter.status !== undefined && filter.status !== 'completed' && seqs.length > MOST_PARTS
-  const all = select(isOneOf(db, sql`agent_seq`, seqs))
-  const { items, total } = await longPage(db, isRare ? all.where(sql<SqlBool>`status <> 'completed'`) : all, query, {
+  const isAmongThem = isOneOf(db, sql`agent_seq`, seqs)
+  const ofThem = isRare ? sql<SqlBool>`${isAmongThem} and status <> 'completed'` : isAmongThem
+  const conditions = [ofThem, ...given.map((column) => sql<SqlBool>`${sql.ref(column)} = ${filter[column]}`)]
+  const countKnown = () => (given.length === 0 ? countOfAgents(db, 'invocations', seqs) : countMatching(db, conditions))
+  const page = await longPage(db, select(ofThem), query, {
     order: 'created_at',
-    ...(given.length === 0 && !activity && { total: countOfAgents(db, 'invocations', seqs) }),
+    ...(!activity && { total: countKnown() }),
     parts: seqs.length > MOST_PARTS ? undefined : seqs.map((seq) => select(sql`agent_seq = ${seq}`)),
   })
-  return { items: await listPageOfReceipts({ db, reserve }, items), total }
+  return { items: await listPageOfReceipts({ db, reserve }, page.items), total: page.total }
+}
+
+/** Each table is counted by its own indexes, in one statement: a run is in one of them, whenever it ends. */
+async function countMatching(db: Database, conditions: readonly RawBuilder<SqlBool>[]): Promise<number> {
+  const [receipts, runs] = (['invocations', 'runs'] as const).map(
+    (table) => sql`(select count(*) from ${sql.table(table)} where ${sql.join(conditions, sql` and `)})`,
+  )
+  const { rows } = await sql<{ total: number }>`select ${receipts} + ${runs} as total`.execute(db)
+  return Number(rows[0]?.total)
 }
 
 /** Whether a run that the schedule began has not ended. */
 export async function isBusy(db: Database, agent_seq: number, schedule_id: string): Promise<boolean> {
   const unfinished = await db
-    .selectFrom('invocations')
+    .selectFrom('runs')
     .select('id')
     .where('agent_seq', '=', agent_seq)
     .where('schedule_id', '=', schedule_id)
-    .where('status', 'in', UNFINISHED_STATUSES)
     .limit(1)
     .executeTakeFirst()
   return unfinished !== undefined
@@ -76,7 +87,7 @@ export async function listOfUser(
   after = '',
 ): Promise<Invocation[]> {
   const next = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .select(RECEIPT_KEY)
     .where('agent_seq', '=', agent_seq)
     .where('user_id', '=', user_id)
@@ -89,7 +100,7 @@ export async function listOfUser(
 
 /** What the caller of an invocation gave besides its message, which receipts do not show. */
 export async function findGiven(db: Database, id: string): Promise<Given | null> {
-  const row = await db.selectFrom('invocations').select('given').where('id', '=', id).executeTakeFirst()
+  const row = await db.selectFrom('all_invocations').select('given').where('id', '=', id).executeTakeFirst()
   return row ? jsonOf('invocation', { ...row, id })('given') : null
 }
 
@@ -101,7 +112,7 @@ export async function listIdsOfUser(
 ): Promise<string[]> {
   if (ids.length === 0) return []
   const rows = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .select(['id', 'agent_seq'])
     .where('id', 'in', ids)
     .where('user_id', '=', user_id)
@@ -141,5 +152,5 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
 
 /** How far a run is, whatever its agent. */
 export async function findAttempt(db: Database, id: string): Promise<{ status: string; attempt: number } | undefined> {
-  return db.selectFrom('invocations').select(['status', 'attempt']).where('id', '=', id).executeTakeFirst()
+  return db.selectFrom('all_invocations').select(['status', 'attempt']).where('id', '=', id).executeTakeFirst()
 }

@@ -6,7 +6,6 @@ import { servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { pausedMessage } from '../operation/pauses.ts'
-import { PendingEntry } from '../operation/pending-entry.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
@@ -16,11 +15,9 @@ import { notShown } from '../runtime/attachments/attachment.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Position } from '../runtime/following/transcript.ts'
 import { StepNotKept } from '../runtime/steps.ts'
-import { announce } from '../storage/database.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
-import { BacklogFullError } from '../storage/journal/journal.ts'
+import type { JournalEntry } from '../storage/journal/entry.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
-import { admit, leave, notAdmittedError } from './admit.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
 import { type KeepNeeds, keepAttachments, removeAttachments } from './attachments/keep-attachments.ts'
 import { receiveAttachments } from './attachments/receive-attachments.ts'
@@ -31,15 +28,28 @@ import { type FollowNeeds, followInvocation } from './following/follow-invocatio
 import { replayEvents, startEvent } from './following/stream-events.ts'
 import { requireTools } from './given/require-tools.ts'
 import { takeGiven } from './given/take-given.ts'
-import { type Asked, type Invocation, InvokeBody, isFinal, newInvocation, STOPPED } from './invocation.ts'
+import {
+  type Asked,
+  type EndedInvocation,
+  type Invocation,
+  InvokeBody,
+  isFinal,
+  newInvocation,
+  STOPPED,
+  type WaitingInvocation,
+} from './invocation.ts'
 import { enqueueRun } from './queue/enqueue.ts'
-import { giveBack } from './queue/queue-store.ts'
 import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
-import { type Done, type RunParts, runInvocation } from './run-invocation.ts'
+import { type RunParts, runInvocation } from './run-invocation.ts'
+import { admit, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
-type InvokeNeeds = CancelParts & EnqueueNeeds & FollowNeeds & RunParts & Needs<'entered' | 'log' | 'node' | 'span'>
+type InvokeNeeds = CancelParts &
+  EnqueueNeeds &
+  FollowNeeds &
+  RunParts &
+  Needs<'commitReply' | 'entered' | 'log' | 'node' | 'span'>
 
 export const invokeAgent = operation({
   id: 'invokeAgent',
@@ -76,22 +86,29 @@ export const invokeAgent = operation({
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
     if (mode === 'background') return enqueue(params.agent_id, body, context)
-    const begun = await begin(params.agent_id, body, context)
-    return begun instanceof PendingEntry ? begun : followChildren(begun, context)
+    return begin(params.agent_id, body, context)
   },
 })
 
-/** Runs the first attempt. If it waits for runs that it has called, it is followed from there. */
-async function begin(agent_id: string, body: Asked, context: InvokeNeeds): Promise<PendingEntry | Left> {
-  const { emit, live, node, request_id } = context
-  // From here on a pause of the agent finds the run and stops it. An earlier one, of whatever, is read below.
+/** Runs the first attempt and answers, unless the run is refused. */
+async function begin(agent_id: string, body: Asked, context: InvokeNeeds) {
+  const { emit, live, request_id } = context
+  // From here on a pause of the agent finds the run and stops it. Earlier pauses are checked below.
   const run = live.start(request_id, agent_id)
   context.onHangUp?.(() => run.cancel())
   const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
-  const end = () => {
+  try {
+    const started = await admitted(run, agent_id, body, context)
+    emit?.(startEvent(request_id))
+    const end = await runInvocation(started, context)
+    return await answerEnd(end, started, context)
+  } finally {
     unfollow?.()
-    leave(run, context)
   }
+}
+
+/** Stores the run, or throws why it may not begin. */
+async function admitted(run: LiveRun, agent_id: string, body: Asked, context: InvokeNeeds): Promise<Started> {
   try {
     const snapshot = await findEntered(agent_id, context)
     if (!snapshot) throw notFound('Agent', agent_id)
@@ -102,57 +119,52 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds): Promi
     const invocation = await newRun(body, agent, served, context)
     const refusal = await admit(run, { invocation, agent, definition, project }, context)
     if (refusal) throw notAdmittedError(refusal, agent, definition)
-    emit?.(startEvent(request_id))
-    const begun = { invocation, agent, project, definition, run, owner: node, streaming: emit !== undefined }
-    const ran = await runInvocation({ ...begun, ...FIRST, span: context.span }, context)
-    const { invocation: done, entry, asked, leave: leaveUnwritten } = ran
-    if (wasStopped(done)) {
-      await leaveUnwritten()
-      await giveToQueue(run, context)
-    }
-    // It may be woken and taken again, also by this node, as soon as this is on disk.
-    if (done.status === 'waiting') run.abandon()
-    if (ran.waitsForRuns) {
-      const isWritten = await commitPatiently(entry, run.lease, context)
-      if (!isWritten) {
-        void leaveUnwritten()
-        throw new StepNotKept(ENDED_ELSEWHERE)
-      }
-      const told = { attempt: done.attempt, ...run.told }
-      end()
-      return { agent, invocation: done, told }
-    }
-    const waits = asked && { approvals: asked, ...(await pauseOf(agent, asked, context)) }
-    // The run ends, and gives its places back, when its entry is on disk.
-    const ended = (written: boolean) => {
-      if (!written) void leaveUnwritten()
-      if (written && done.status !== 'waiting') {
-        context.telemetry.countRun(done.status, definition.kind, agent.project_id)
-      }
-      if (written && waits) {
-        const reply = { request_id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
-        emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, reply))
-      }
-      end()
-    }
-    return new PendingEntry(entry, answerOf(done, agent, waits), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
+    const { emit, node, span } = context
+    return { invocation, agent, project, definition, run, owner: node, streaming: emit !== undefined, span, ...FIRST }
   } catch (error) {
-    end()
-    if (!run.lease && isRefusal(error)) await removeAttachments(context)
-    throw notFinished(error, run, context)
+    leave(run, context)
+    // These errors mean that nothing was stored. Any other error may come after the insert.
+    if (error instanceof ApiError) await removeAttachments(context)
+    throw error
   }
 }
 
-/** The run is not stored then. After a failure of the store it may be. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError || error instanceof BacklogFullError
+/** The first attempt of a run: nothing of it is stored but its row. */
+const FIRST: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
+
+/** Commits how the run ended, and answers the client. */
+async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
+  const { agent, run } = started
+  if (end.kind === 'stopped' || end.kind === 'moved') {
+    await finish(end, started, async () => undefined, context)
+    throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
+  }
+  const { invocation } = end
+  const told = { attempt: invocation.attempt, ...run.told }
+  if (end.kind === 'waiting' && end.waitsForRuns) {
+    const write = async (entry: JournalEntry) => (await commitPatiently(entry, run.lease, context)) || undefined
+    if (!(await finish(end, started, write, context))) throw goesOnElsewhere(undefined, context)
+    return followChildren({ agent, invocation }, context, told)
+  }
+  let answer: unknown
+  let waits: Waits | undefined
+  const write = async (entry: JournalEntry) => {
+    waits = end.kind === 'waiting' ? { approvals: end.asked, ...(await pauseOf(agent, end.asked, context)) } : undefined
+    answer = answerOf(invocation, agent, waits)
+    return context.commitReply(entry, answer, run.lease)
+  }
+  const committed = await finish(end, started, write, context)
+  if (!committed) throw goesOnElsewhere(undefined, context)
+  if (waits) {
+    const reply = { request_id: invocation.id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
+    context.emit?.(waitingEvent(told, reply))
+  }
+  if (answer instanceof ApiError) throw answer
+  return committed
 }
 
-/** What a client has heard of a run that waits for those that it called. */
-type Left = Earlier & { told: Position }
-
 /** Tells the client the rest, as the run goes on. A client that hangs up cancels it, as long as its answer is awaited. */
-async function followChildren({ agent, invocation, told }: Left, context: InvokeNeeds & CancelParts) {
+async function followChildren({ agent, invocation }: Earlier, context: InvokeNeeds, told: Position) {
   let isAwaited = true
   context.onHangUp?.(() => {
     if (isAwaited) cancelRun(agent, invocation.id, context).catch(() => {})
@@ -164,19 +176,11 @@ async function followChildren({ agent, invocation, told }: Left, context: Invoke
   }
 }
 
-/** The first attempt of a run: nothing of it is stored but its row. */
-const FIRST: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
-
-const ENDED_ELSEWHERE = 'The invocation was ended by another node'
-
 /** Another node goes on with the stored run of a request that may be repeated, and marks any other as failed. */
-function notFinished(cause: unknown, { lease }: LiveRun, { repeatable }: Needs<'repeatable'>): unknown {
-  if (cause instanceof StillRunning) return cause
-  const isElsewhere = cause instanceof StepNotKept
-  if (repeatable && (lease || isElsewhere)) {
-    return new StillRunning('The service could not go on with the run here', cause)
-  }
-  return isElsewhere ? conflict(ENDED_ELSEWHERE) : cause
+function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
+  if (repeatable) return new StillRunning('The service could not go on with the run here', cause)
+  const isLost = cause === undefined || cause instanceof StepNotKept
+  return isLost ? conflict('The invocation was ended by another node') : cause
 }
 
 /**
@@ -219,23 +223,7 @@ async function answerEarlier({ agent, invocation }: Earlier, { db, pauses }: Nee
   return accepted({ ...invocation, status: 'queued' }, agent)
 }
 
-/** Ended by the stop of the service, not cancelled by a client. */
-function wasStopped({ keyed, status, error }: Invocation): boolean {
-  return keyed && status === 'cancelled' && error === STOPPED
-}
-
-/** Another node, or the next start, goes on with the run. */
-async function giveToQueue({ lease }: LiveRun, { storage }: Needs<'storage'>): Promise<never> {
-  if (lease) {
-    await storage.transaction(async (db) => {
-      await giveBack(db, lease)
-      await announce(db, 'queue')
-    })
-  }
-  throw new StillRunning(STOPPED.message)
-}
-
-function answerOf(done: Done['invocation'], agent: Agent, waits: Waits | undefined): unknown {
+function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits: Waits | undefined): unknown {
   if (done.status === 'waiting') return accepted(done, agent, waits)
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }

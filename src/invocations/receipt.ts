@@ -56,7 +56,9 @@ export const Receipt = z
       .boolean()
       .optional()
       .describe('There while it waits: whether people must decide something before it goes on'),
-    door: z.enum(DOORS).describe('Where it was asked for: the API, a door for other clients, the host, or a schedule'),
+    door: z
+      .enum(DOORS)
+      .describe('Where it was asked for: the API, a door for other clients, the host, a schedule, or the console'),
     background: z.boolean(),
     environment: z.string(),
     version: z.string().nullable().describe('null: the working copy'),

@@ -12,37 +12,17 @@ import type { RunOutcome } from '../runtime/run-outcome.ts'
 import type { RunTree } from '../runtime/runner.ts'
 import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf } from '../runtime/told-steps.ts'
-import type { JournalEntry } from '../storage/journal/entry.ts'
-import type { Approval } from './approvals/approval.ts'
 import { approvalsOf, type WaitingOutcome } from './approvals/ask-people.ts'
 import { ChildRuns } from './children/child-runs.ts'
 import { effects, waitingEffects } from './effects/effects.ts'
 import { resolveGiven } from './given/resolve-given.ts'
-import {
-  CANCELLED,
-  type EndedInvocation,
-  type Invocation,
-  isStateless,
-  STOPPED,
-  type WaitingInvocation,
-} from './invocation.ts'
+import { CANCELLED, type EndedInvocation, type Invocation, isStateless, STOPPED } from './invocation.ts'
 import { CHILDREN } from './queue/queue-store.ts'
+import type { RunEnd, WorkEnd } from './runs.ts'
 import { receiptSteps } from './steps/receipt-steps.ts'
 import { logsOf } from './steps/step-store.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
 import { beginRunSpan, endRunSpan } from './steps/trace-run.ts'
-
-/** A run that has ended or waits; this node has finished its work on it. */
-export type Done = {
-  invocation: EndedInvocation | WaitingInvocation
-  entry: JournalEntry
-  /** What people must decide before it goes on. */
-  asked?: readonly Approval[]
-  /** It goes on by itself, when the runs that it called have ended. */
-  waitsForRuns?: boolean
-  /** Call this if the entry is not written: what the run has spent is stored without it. */
-  leave(): Promise<void>
-}
 
 export type RunParts = Pick<
   Parts,
@@ -61,30 +41,17 @@ export type RunParts = Pick<
 > &
   SnapshotParts
 
-/**
- * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply.
- * Rejects with StepNotKept if the run leaves nothing here and goes on elsewhere.
- */
-export async function runInvocation(started: Started, parts: RunParts): Promise<Done> {
+/** Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. */
+export async function runInvocation(started: Started, parts: RunParts): Promise<RunEnd> {
   const meter = parts.spending.meter(runSpender(started), started.project)
   const stored = new StoredRun(started, meter, parts)
-  const leave = () => stored.leave()
-  try {
-    return { ...(await runStored(started, stored, meter, parts)), leave }
-  } catch (error) {
-    // The database may be away for long, and the client waits.
-    void leave()
-    throw error
-  }
+  const storeSpending = () => stored.storeSpending()
+  const end = await runStored(started, stored, meter, parts).catch((cause) => ({ kind: 'moved' as const, cause }))
+  return { ...end, storeSpending }
 }
 
-async function runStored(
-  started: Started,
-  stored: StoredRun,
-  meter: RunMeter,
-  parts: RunParts,
-): Promise<Omit<Done, 'leave'>> {
-  const { agent, definition, run, streaming, kept } = started
+async function runStored(started: Started, stored: StoredRun, meter: RunMeter, parts: RunParts): Promise<WorkEnd> {
+  const { agent, definition, run, streaming, kept, stop } = started
   const children = new ChildRuns(started, parts)
   const {
     id: request_id,
@@ -156,14 +123,16 @@ async function runStored(
   const isLost = outcome.status === 'cancelled' && run.abandoned
   const error = isLost ? null : errorOf(outcome, run, finished_at)
   if (span) endRunSpan(span, message, outcome, error?.code)
-  if (isLost) throw new StepNotKept('the lease of the run was lost')
+  if (isLost) return { kind: 'moved', cause: new StepNotKept('the lease of the run was lost') }
+  const isStopped = stop ? stop.aborted : keyed && error === STOPPED
+  if (outcome.status === 'cancelled' && isStopped) return { kind: 'stopped' }
   if (outcome.status === 'waiting') {
     const traceparent = started.invocation.tree?.traceparent ?? span?.traceparent
     return leaveWaiting(started, outcome, { children, duration_ms, stored, traceparent }, parts)
   }
   const invocation = endedBy(started.invocation, outcome, { error, duration_ms, finished_at })
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)
-  return { invocation, entry: stored.ending(invocation, writes) }
+  return { kind: 'ended', invocation, entry: stored.ending(invocation, writes) }
 }
 
 async function leaveWaiting(
@@ -171,7 +140,7 @@ async function leaveWaiting(
   outcome: WaitingOutcome,
   { children, duration_ms, stored, traceparent }: Leaving,
   parts: Pick<Parts, 'events' | 'newId' | 'now'>,
-): Promise<Omit<Done, 'leave'>> {
+): Promise<WorkEnd> {
   const { agent, run } = started
   const before = started.invocation
   const waitsForRuns = outcome.waits_for === CHILDREN
@@ -188,12 +157,8 @@ async function leaveWaiting(
   const asked = approvalsOf(invocation, outcome, parts)
   const effected = await waitingEffects(invocation, agent, { ...outcome, asked }, parts)
   run.begun_lanes = children.lanes()
-  return {
-    invocation,
-    asked,
-    waitsForRuns,
-    entry: stored.waiting(invocation, outcome, [...children.writes(), ...effected]),
-  }
+  const entry = stored.waiting(invocation, outcome, [...children.writes(), ...effected])
+  return { kind: 'waiting', invocation, asked, waitsForRuns, entry }
 }
 
 type Leaving = { children: ChildRuns; duration_ms: number; stored: StoredRun; traceparent: string | undefined }

@@ -13,14 +13,14 @@ import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { removeRows } from '../storage/queries/remove-rows.ts'
 import { settlePending } from './approvals/approval-store.ts'
 import { cancelBelow, isAwaited } from './children/child-store.ts'
-import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
+import type { EndedInvocation, Invocation } from './invocation.ts'
 import { CHILDREN } from './queue/queue-store.ts'
-import { fromRow, LEASED_RUNS, toRow } from './rows/invocation-rows.ts'
+import { fromRow, LEASED_RUNS, receiptWrite } from './rows/invocation-rows.ts'
 import { readRuns } from './rows/read-runs.ts'
 import { removeKept } from './steps/step-store.ts'
 
 /** How an invocation ends that no node runs, and what it leaves besides its row. `was` is how it was found. */
-export type UnownedEnding = { was: Invocation['status']; invocation: Invocation; effects: Write[] }
+export type UnownedEnding = { was: Invocation['status']; invocation: EndedInvocation; effects: Write[] }
 
 /**
  * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false if a node runs it after
@@ -31,18 +31,17 @@ export async function endUnowned(
   { was: found, invocation, effects }: UnownedEnding,
   now: number,
 ): Promise<boolean> {
-  const { id, ...row } = toRow(invocation)
-  const { numUpdatedRows } = await db
-    .updateTable('invocations')
-    .set({ ...row, owner: null, lease_until: null, cancel_requested_at: null, wake_at: null })
+  const { id } = invocation
+  const { numDeletedRows } = await db
+    .deleteFrom('runs')
     .where('id', '=', id)
     .where('status', '=', found)
     .where((was) => was.or([was('status', 'in', ['queued', 'waiting']), hasLapsed(LEASED_RUNS, now)]))
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) return false
+  if (numDeletedRows === 0n) return false
   await settlePending(db, [id], 'cancelled', now)
   await removeKept(db, [id])
-  await writeRows(db, effects)
+  await writeRows(db, [receiptWrite(invocation), ...effects])
   await cancelBelow(db, id, now)
   // The run that called it may go on.
   if (invocation.parent_request_id !== null) await announce(db, 'queue')
@@ -51,7 +50,7 @@ export async function endUnowned(
 
 export async function requestCancel(db: Database, id: string, now: number): Promise<void> {
   await db
-    .updateTable('invocations')
+    .updateTable('runs')
     .set({ cancel_requested_at: now })
     .where('id', '=', id)
     .where('status', '=', 'running')
@@ -59,15 +58,12 @@ export async function requestCancel(db: Database, id: string, now: number): Prom
   await announce(db, 'cancellations', id)
 }
 
-// The condition of the index of running invocations, in the same words: otherwise the index is not used.
-const RUNNING = sql<boolean>`status = 'running'`
-
 /** The runs of an owner that a client wants to cancel. */
 export async function listCancelRequested(db: Database, owner: string): Promise<string[]> {
   const rows = await db
-    .selectFrom('invocations')
+    .selectFrom('runs')
     .select('id')
-    .where(RUNNING)
+    .where('status', '=', 'running')
     .where('owner', '=', owner)
     .where('cancel_requested_at', 'is not', null)
     .execute()
@@ -76,13 +72,13 @@ export async function listCancelRequested(db: Database, owner: string): Promise<
 
 /** Runs whose node has died. */
 export async function listLapsed(db: Database, now: number, limit: number): Promise<Invocation[]> {
-  const rows = await db.selectFrom('invocations').selectAll().where(hasLapsed(LEASED_RUNS, now)).limit(limit).execute()
+  const rows = await db.selectFrom('runs').selectAll().where(hasLapsed(LEASED_RUNS, now)).limit(limit).execute()
   return readRuns(db, rows, now)
 }
 
 export async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {
   const row = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .selectAll()
     .where('id', '=', id)
     .where('agent_seq', '=', agent_seq)
@@ -103,7 +99,7 @@ export async function getBeginning(
   id: string,
 ): Promise<{ user_id: string | null; authors: string[] }> {
   const row = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .select(['user_id', 'authors'])
     .where('id', '=', id)
     .where('agent_seq', '=', agent_seq)
@@ -116,10 +112,9 @@ export async function getBeginning(
 export async function listEnded(db: Database, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const unfinished = await db
-    .selectFrom('invocations')
+    .selectFrom('runs')
     .select('id')
     .where('id', 'in', ids)
-    .where('status', 'in', UNFINISHED_STATUSES)
     .where((run) => run.or([run('waits_for', 'is', null), run('waits_for', '!=', CHILDREN)]))
     .execute()
   const known = new Set(unfinished.map(({ id }) => id))
@@ -131,8 +126,7 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
  * for before it too, and the ids contain that time, so no index of times is needed.
  */
 function isOutlived(before: number): RawBuilder<SqlBool> {
-  const hasEnded = sql`status not in (${sql.join(UNFINISHED_STATUSES)}) and finished_at < ${before}`
-  return sql<SqlBool>`id < ${firstIdAt('req', before)} and ${hasEnded} and not ${isAwaited}`
+  return sql<SqlBool>`id < ${firstIdAt('req', before)} and finished_at < ${before} and not ${isAwaited('invocations')}`
 }
 
 /** For retention, a batch at a time. */
@@ -147,22 +141,24 @@ export function removeOfProjects(db: Database, now: number, limit: number): Prom
 
 /** Removes invocations of deleted agents, and what was answered about them. What they have called is cancelled. */
 export async function removeOfMissingAgents(db: Database, limit: number, now: number): Promise<number> {
-  const agents = await missingAgents(db, 'invocations')
+  return (await removeOfMissing(db, 'runs', limit, now)) || removeOfMissing(db, 'invocations', limit, now)
+}
+
+async function removeOfMissing(
+  db: Database,
+  table: 'runs' | 'invocations',
+  limit: number,
+  now: number,
+): Promise<number> {
+  const agents = await missingAgents(db, table)
   if (agents.length === 0) return 0
-  const left = await db
-    .selectFrom('invocations')
-    .select(['id', 'status'])
-    .where('agent_seq', 'in', agents)
-    .limit(limit)
-    .execute()
+  const left = await db.selectFrom(table).select('id').where('agent_seq', 'in', agents).limit(limit).execute()
   const ids = left.map(({ id }) => id)
-  if (ids.length === 0) return 0
-  const unfinished: readonly string[] = UNFINISHED_STATUSES
-  for (const { id, status } of left) if (unfinished.includes(status)) await cancelBelow(db, id, now)
+  if (table === 'runs') for (const id of ids) await cancelBelow(db, id, now)
   await removeKept(db, ids)
   // They have the words of users, of whom nothing is known any more when the runs are gone.
   await eraseRepliesAbout(db, ids)
-  const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', ids).executeTakeFirst()
+  const { numDeletedRows } = await db.deleteFrom(table).where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }
 

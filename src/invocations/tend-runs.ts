@@ -6,8 +6,8 @@ import { tellEnd } from './callbacks/tell-end.ts'
 import { cancelBelow, cancelThose, listEndedCallers, listUncancelled } from './children/child-store.ts'
 import { endUnownedRun } from './effects/end-unowned-run.ts'
 import type { Invocation } from './invocation.ts'
-import { requeueLapsed } from './queue/queue-store.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
+import { takeUp } from './runs.ts'
 import * as invocations from './store.ts'
 
 const PER_SEARCH = 100
@@ -47,7 +47,7 @@ export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'te
     log.warn({ request_id }, `the lease of a run has ended, so this node took it over: ${fate}`)
   }
   const lapsed = await invocations.listLapsed(storage.db, now(), PER_SEARCH)
-  const requeued = lapsed.some(goesOn) ? await requeueLapsed(storage.db, now()) : []
+  const requeued = lapsed.some(goesOn) ? await takeUp(storage.db, now()) : []
   for (const id of requeued) tell(id, 'it is queued again')
   for (const invocation of lapsed) {
     if (!goesOn(invocation) && (await fail(invocation, parts))) tell(invocation.id, 'it has failed')

@@ -12,6 +12,9 @@ export function requireNoEscalation(actor: Actor, wanted: Grant, { limits }: Con
   if (!coversAll(actor.permissions, wanted.permissions))
     throw forbidden('A key cannot grant permissions it does not hold')
   if (!mayGiveTier(actor, wanted.tier, limits)) throw forbidden('A key cannot grant a higher tier than its own')
+  if (actor.kind === 'token' && actor.expires_at === null) {
+    throw forbidden('This token does not say when it ends, and a key could outlive it: use a key')
+  }
   if ((wanted.expires_at ?? Number.POSITIVE_INFINITY) <= endOfRight(actor)) return
   if (actor.by_previous_secret_until === undefined) throw forbidden('A key cannot create one that outlives it')
   throw forbidden('This secret was replaced, and a key would outlive it: use the new one')

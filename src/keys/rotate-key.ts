@@ -18,7 +18,7 @@ export const rotateKey = operation({
   path: '/v1/keys/{key_id}/rotate',
   summary: 'Rotate an API key',
   description:
-    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes nothing that outlives it and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now.',
+    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes no key, role or session that outlives it, no webhook, schedule or `auth` of an agent, and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now.',
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',

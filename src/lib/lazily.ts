@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { setImmediate as nextPass } from 'node:timers/promises'
 
 const load = createRequire(import.meta.url)
 
@@ -16,3 +17,40 @@ export function firstFound<T extends object>(find: () => T): () => T {
   let found: T | undefined
   return () => (found ??= find())
 }
+
+/**
+ * The same for a package that is so large that loading it at once would hold the event loop for longer than other requests
+ * may have to wait. Its files, or packages that it uses, are loaded first, one after the other. The last name is its own.
+ */
+export function lazilyInTurn<Package extends object>(...names: readonly string[]): () => Promise<Package> {
+  let loading: Promise<Package> | undefined
+  const loadAll = async () => {
+    for (const part of names.slice(0, -1)) {
+      // A part that is not found alone comes with the package.
+      await import(part).catch(() => {})
+      await nextPass()
+    }
+    return (await import(names.at(-1) ?? '')) as Package
+  }
+  return () => (loading ??= loadAll())
+}
+
+export const PARTS_OF_UNDICI = [
+  'undici/lib/core/util.js',
+  'undici/lib/dispatcher/client.js',
+  'undici/lib/dispatcher/agent.js',
+  'undici/lib/api/index.js',
+  'undici/lib/web/fetch/body.js',
+  'undici/lib/web/fetch/index.js',
+  'undici/lib/interceptor/cache.js',
+  'undici/lib/mock/mock-agent.js',
+] as const
+
+/** What the client and the server of MCP use. */
+export const PARTS_OF_MCP = [
+  'zod/v4/locales/en.js',
+  'zod/v4/locales',
+  'zod/v4/core',
+  'zod/v4',
+  '@modelcontextprotocol/core/internal',
+] as const

@@ -1,4 +1,4 @@
-import { type AliasableExpression, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type AliasableExpression, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
 import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
@@ -87,6 +87,22 @@ export async function totalsOfAgents(
   return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
 }
 
+/** Of these agents, those of whose invocations in the range at least one in `oneIn` failed. */
+export function failingAgents(
+  db: Database,
+  agents: Expression<number>,
+  range: Range,
+  whose: CountedUser,
+  oneIn: number,
+): Expression<number> {
+  return db
+    .selectFrom(sumsOf(db, agents, range, whose).as('counted'))
+    .select('agent_seq')
+    .groupBy('agent_seq')
+    .having(sql<SqlBool>`sum(errors) > 0 and sum(errors) * ${sql.lit(oneIn)} >= sum(count)`)
+    .$asScalar()
+}
+
 /** The percentiles by the first minute of each step. */
 export async function percentiles(
   db: Database,
@@ -148,7 +164,7 @@ type Counted = Started & { bucket: number; count: number }
 /** The stored sums of all users, or the invocations of one user in the same columns. */
 function sumsOf(
   db: Database,
-  agent_seqs: number[],
+  agent_seqs: number[] | Expression<number>,
   range: Range,
   { user_id }: CountedUser,
 ): AliasableExpression<Started & Totals> {
@@ -191,7 +207,7 @@ function bucketsOf(
 }
 
 /** The invocations of a user that completed or failed in the range. */
-function endedOf(db: Database, agent_seqs: number[], { from, to }: Range, user_id: string) {
+function endedOf(db: Database, agent_seqs: number[] | Expression<number>, { from, to }: Range, user_id: string) {
   return db
     .selectFrom('invocations')
     .select([

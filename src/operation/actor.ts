@@ -39,6 +39,17 @@ export function endOfRight({ expires_at, by_previous_secret_until }: Actor): num
   return Math.min(expires_at ?? Number.POSITIVE_INFINITY, by_previous_secret_until ?? Number.POSITIVE_INFINITY)
 }
 
+/**
+ * Refuses what would go on after the actor's right: of a token, or of a secret that was replaced. What a key makes ends with
+ * the key, but its earlier secrets end before it.
+ */
+export function requireLasting({ kind, by_previous_secret_until }: Actor, thing: string): void {
+  if (kind === 'token') throw forbidden(`${thing} would outlive this token: use a key`)
+  if (by_previous_secret_until !== undefined) {
+    throw forbidden(`${thing} would outlive this secret, which was replaced: use the new one`)
+  }
+}
+
 /** The same actor in the project that its request names; a person with the role that they have there. */
 export function workingIn(actor: Actor, project_id: string): Actor {
   const role = actor.roles?.get(project_id)

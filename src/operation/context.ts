@@ -5,6 +5,7 @@ import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import type { Actor } from './actor.ts'
+import type { CommitReply } from './committed-reply.ts'
 import type { Door } from './door.ts'
 import type { Parts } from './parts.ts'
 import type { ReplyChannel } from './reply-channel.ts'
@@ -46,6 +47,7 @@ export type Context = Parts &
     request_id: string
     /** There when the request carries an Idempotency-Key. */
     repeatable: Repeated | undefined
+    commitReply: CommitReply
     /** The work on the request in its trace, if there is one. */
     span: Span | undefined
     /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */

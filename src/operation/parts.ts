@@ -2,6 +2,7 @@ import type { Config, ShownSetting } from '../config.ts'
 import type { Events } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
+import type { Errands } from '../lib/work/errands.ts'
 import type { Embedder } from '../runtime/embedders/embedder.ts'
 import type { LiveRuns } from '../runtime/following/live-runs.ts'
 import type { RemoteRuns } from '../runtime/following/remote-runs.ts'
@@ -24,7 +25,6 @@ import type { FindProject, Prices } from './project-snapshot.ts'
 import type { Recall } from './recall.ts'
 import type { Spending } from './spending.ts'
 
-/** The parts that the house is built of. They are made once, in app.ts. */
 /** How many rows each kind of data has, and how many are kept of each of the last days. */
 export type StoreSizes = {
   measured_at: number
@@ -33,11 +33,12 @@ export type StoreSizes = {
   days: { day: string; invocations: number; logs: number; audit_log: number }[]
 }
 
+/** The parts that the house is built of. They are made once, in app.ts. */
 export type Parts = {
   config: Config
   /** The configuration as an operator may see it. */
   settings(): readonly ShownSetting[]
-  /** How much the store has, measured a minute ago at most. */
+  /** How much the store has. If there is much of it, as it was measured last. */
   sizes(): Promise<StoreSizes>
   storage: Storage
   /** The bytes of files. */
@@ -70,6 +71,8 @@ export type Parts = {
   /** Counts what has a rate, on all nodes together where there is a Redis. */
   limiter: RateLimiter
   log: Logger
+  /** Work that no request waits for. */
+  errands: Errands
   telemetry: Telemetry
   /** Undefined unless the operator has named a collector. */
   tracer: Tracer | undefined

@@ -30,8 +30,8 @@ export type ProjectSnapshot = {
   readonly pause: Pause | undefined
   /** Those of the configuration, and its own. */
   readonly providers: readonly Provider[]
-  /** Its own, by `provider/model` and `provider/*`. */
-  readonly prices: ReadonlyMap<string, Price>
+  /** Its own, by `provider/model` and `provider/*`, and those of them that an actor of the service has set. */
+  readonly prices: { readonly all: ReadonlyMap<string, Price>; readonly byService: ReadonlyMap<string, Price> }
   readonly subscribers: readonly Subscriber[]
   /** The budgets over its spending, with those of the service. */
   readonly budgets: readonly BudgetsTable[]
@@ -68,6 +68,8 @@ export type Prices = {
   prepare(project_id: string, models: readonly string[]): Promise<void>
   /** The models that the configuration and the project name. */
   named(project_id: string): Promise<string[]>
+  /** Whether the operator pays for calls of the model: the project has not given the key of its provider. */
+  isPaidByService(project_id: string, model: string): Promise<boolean>
   /** The configuration has a price for the model, which wins. */
   isConfigured(model: string): boolean
 }

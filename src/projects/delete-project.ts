@@ -13,13 +13,14 @@ export const deleteProject = operation({
   path: '/v1/projects/{project_id}',
   summary: 'Delete a project',
   description:
-    'Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects.',
+    'Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. The `security` of each agent in it applies, as if that agent were deleted: 403 if the request does not pass, and a one-time code if one of them wants it for `delete`.',
   permission: 'manage',
   reach: 'service',
   audit: { target: 'project_id' },
   mfa: 'keys',
   errors: ['conflict'],
   params: ProjectParams,
+  removesProject: async ({ params }, db) => (await projects.find(db, params.project_id))?.id ?? null,
   query: z.strictObject({ name: z.string().describe('The name of the project, to be sure that this one is meant') }),
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 

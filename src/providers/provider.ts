@@ -59,6 +59,8 @@ export type StoredProvider = {
   base_url: string | null
   api_key: string | null
   vision: Provider['vision'] | null
+  /** Whose the key is: that of the actor who gave it. */
+  paid_by: Actor['reach']
   created_at: number
   updated_at: number
 }
@@ -90,11 +92,12 @@ function originOf({ name, type, base_url }: Addressed): string | undefined {
 }
 
 export function openProvider(stored: StoredProvider, keyring: Keyring): Provider {
-  const { name, type, base_url, api_key, vision } = stored
+  const { name, type, base_url, api_key, vision, paid_by } = stored
   return {
     name,
     type,
     isGuarded: true,
+    ...(paid_by === 'project' && { isOfProject: true }),
     ...(vision !== null && { vision }),
     ...(base_url !== null && { baseUrl: base_url }),
     ...(api_key !== null && { apiKey: keyring.decrypt(api_key, purposeOf(stored)) }),

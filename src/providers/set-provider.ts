@@ -39,7 +39,7 @@ export const setProvider = operation({
     requireNotConfigured(name, config.providers)
     requireAddress(base_url, policiesOf(config).outgoing)
     const named = { project_id: actor.scope.project_id, name }
-    const wanted = { ...named, type, base_url, vision, updated_at: now() }
+    const wanted = { ...named, type, base_url, vision, paid_by: actor.reach, updated_at: now() }
     if (api_key !== undefined) {
       return presentStored(await providers.put(db, { ...wanted, api_key: sealKey(named, api_key, keyring) }))
     }

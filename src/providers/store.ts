@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
@@ -36,7 +36,7 @@ export async function put(db: Database, provider: Put): Promise<StoredProvider> 
   return added(db, fromRow(stored))
 }
 
-/** The same, and the key stays, if its provider is still the one that is known. */
+/** The same, and the key stays with whose it is, if its provider is still the one that is known. */
 export async function putKeepingKey(
   db: Database,
   provider: Omit<Put, 'api_key'>,
@@ -44,11 +44,12 @@ export async function putKeepingKey(
 ): Promise<StoredProvider> {
   const row = rowOf({ ...provider, api_key: null })
   const { type, base_url, vision, updated_at } = row
+  const paid_by = sql<string>`case when providers.api_key is null then ${row.paid_by} else providers.paid_by end`
   const stored = await db
     .insertInto('providers')
     .values(row)
     .onConflict((there) => {
-      const update = there.columns(['project_id', 'name']).doUpdateSet({ type, base_url, vision, updated_at })
+      const update = there.columns(['project_id', 'name']).doUpdateSet({ type, base_url, vision, paid_by, updated_at })
       return known
         ? update
             .where('providers.type', '=', known.type)
@@ -85,10 +86,11 @@ export async function remove(db: Database, project_id: string, name: string): Pr
 
 function fromRow(row: Selectable<ProvidersTable>): StoredProvider {
   const vision = jsonOf('provider', { ...row, id: row.name })<StoredProvider['vision']>('vision')
-  return { ...row, vision, type: row.type as StoredProvider['type'] }
+  const paid_by = row.paid_by as StoredProvider['paid_by']
+  return { ...row, vision, type: row.type as StoredProvider['type'], paid_by }
 }
 
-function rowOf({ project_id, name, type, base_url, api_key, vision, updated_at }: Put) {
+function rowOf({ project_id, name, type, base_url, api_key, vision, paid_by, updated_at }: Put) {
   const text = vision === null ? null : JSON.stringify(vision)
-  return { project_id, name, type, base_url, api_key, vision: text, created_at: updated_at, updated_at }
+  return { project_id, name, type, base_url, api_key, vision: text, paid_by, created_at: updated_at, updated_at }
 }

@@ -28,6 +28,11 @@ import { type TriedCall, type TriedTool, tryTool } from './tools/try-tool.ts'
 
 export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & { defaultTimeoutMs: number; pauses: PauseSource }
 
+/** The provider wants a key, or another one. */
+function isForKey({ detail }: ModelFailure): boolean {
+  return detail['status'] === 401 || detail['status'] === 403
+}
+
 type ProvenKey = 'accepted' | 'untested' | 'none'
 
 /** Runs agents: a message goes in, an outcome comes out. */
@@ -51,8 +56,8 @@ export class Runtime {
   }
 
   /**
-   * Whether what the provider gave proves its key: an answer of a model does. A list of models does not if a request
-   * without the key gets it, too.
+   * Whether what the provider gave proves its key: an answer of a model does. A list of models does if a request without
+   * the key is refused for that; another failure of that request proves nothing.
    */
   async provenKey(project_id: string, name: string, given: 'list' | 'answer' | 'nothing'): Promise<ProvenKey> {
     const provider = await this.#findProvider(project_id, name)
@@ -60,7 +65,7 @@ export class Runtime {
     if (given !== 'list') return given === 'answer' ? 'accepted' : 'untested'
     return listModels({ ...provider, apiKey: undefined }, this.#options).then(
       () => 'untested',
-      () => 'accepted',
+      (error) => (error instanceof ModelFailure && isForKey(error) ? 'accepted' : 'untested'),
     )
   }
 

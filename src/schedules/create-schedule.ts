@@ -3,10 +3,11 @@ import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import { keepEach } from '../invocations/attachments/keep-attachments.ts'
 import { receiveAttachments } from '../invocations/attachments/receive-attachments.ts'
+import { requireLasting } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { CreateScheduleBody, presentWithRuns, requireKey, type Schedule, ScheduleWithRuns } from './schedule.ts'
+import { CreateScheduleBody, presentWithRuns, type Schedule, ScheduleWithRuns } from './schedule.ts'
 import * as schedules from './store.ts'
 import { requireNext } from './times.ts'
 
@@ -32,7 +33,7 @@ export const createSchedule = operation({
 
   async run({ params, body }, context: CreateScheduleNeeds) {
     const { actor, config, db, newId, now } = context
-    requireKey(actor)
+    requireLasting(actor, 'A schedule')
     const user_id = requireUser(actor, body.context.user_id) ?? null
     const agent = await agents.lock(db, params.agent_id)
     const { maxPerAgent } = config.schedules

@@ -5,6 +5,8 @@ import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { QueuedReply } from '../invocations/receipt.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
+import { requireRoom } from '../projects/project.ts'
+import * as projects from '../projects/store.ts'
 import { ScheduleParams } from './schedule.ts'
 import * as schedules from './store.ts'
 
@@ -22,7 +24,7 @@ export const runSchedule = operation({
   mfa: 'invoke',
   idempotent: true,
   success: 202,
-  errors: ['agent_paused'],
+  errors: ['agent_paused', 'conflict'],
   params: ScheduleParams,
   data: QueuedReply,
 
@@ -30,6 +32,7 @@ export const runSchedule = operation({
     const agent = await agents.get(db, params.agent_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
     requireRunning(agent, await pauses.find(agent.project_id, db))
+    requireRoom(await projects.get(db, agent.project_id))
     const { id: schedule_id, authors } = schedule
     const by = { request_id, actor, authors, door, schedule_id, scheduled_at: null }
     await enqueueRun(db, await scheduledRun(schedule, agent, by, { db, now }), agent)

@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { forbidden } from '../errors.ts'
 import { AskedAttachments, NamedFile } from '../invocations/attachments/attachment-shape.ts'
 import { InvocationContext, OnBudget } from '../invocations/invocation.ts'
 import { DURATION_PATTERN } from '../lib/duration.ts'
-import type { Actor } from '../operation/actor.ts'
 import type { Attachment } from '../runtime/attachments/attachment.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
 import { bareShape, Label, Text, Time, TimeInput } from '../shapes.ts'
@@ -144,9 +142,4 @@ export async function presentWithRuns(schedule: Schedule, agent: OfAgent): Promi
   const presented = presentSchedule(schedule, agent)
   const { next_at } = presented
   return { ...presented, next_runs: next_at === null ? [] : await listNext(schedule, next_at - 1, SHOWN_RUNS) }
-}
-
-/** A schedule goes on after a token has ended, so only a key, which can be revoked, may create or change one. */
-export function requireKey({ kind }: Actor): void {
-  if (kind === 'token') throw forbidden('A schedule would outlive this token: use a key')
 }

@@ -1,7 +1,6 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { notFound } from '../errors.ts'
 import * as files from '../files/store.ts'
-import { UNFINISHED_STATUSES } from '../invocations/invocation.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
@@ -128,13 +127,7 @@ async function nameFiles(db: Database, { id: schedule_id, attachments }: Schedul
 
 /** Removes files that schedules brought and name no more. What their unfinished runs were begun with stays. */
 export function removeFiles(db: Database, limit: number): Promise<number> {
-  const unfinished = db
-    .selectFrom('invocations')
-    .select('schedule_id')
-    .where('schedule_id', 'is not', null)
-    .where('status', 'in', UNFINISHED_STATUSES)
-    // The words of the index of those that have not completed: few rows, however long the history.
-    .where('status', '<>', sql.lit('completed'))
+  const unfinished = db.selectFrom('runs').select('schedule_id').where('schedule_id', 'is not', null)
   return files.removeOfSchedules(db, unfinished, limit)
 }
 

@@ -4,17 +4,11 @@ import * as agents from '../agents/store.ts'
 import { keepEach } from '../invocations/attachments/keep-attachments.ts'
 import { receiveAttachments } from '../invocations/attachments/receive-attachments.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import { requireLasting } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { requireFilesOfUser } from './require-files-of-user.ts'
-import {
-  presentWithRuns,
-  requireKey,
-  type Schedule,
-  ScheduleParams,
-  ScheduleWithRuns,
-  UpdateScheduleBody,
-} from './schedule.ts'
+import { presentWithRuns, type Schedule, ScheduleParams, ScheduleWithRuns, UpdateScheduleBody } from './schedule.ts'
 import * as schedules from './store.ts'
 import { requireNext, type Timing } from './times.ts'
 
@@ -40,7 +34,7 @@ export const updateSchedule = operation({
 
   async run({ params, body }, context: UpdateScheduleNeeds) {
     const { actor, db, now } = context
-    requireKey(actor)
+    requireLasting(actor, 'A schedule')
     const agent = await agents.get(db, params.agent_id)
     await schedules.lock(db, params.schedule_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)

@@ -5,6 +5,7 @@ export const PROVIDER_NAME = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
   .refine((name) => name !== 'builtin', 'is reserved for the built-in models')
+  .refine((name) => name !== 'embedder', 'is reserved for the embedder of memory')
 
 export const ProviderType = z.enum(['openai-compatible', 'openai', 'anthropic'])
 

@@ -40,7 +40,9 @@ const System = z
       )
       .describe('Of all nodes'),
     storage: z.object({
-      measured_at: Time.describe('In a large store, up to a minute ago'),
+      measured_at: Time.describe(
+        'In a large store earlier than now: it is counted every hour, and again when it is asked for after a minute',
+      ),
       bytes: z.int().describe('Size of the database'),
       rows: z.record(z.string(), z.int()).describe('How many rows each kind of data has'),
       days: z

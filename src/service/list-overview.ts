@@ -10,6 +10,8 @@ import { listQuery } from '../shapes.ts'
 
 const HOUR_MS = 3_600_000
 const HOURS = 24
+/** An agent is failing if at least one in this many of its invocations failed. */
+const FAILING_ONE_IN = 10
 
 const AgentOverview = z
   .object({
@@ -32,14 +34,23 @@ export const listOverview = operation({
     'The agents of `GET /v1/agents`, each with what it serves and how the last 24 hours went: for the first page of a dashboard, in one request. For a token that speaks for one user, only invocations of that user count.',
   permission: 'read',
   userTokens: true,
-  query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
+  query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {
+    failing: z
+      .enum(['true'])
+      .optional()
+      .describe('`true`: those with failures in the last 24 hours, at least one in ten invocations'),
+  }),
   list: AgentOverview,
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
-    const { items, total } = await agents.list(db, query, await shownAgents())
-    const ids = items.map(({ id }) => id)
+    const { failing, ...page } = query
+    const shown = await shownAgents()
     const thisHour = Math.floor(now() / HOUR_MS)
     const range = { from: (thisHour - HOURS + 1) * 60, to: (thisHour + 1) * 60, step: 60 }
+    const isFailing: Parameters<typeof agents.list>[3] = (seqs) =>
+      metrics.failingAgents(db, seqs, range, actor.scope, FAILING_ONE_IN)
+    const { items, total } = await agents.list(db, page, shown, failing && isFailing)
+    const ids = items.map(({ id }) => id)
     const known = new Map((await agents.listKinds(db, ids)).map((agent) => [agent.id, agent]))
     const seqs = [...known.values()].map(({ seq }) => seq)
     const [serving, totals, percentiles] = await Promise.all([

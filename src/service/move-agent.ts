@@ -6,7 +6,7 @@ import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import * as budgets from '../budgets/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import * as files from '../files/store.ts'
-import { queueMoved } from '../invocations/queue/enqueue.ts'
+import { moveRuns } from '../invocations/queue/enqueue.ts'
 import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
@@ -61,7 +61,7 @@ export const moveAgent = operation({
     await budgets.moveOfAgent(db, id, project_id)
     await files.moveOfAgent(db, agent, project_id)
     await agents.move(db, agent, project_id)
-    await queueMoved(db, { ...agent, project_id })
+    await moveRuns(db, { ...agent, project_id })
     if (agent.project_id !== project_id) await tellNewProject(id, project_id, needs)
     return { id, project_id, revoked_keys }
   },

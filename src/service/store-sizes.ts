@@ -1,39 +1,41 @@
-import type { StoreSizes } from '../operation/parts.ts'
+import type { Errands } from '../lib/work/errands.ts'
+import type { Parts, StoreSizes } from '../operation/parts.ts'
+import type { JobHandler } from '../storage/jobs/job-handler.ts'
+import { findKeptSizes, isSmallStore, keepSizes, measureStore } from './store.ts'
 
-/** A store with fewer rows is counted for each request. */
-const FEW_ROWS = 20_000
-/** The days of each agent are counted one by one: an agent counts as this number of rows. */
-const ROWS_PER_AGENT = 60
-/** What takes longer to count is shown for this time, and then counted again while clients see the last one. */
+/** What was counted of a large store is shown for this time, and then counted again while clients see the last one. */
 const KEPT_MS = 60_000
+/** How old it may be when the first client asks. */
+const EVERY_MS = 3_600_000
 
-type Options = { measure(): Promise<Omit<StoreSizes, 'measured_at'>>; now: () => number }
+type SizeParts = Pick<Parts, 'storage' | 'now'>
 
 /**
- * How much the store has, as it was measured last. Counting takes longer the more rows there are, so that no request waits
- * for it in a large store, except for the first.
+ * How much the store has. Counting takes longer the more rows there are: a small store is counted for each request. Of a
+ * large one every node shows what was counted last, and no request waits for it.
  */
-export function openSizes({ measure, now }: Options): () => Promise<StoreSizes> {
-  let last: StoreSizes | undefined
-  let measuring: Promise<StoreSizes> | undefined
-
-  const measureNow = async (): Promise<StoreSizes> => {
-    const measured_at = now()
-    last = { ...(await measure()), measured_at }
-    return last
+export function openSizes({ storage, now }: SizeParts, errands: Errands): () => Promise<StoreSizes> {
+  let isMeasuring = false
+  const measureAgain = () => {
+    if (isMeasuring) return
+    isMeasuring = true
+    errands.begin('measuring the store', (signal) =>
+      measureAndKeep({ storage, now }, signal).finally(() => (isMeasuring = false)),
+    )
   }
   return async () => {
-    const known = last && !isSmall(last) ? last : undefined
-    if (known && now() - known.measured_at < KEPT_MS) return known
-    measuring ??= measureNow().finally(() => (measuring = undefined))
-    if (!known) return measuring
-    // The next request meets a failure, if it lasts.
-    measuring.catch(() => undefined)
-    return known
+    const kept = (await isSmallStore(storage.db)) ? undefined : await findKeptSizes(storage.db)
+    if (!kept) return measureStore(storage.db, now())
+    if (now() - kept.measured_at >= KEPT_MS) measureAgain()
+    return kept
   }
 }
 
-function isSmall({ rows }: StoreSizes): boolean {
-  const all = Object.values(rows).reduce((sum, count) => sum + count, 0)
-  return all + ROWS_PER_AGENT * (rows['agents'] ?? 0) <= FEW_ROWS
+/** Recurring, and first in an empty store: so a store that has grown large was measured before. */
+export function measureStoreSizes(parts: SizeParts): JobHandler {
+  return { every_ms: EVERY_MS, run: (signal) => measureAndKeep(parts, signal) }
+}
+
+async function measureAndKeep({ storage, now }: SizeParts, signal: AbortSignal): Promise<void> {
+  await keepSizes(storage.db, await measureStore(storage.db, now(), signal))
 }

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { CONNECT_MS, connectFairly, driver } from './postgres/postgres.ts'
 import { hasOtherFirstSchema } from './schema/first-schema.ts'
 import { UNRELEASED } from './schema/migrate.ts'
@@ -35,12 +36,18 @@ export function inspectSqlite(path: string, { isWhole = false } = {}): StoreFact
   }
 }
 
-/** The ids of all bytes that the store expects in its folder of files. */
-export function listKeptFiles(path: string): string[] {
-  const connection = new DatabaseSync(path, { readOnly: true })
+/** Bytes that a store expects in its folder of files. */
+export type ExpectedBytes = { id: string; sha256: string }
+
+/** All bytes that the store in a backup expects in its folder of files. */
+export function listExpectedBytes(path: string): ExpectedBytes[] {
+  // The file itself is what a backup is sealed by: SQLite must not read a log that somebody put beside it.
+  const url = pathToFileURL(path)
+  url.search = 'immutable=1'
+  const connection = new DatabaseSync(url, { readOnly: true })
   try {
-    const rows = connection.prepare("select id from blobs where state = 'kept' and kept_in = 'folder'").all()
-    return rows.map(({ id }) => String(id))
+    const rows = connection.prepare("select id, sha256 from blobs where state = 'kept' and kept_in = 'folder'").all()
+    return rows.map(({ id, sha256 }) => ({ id: String(id), sha256: String(sha256) }))
   } finally {
     connection.close()
   }

@@ -28,10 +28,8 @@ export function copySqlite(from: string, to: string): void {
  */
 export function replaceSqlite(path: string, draft: string, kept: string): void {
   sync(draft)
-  if (existsSync(path)) {
-    leaveWal(path)
-    linkSync(path, kept)
-  }
+  leaveWal(path)
+  if (existsSync(path)) linkSync(path, kept)
   // These files belong to a damaged or deleted store. SQLite would replay them over the draft and ruin it.
   for (const suffix of COMPANIONS) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix)
   renameSync(draft, path)
@@ -55,9 +53,10 @@ export class StoreInUseError extends Error {}
 
 /**
  * Moves the content of the write-ahead log into the file. SQLite allows that only while no other process has the store
- * open. A damaged store is left as it is.
+ * open: otherwise it throws StoreInUseError. A damaged store is left as it is.
  */
-function leaveWal(path: string): void {
+export function leaveWal(path: string): void {
+  if (!existsSync(path)) return
   const connection = new DatabaseSync(path)
   try {
     connection.exec('pragma journal_mode = delete')

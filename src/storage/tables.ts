@@ -1,11 +1,13 @@
 import type {
   AgentsTable,
+  AllInvocationsView,
   ApprovalsTable,
   DeploymentsTable,
   InvocationsTable,
   LogsTable,
   MetricBucketsTable,
   MetricsTable,
+  RunsTable,
   ScheduleFilesTable,
   SchedulesTable,
   StepsTable,
@@ -67,7 +69,9 @@ export type Tables = {
   claims: ClaimsTable
   versions: VersionsTable
   deployments: DeploymentsTable
+  runs: RunsTable
   invocations: InvocationsTable
+  all_invocations: AllInvocationsView
   steps: StepsTable
   schedules: SchedulesTable
   schedule_files: ScheduleFilesTable

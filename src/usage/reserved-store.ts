@@ -4,7 +4,7 @@ import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import type { LedgerLine } from './ledger-line.ts'
 import type { EndedLine } from './reservation.ts'
-import { HELD, LEASED_LINES, LEDGER, lineWrites, sumWrites, unsumWrites } from './store.ts'
+import { endedValues, HELD, LEASED_LINES, LEDGER, lineWrites, sumWrites, unsumWrites } from './store.ts'
 
 const RESERVED: BulkTable = { table: 'ledger', columns: [...LEDGER.columns, ...HELD] }
 
@@ -25,17 +25,10 @@ export async function writeLate(db: Database, ended: readonly EndedLine[]): Prom
     writes.push(...lineWrites(one))
     if (held?.owner === undefined) continue
     if (known?.status === 'lost') writes.push(...unsumWrites(known), ...held.found())
-    const { id: _id, ...values } = line
-    await db
-      .updateTable('ledger')
-      .set({ ...values, ...HOLDS_NOTHING })
-      .where('id', '=', line.id)
-      .execute()
+    await db.updateTable('ledger').set(endedValues(line)).where('id', '=', line.id).execute()
   }
   await writeRows(db, writes)
 }
-
-const HOLDS_NOTHING = { charges: null, owner: null, lease_until: null }
 
 /** A line whose call may begin now, and what it holds: its tokens and its cost are the most that the call may use. */
 export type ReservedLine = LedgerLine & { status: 'reserved'; charges: string; owner: string; lease_until: number }
@@ -44,15 +37,10 @@ export function reservedWrite(line: ReservedLine): Write {
   return { into: RESERVED, row: line }
 }
 
-/** Takes back reserved lines whose calls were not made. Returns what they held. */
-export async function removeReserved(db: Database, ids: readonly string[]): Promise<(string | null)[]> {
-  const removed = await db
-    .deleteFrom('ledger')
-    .where('id', 'in', ids)
-    .where('status', '=', 'reserved')
-    .returning('charges')
-    .execute()
-  return removed.map(({ charges }) => charges)
+/** Removes lines whose calls were not made: reserved ones, and those that another node has given up since. */
+export async function removeUncalled(db: Database, ids: readonly string[]): Promise<LedgerLine[]> {
+  const uncalled = db.deleteFrom('ledger').where('id', 'in', ids).where('status', 'in', ['reserved', 'lost'])
+  return (await uncalled.returningAll().execute()) as LedgerLine[]
 }
 
 /** Whether the run has called its model before. */
@@ -75,7 +63,7 @@ export async function takeLapsed(
   const lapsed = (await select.execute()).filter(({ id }) => !except.has(id))
   if (lapsed.length === 0) return []
   const ids = lapsed.map(({ id }) => id)
-  const given_up = { status: 'lost' as const, owner: null, lease_until: null }
+  const given_up = { status: 'lost' as const, charges: null, owner: null, lease_until: null }
   await db.updateTable('ledger').set(given_up).where('id', 'in', ids).execute()
   const lost = lapsed.map((row) => ({ line: { ...(row as LedgerLine), ...given_up }, charges: row.charges }))
   await writeRows(

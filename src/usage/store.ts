@@ -68,6 +68,27 @@ export const HELD = ['charges', 'owner', 'lease_until'] as const
 /** What a reserved line gets when its call has ended. It holds nothing any more. */
 const ENDED_LINES: EndedTable = { ...LEASED_LINES, columns: ['status', ...USED, 'cost_nano', 'price', ...HELD] }
 
+/** The same without the lease: whose the call was is not written again, because that user may be erased by now. */
+export function endedValues({
+  status,
+  input_tokens,
+  cached_tokens,
+  output_tokens,
+  reasoning_tokens,
+  ...line
+}: LedgerLine) {
+  const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
+  return {
+    status,
+    ...used,
+    cost_nano: line.cost_nano,
+    price: line.price,
+    charges: null,
+    owner: null,
+    lease_until: null,
+  }
+}
+
 /** What an ended line adds to the sums and to the counters of budgets, and itself unless it was reserved. */
 export function lineWrites({ line, held }: EndedLine): Write[] {
   const sums = [...sumWrites(line), ...(held?.settled(line) ?? [])]

@@ -4,7 +4,7 @@ import * as budgets from '../budgets/store.ts'
 import { unavailable } from '../errors.ts'
 import * as files from '../files/store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
-import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
+import { InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import type { Needs } from '../operation/context.ts'
@@ -77,10 +77,9 @@ export const eraseUser = operation({
       erased.invocations += left.invocations
       erased.logs += left.logs
       erased.replies += left.replies
-      erased.unfinished += left.unfinished.length
-      for (const { id: request_id, status } of left.unfinished.slice(0, MOST_NAMED - unfinished_runs.length)) {
-        unfinished_runs.push({ agent_id, request_id, status })
-      }
+      erased.unfinished += left.unfinished
+      const named = left.named.slice(0, MOST_NAMED - unfinished_runs.length)
+      unfinished_runs.push(...named.map((run) => ({ agent_id, ...run })))
     }
     if (isWholeProject) await storage.transaction((held) => budgets.forgetUser(held, project_id, user_id))
     // The ledger and events say themselves whose they are, also of agents that are gone. All of the runs above is there.
@@ -117,12 +116,17 @@ async function removeFiles(
 }
 
 async function eraseInvocations({ db, transaction }: Transactions, agent_seq: number, whose: Whose, now: () => number) {
-  const erased = { invocations: 0, logs: 0, replies: 0, unfinished: [] as Invocation[] }
+  const erased = { invocations: 0, logs: 0, replies: 0, unfinished: 0 }
+  const named: { request_id: string; status: InvocationStatus }[] = []
   let last: Parameters<typeof listOfUser>[2]
   for (;;) {
     const invocations = await listOfUser(db, { agent_seq, user_id: whose.user_id }, last)
     const ended = invocations.filter(isFinal)
-    erased.unfinished.push(...invocations.filter((invocation) => !isFinal(invocation)))
+    const unfinished = invocations.filter((invocation) => !isFinal(invocation))
+    erased.unfinished += unfinished.length
+    for (const { id: request_id, status } of unfinished.slice(0, MOST_NAMED - named.length)) {
+      named.push({ request_id, status })
+    }
     await transaction(async (held) => {
       const requests = ended.map(({ id }) => id)
       erased.logs += await logs.removeOfRequests(held, agent_seq, requests)
@@ -132,6 +136,6 @@ async function eraseInvocations({ db, transaction }: Transactions, agent_seq: nu
     })
     erased.invocations += ended.length
     last = invocations.at(-1)?.id
-    if (!last) return erased
+    if (!last) return { ...erased, named }
   }
 }

@@ -89,7 +89,8 @@ async function* invocationLines(db: Database, agent: agents.ShownAgent, user_id:
   do {
     const invocations = await listOfUser(db, { agent_seq, user_id }, last)
     for (const invocation of invocations) {
-      const given = invocation.door === 'api' ? null : await findGiven(db, invocation.id)
+      const given =
+        invocation.door === 'api' || invocation.door === 'console' ? null : await findGiven(db, invocation.id)
       yield { type: 'invocation', ...presentInvocation(invocation, agent_id), ...(given ? { given } : {}) }
     }
     const requests = invocations.map(({ id }) => id)

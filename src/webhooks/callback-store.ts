@@ -30,7 +30,7 @@ export async function listRequests(db: Database): Promise<string[]> {
     .select('webhooks.request_id')
     .distinct()
     .where('webhooks.request_id', 'is not', null)
-    .where('invocations.finished_at', 'is', null)
+    .where('invocations.id', 'is', null)
     .execute()
   return rows.flatMap(({ request_id }) => request_id ?? [])
 }
@@ -56,8 +56,10 @@ export async function removeOfMissingRuns(db: Database, _before: number, limit: 
     .selectFrom('webhooks')
     .select('webhooks.id')
     .leftJoin('invocations', 'invocations.id', 'webhooks.request_id')
+    .leftJoin('runs', 'runs.id', 'webhooks.request_id')
     .where('webhooks.request_id', 'is not', null)
     .where('invocations.id', 'is', null)
+    .where('runs.id', 'is', null)
     .limit(limit)
   const { numDeletedRows } = await db.deleteFrom('webhooks').where('id', 'in', orphans).executeTakeFirst()
   return Number(numDeletedRows)
@@ -78,7 +80,6 @@ export async function listUntold(db: Database, now: number, only?: string): Prom
     .where('webhooks.request_id', 'is not', null)
     .where('webhooks.status', '=', 'enabled')
     .where('webhooks.created_at', '>', now - RECHECKED_MS)
-    .where('invocations.finished_at', 'is not', null)
     .where(({ exists, not, selectFrom }) => {
       const told = selectFrom('deliveries').whereRef('deliveries.webhook_id', '=', 'webhooks.id')
       return not(exists(told.select('deliveries.id').where('deliveries.event', 'in', ENDS)))

@@ -1,12 +1,12 @@
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
+import { requireLasting } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import * as webhooks from './store.ts'
 import { CreateWebhookBody, NO_CALLBACK, newSecret, presentWebhook, requireUrl, WebhookWithSecret } from './webhook.ts'
-import { requireKey } from './webhook-in-scope.ts'
 
 export const createWebhook = operation({
   id: 'createWebhook',
@@ -30,7 +30,7 @@ export const createWebhook = operation({
     { body },
     { db, actor, config, keyring, newId, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now'>,
   ) {
-    requireKey(actor)
+    requireLasting(actor, 'A webhook')
     const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)
     if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })

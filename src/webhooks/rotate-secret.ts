@@ -1,10 +1,11 @@
 import { requireFewSecrets } from '../errors.ts'
+import { requireLasting } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { RotationBody } from '../shapes.ts'
 import * as webhooks from './store.ts'
 import { newSecret, presentWebhook, secretsInGrace, WebhookParams, WebhookWithSecret } from './webhook.ts'
-import { concernedAgent, getChangeable, requireKey } from './webhook-in-scope.ts'
+import { concernedAgent, getChangeable } from './webhook-in-scope.ts'
 
 export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',
@@ -28,7 +29,7 @@ export const rotateWebhookSecret = operation({
   async run({ params, body }, { db, actor, keyring, now }: Needs<'db' | 'actor' | 'keyring' | 'now'>) {
     await webhooks.lock(db, params.webhook_id)
     const webhook = await getChangeable(db, actor, params.webhook_id)
-    requireKey(actor)
+    requireLasting(actor, 'A webhook')
     const { secret, sealed } = newSecret(keyring)
     const time = now()
     const grace_ms = body.grace_period_seconds * 1000

@@ -1,9 +1,10 @@
+import { requireLasting } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, requireUrl, UpdateWebhookBody, WebhookParams, WebhookReply } from './webhook.ts'
-import { concernedAgent, getChangeable, requireKey } from './webhook-in-scope.ts'
+import { concernedAgent, getChangeable } from './webhook-in-scope.ts'
 
 export const updateWebhook = operation({
   id: 'updateWebhook',
@@ -25,7 +26,7 @@ export const updateWebhook = operation({
     await webhooks.lock(db, params.webhook_id)
     const webhook = await getChangeable(db, actor, params.webhook_id)
     if (body.url !== undefined) {
-      requireKey(actor)
+      requireLasting(actor, 'A webhook')
       requireUrl(body.url, policiesOf(config).webhooks)
     }
     const status = body.status ?? webhook.status

@@ -1,4 +1,4 @@
-import { forbidden, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
 import { requireFound } from '../operation/scope.ts'
 import type { Database } from '../storage/database.ts'
@@ -18,11 +18,6 @@ export async function getChangeable(db: Database, actor: Actor, id: string): Pro
   const webhook = await getInScope(db, actor, id)
   if (webhook.request_id !== null) throw notFound('Webhook', id)
   return webhook
-}
-
-/** Webhooks go on after a token has ended, so only a key, which can be revoked, may create or change them. */
-export function requireKey({ kind }: Actor): void {
-  if (kind === 'token') throw forbidden('A webhook would outlive this token: use a key')
 }
 
 /** The agent of the webhook in the path. That agent's own security applies to its webhooks and their deliveries too. */

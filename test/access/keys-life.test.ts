@@ -63,6 +63,36 @@ onManyNodes('the life of a key', (service, engine) => {
       assert.deepEqual(await statuses(last.secret), [401, 401, 401, 200])
     })
 
+    test('403 for whatever would outlive the old secret: a key, a webhook, a schedule, auth of an agent', async () => {
+      const { id, secret: old } = await create({ role: 'admin' })
+      const agent_id = await agent('lasting')
+      const hook = { url: 'https://example.com/hook', events: ['agent.completed'] }
+      const made = await service().call('POST', '/v1/webhooks', { key: old, body: hook })
+      assert.equal(made.status, 201, made.text)
+      const timed = { message: 'Ahoy', every: '1h' }
+      const schedule = await service().call('POST', `/v1/agents/${agent_id}/schedules`, { key: old, body: timed })
+      assert.equal(schedule.status, 201, schedule.text)
+      const { secret: fresh } = (await rotate(id, { grace_period_seconds: 3_600 })).body.data
+      const auth = { type: 'jwt', secret: 'x'.repeat(40) }
+      const lasting: [method: string, path: string, body?: object][] = [
+        ['POST', '/v1/keys', { name: 'more', role: 'viewer' }],
+        ['POST', '/v1/webhooks', hook],
+        ['PATCH', `/v1/webhooks/${made.body.data.id}`, { url: 'https://example.com/elsewhere' }],
+        ['POST', `/v1/webhooks/${made.body.data.id}/rotate-secret`],
+        ['POST', `/v1/agents/${agent_id}/schedules`, timed],
+        ['PATCH', `/v1/agents/${agent_id}/schedules/${schedule.body.data.id}`, { message: 'Hello' }],
+        ['PATCH', `/v1/agents/${agent_id}`, { auth }],
+        ['POST', '/v1/agents', { name: 'open-to-tokens', auth }],
+      ]
+      for (const [method, path, body] of lasting) {
+        const reply = await service().call(method, path, { key: old, body })
+        assert.equal(reply.status, 403, `${method} ${path}: ${reply.text}`)
+        assert.match(reply.body.error.message, /was replaced/)
+      }
+      const patched = await service().call('PATCH', `/v1/agents/${agent_id}`, { key: fresh, body: { auth } })
+      assert.equal(patched.status, 200, patched.text)
+    })
+
     test('409 for a sixth secret in its grace period', async () => {
       const { id } = await create({ role: 'viewer' })
       for (let times = 0; times < 5; times++) assert.equal((await rotate(id)).status, 200)

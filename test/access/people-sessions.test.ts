@@ -80,6 +80,26 @@ for (const engine of ANY_ENGINE) {
   })
 }
 
+test('503 for a logout token while the provider cannot be asked, and no error of ours', async () => {
+  const gone = await startToldIssuer()
+  const entry = gone.entry()
+  await gone.close()
+  await withService(
+    'sqlite',
+    async (service) => {
+      const body = new URLSearchParams({ logout_token: 'a.b.c' })
+      const reply = await fetch(`${service.url}/console/sign-in/told/logout`, { method: 'POST', body })
+      const { error } = (await reply.json()) as { error: object }
+      const message = 'The identity provider does not answer, try again shortly'
+      assert.deepEqual([reply.status, error], [503, { code: 'unavailable', message, retry_after: 5 }])
+      assert.equal(reply.headers.get('retry-after'), '5')
+      assert.match(service.log(), /"level":"warn".*a logout could not be checked/)
+      assert.doesNotMatch(service.log(), /request failed/)
+    },
+    { MOORAGE_CONSOLE__OIDC: JSON.stringify([entry]) },
+  )
+})
+
 test('403 for a device where the operator has switched its sign-in off', () =>
   withService(
     'sqlite',

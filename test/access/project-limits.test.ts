@@ -126,6 +126,9 @@ onManyNodes(
     test('stored_bytes: a project that has as much takes no more until something of it is gone', async () => {
       const project = await limitedProject(service(), 'small', { stored_bytes: 17_000 })
       const agent = await newAgent(project)
+      const every = { every: '1h', message: 'go' }
+      const { body: scheduled } = await project.call('POST', `/v1/agents/${agent}/schedules`, { body: every })
+      const schedule = scheduled.data.id
       const shown = async () => (await project.call('GET', '/v1/projects/small')).body.data.stored_bytes
       const measured = async () => {
         await ranAgain(service(), 'project sizes', 61_000)
@@ -143,6 +146,7 @@ onManyNodes(
 
       const chat = { model: agent, messages: [{ role: 'user', content: 'go' }] }
       const refused = [
+        await project.call('POST', `/v1/agents/${agent}/schedules/${schedule}/run`),
         await invoke(project, agent),
         await invoke(project, agent, BACKGROUND),
         await write(),

@@ -52,7 +52,7 @@ onAnyEngine(
       await move()
       held.release()
       const { db } = service().app.parts.storage
-      const run = db.selectFrom('invocations').select('status').where('id', '=', asked.body.data.request_id)
+      const run = db.selectFrom('all_invocations').select('status').where('id', '=', asked.body.data.request_id)
       await until('the run has ended', async () => (await run.executeTakeFirstOrThrow()).status === 'completed')
       const { body } = await service().call('GET', `/v1/listeners/${id}`, { key })
       assert.deepEqual(body.data.deliveries, [])

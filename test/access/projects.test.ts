@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { enrol } from '../support/clients/mfa.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
@@ -197,6 +198,26 @@ onAnyEngine(
       assert.equal(taken.status, 409, taken.text)
     })
 
+    test('is not deleted past the security of its agents: 403 for an address, and a code where one wants it', async () => {
+      const { id: key_id, secret: key } = await createKey(service(), { role: 'admin' })
+      const app = await enrol(service(), key_id)
+      const guarded = async (name: string, security: object) => {
+        const { body } = await service().call('POST', '/v1/projects', { body: { name } })
+        await createAgent(inProject(service(), body.data.id), 'vault', { security })
+        return (headers = {}) => service().call('DELETE', `/v1/projects/${name}?name=${name}`, { key, headers })
+      }
+      const walled = await guarded('walled', { ipWhitelist: { enabled: true, addresses: ['10.9.9.9'] } })
+      assert.equal((await walled()).status, 403)
+      assert.equal((await service().call('GET', '/v1/projects/walled')).status, 200)
+
+      const coded = await guarded('coded', { mfa: { enabled: true, requiredFor: ['delete'] } })
+      const { status, body } = await coded()
+      assert.deepEqual([status, body.error.code], [401, 'mfa_required'])
+      service().advance(600_000)
+      const deleted = await coded({ 'X-Service-OTP': app.code() })
+      assert.equal(deleted.status, 200, deleted.text)
+    })
+
     test('is deleted with all it has once its name is typed, and an event tells it', async (t) => {
       const doomed = await newProject(service(), 'doomed')
       const agent = await createAgent(doomed, 'goner')
@@ -218,7 +239,7 @@ onAnyEngine(
       const { db } = service().app.parts.storage
       await until('its runs are gone', async () => {
         const { rows } = await db
-          .selectFrom('invocations')
+          .selectFrom('all_invocations')
           .select(({ fn }) => fn.countAll<number>().as('rows'))
           .where('message', '=', 'last words')
           .executeTakeFirstOrThrow()

@@ -187,6 +187,22 @@ describe('OAuth 2.0 of the service', () => {
     assert.equal(service.log().includes('the client secret'), false)
   })
 
+  test('403 to make a key with an opaque token that does not say when it ends', async () => {
+    const scope = 'read:agents manage:agents'
+    idp.opaque.set('opaque-endless', { active: true, client_id: 'moorage', sub: 'bob', scope })
+    for (const expires_at of [undefined, new Date(Date.now() + 60_000).toISOString()]) {
+      const { status, error } = await ask('opaque-endless', 'POST', '/v1/keys', {
+        name: 'k',
+        role: 'viewer',
+        expires_at,
+      })
+      assert.deepEqual(
+        [status, error?.message],
+        [403, 'This token does not say when it ends, and a key could outlive it: use a key'],
+      )
+    }
+  })
+
   test('503 for an opaque token while the provider is down', async () => {
     idp.down = true
     const { status, error } = await ask('opaque-3')

@@ -213,6 +213,11 @@ onAnyEngine(
         assert.deepEqual(await sumsOf(ned, 'hello'), { performance: [0, 0], throughput: 0, overview: [0, 0, 0] })
         const [{ p95_ms }] = await get(ned, '/v1/overview')
         assert.equal(p95_ms, null)
+        assert.deepEqual(await get(ned, '/v1/overview?failing=true'), [])
+        assert.deepEqual(
+          (await get(meg, '/v1/overview?failing=true')).map((one: never) => one['name']),
+          ['failing'],
+        )
         const { values } = await get(ned, '/v1/agents/hello/metrics?metric=error_rate')
         assert.deepEqual(values, [])
       })

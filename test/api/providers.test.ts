@@ -259,6 +259,14 @@ onManyNodes(
         await put(service(), 'strict', { base_url: strict.url, api_key: KEY })
         assert.equal((await run('strict')).key, 'accepted')
         await strict.close()
+        for (const status of [429, 503]) {
+          const busy = await startLocalServer((request, response) => {
+            response.writeHead(request.headers.authorization ? 200 : status).end(JSON.stringify({ data: [] }))
+          })
+          await put(service(), 'busy', { base_url: busy.url, api_key: KEY })
+          assert.equal((await run('busy')).key, 'untested')
+          await busy.close()
+        }
         await setLocal(service(), 'open', null)
         assert.equal((await run('open')).key, 'none')
       })
@@ -373,6 +381,7 @@ test('an address that is not public is refused, with the setting that would allo
       type: 'openai-compatible',
       base_url: model.url,
       api_key: null,
+      paid_by: 'service',
     }
     const times = { created_at: 0, updated_at: 0 }
     await service.app.parts.storage.transaction(async (db) => {
@@ -393,7 +402,7 @@ test('one that moorage.yaml got later is shown as such, and can still be deleted
   withService(
     'sqlite',
     async (service) => {
-      const times = { created_at: 0, updated_at: 0 }
+      const times = { paid_by: 'service', created_at: 0, updated_at: 0 }
       const row = { project_id: 'prj_default', name: 'both', type: 'openai', base_url: null, api_key: null, ...times }
       await service.app.parts.storage.db.insertInto('providers').values(row).execute()
       const { body } = await service.call('GET', '/v1/providers')
@@ -415,6 +424,7 @@ test('409 for one provider too many; replacing one still works', () =>
       type: 'openai',
       base_url: null,
       api_key: null,
+      paid_by: 'service',
       created_at: 0,
       updated_at: 0,
     }))

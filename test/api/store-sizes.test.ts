@@ -1,50 +1,77 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { openSizes } from '../../src/service/store-sizes.ts'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { until } from '../support/running/until.ts'
+import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { createAgent } from '../support/slices/resources.ts'
 
-/** A store with this number of rows. Each measure ends when the test says so. */
-function store(invocations: number) {
-  let [time, bytes] = [0, 0]
-  const waiting: (() => void)[] = []
-  const measure = () =>
-    new Promise<{ bytes: number; rows: Record<string, number>; days: [] }>((resolve) => {
-      waiting.push(() => {
-        bytes += 1
-        resolve({ bytes, rows: { invocations }, days: [] })
-      })
-    })
-  const sizes = openSizes({ measure, now: () => time })
-  const end = () => waiting.splice(0).forEach((resolve) => resolve())
-  return { sizes, end, wait: (more: number) => (time += more), pending: () => waiting.length }
+/** A store with more is not counted while a client waits. */
+const MANY = 3_000
+
+onBothEngines('what the store has', (service) => {
+  test('is counted for each request while there is little', async () => {
+    const { rows, measured_at } = await storageOf(service())
+    await createAgent(service(), 'another')
+    service().advance(1_000)
+    const later = await storageOf(service())
+    assert.equal(later.rows.agents, rows.agents + 1)
+    assert.ok(later.measured_at > measured_at)
+  })
+
+  test('is told as it was counted last where there is much: no request waits for it, also after a start', () =>
+    withService(service().engine, async (large) => {
+      large.holdClock()
+      const before = await keptIn(large)
+      await addAgents(large)
+      assert.deepEqual(await storageOf(large), before)
+      large.advance(60_000)
+      assert.deepEqual(await storageOf(large), before, 'while it is counted, the last one is told')
+      await until('it is counted', async () => (await storageOf(large)).rows.agents === before.rows.agents + MANY)
+      const counted = await storageOf(large)
+      await createAgent(large, 'another')
+      await large.restart()
+      assert.deepEqual(await storageOf(large), counted)
+    }))
+
+  test('is not counted any more once the service stops', () =>
+    withService(service().engine, async (large) => {
+      await keptIn(large)
+      await addAgents(large)
+      large.advance(3_600_000)
+      // An hour has passed, so it is counted when the service starts.
+      await large.restart()
+      await large.restart()
+      // A client asks, and is told what was counted before.
+      await storageOf(large)
+      await large.restart()
+      assert.doesNotMatch(large.log(), /"level":"(?:warn|error)"/)
+    }))
+})
+
+async function storageOf(service: Service) {
+  const { status, body, text } = await service.call('GET', '/v1/system')
+  assert.equal(status, 200, text)
+  const { measured_at, ...storage } = body.data.storage
+  return { ...storage, measured_at: Date.parse(measured_at) }
 }
 
-describe('what a store has', () => {
-  test('is counted for each request while there is little, and once for those that ask at once', async () => {
-    const { sizes, end, pending } = store(1_000)
-    const both = [sizes(), sizes()]
-    assert.equal(pending(), 1)
-    end()
-    assert.deepEqual(
-      (await Promise.all(both)).map(({ bytes }) => bytes),
-      [1, 1],
-    )
-    const next = sizes()
-    end()
-    assert.equal((await next).bytes, 2)
-  })
+/** What a new service has counted of itself. */
+async function keptIn({ app }: Service) {
+  const { db } = app.parts.storage
+  const find = () => db.selectFrom('settings').select('value').where('name', '=', 'store_sizes').executeTakeFirst()
+  await until('it was counted', async () => (await find()) !== undefined)
+  return JSON.parse((await find())?.value ?? '')
+}
 
-  test('is told as it was a minute ago at most where there is much: no request waits for it', async () => {
-    const { sizes, end, wait, pending } = store(1_000_000)
-    const first = sizes()
-    end()
-    assert.equal((await first).bytes, 1)
-    assert.equal((await sizes()).bytes, 1)
-    assert.equal(pending(), 0, 'it is not measured again')
-    wait(60_000)
-    assert.equal((await sizes()).bytes, 1, 'while it is measured, the last one is told')
-    assert.equal(pending(), 1)
-    end()
-    await new Promise(setImmediate)
-    assert.deepEqual([(await sizes()).bytes, pending()], [2, 0])
-  })
-})
+/** The database itself writes the rows. */
+async function addAgents({ app }: Service): Promise<void> {
+  const { storage } = app.parts
+  await storage.transaction((db) =>
+    sql
+      .raw(`insert into agents (id, project_id, name, status, definition, own_memory, created_at, updated_at)
+        with recursive counted(i) as (select 1 union all select i + 1 from counted where i < ${MANY})
+        select 'agt_many' || cast(i as text), project_id, 'agent-' || cast(i as text), 'running', definition, 0, i, i
+        from counted cross join (select project_id, definition from agents where name = 'hello') hello`)
+      .execute(db),
+  )
+}

@@ -161,7 +161,7 @@ for (const engine of ANY_ENGINE) {
       const grow: Migration = {
         name: 'grow',
         async run({ schema }) {
-          for (const table of ['invocations', 'steps', 'approvals', 'agents', 'versions']) {
+          for (const table of ['runs', 'invocations', 'steps', 'approvals', 'agents', 'versions']) {
             await schema.alterTable(table).addColumn('later', 'text').execute()
             await schema.createIndex(`${table}_by_later`).on(table).column('later').execute()
           }

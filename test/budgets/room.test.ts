@@ -122,6 +122,7 @@ for (const engine of ENGINES) {
         reserved: 0,
         told,
         exceeded: 0,
+        kept: 1,
       })
       const counters = [counter('a', 60, 50), counter('b', 95, 80), counter('c', 85, 50), counter('d', 79, 0)]
       // In one transaction: nobody else sees them, and tells.

@@ -158,6 +158,26 @@ onBothEngines(
         }
       })
 
+      test('400 for a chain more than eight deep, and for more than 500 calls in all', async () => {
+        await named(service(), 'chain-8')
+        for (const n of [7, 6, 5, 4, 3, 2, 1, 0]) await named(service(), `chain-${n}`, callerOf(`chain-${n + 1}`))
+        const way = ['longer', ...Array.from({ length: 8 }, (_, n) => `chain-${n}`), '…'].join(' → ')
+        assert.deepEqual(await refused('POST', '/v1/agents', { name: 'longer', ...callerOf('chain-0') }), [
+          { field: 'tools.0.agent', error: `leads more than 8 agents deep: ${way}` },
+        ])
+
+        const tool = (agent: string, environment: string, n: number) =>
+          ({ type: 'agent', name: `ask-${n}`, agent, environment }) as const
+        for (let i = 0; i < 16; i++) {
+          const tools = Array.from({ length: 32 }, (_, n) => tool('chain-8', `e${i}-${n}`, n))
+          await named(service(), `wide-${i}`, { tools })
+        }
+        const tools = Array.from({ length: 16 }, (_, n) => tool(`wide-${n}`, 'production', n))
+        const [problem] = await refused('POST', '/v1/agents', { name: 'widest', tools })
+        assert.equal(problem.error, 'leads to more than 500 calls of agents')
+        await named(service(), 'less-wide', { tools: tools.slice(1) })
+      })
+
       test('400 for an agent of another project, as for one that does not exist', async () => {
         const elsewhere = (await service().call('POST', '/v1/projects', { body: { name: 'elsewhere' } })).body.data.id
         const stranger = await newAgent(inProject(service(), elsewhere), { name: 'stranger' })

@@ -13,6 +13,7 @@ import { startWithModel } from '../support/service/with-model.ts'
 import { callerOf, childrenOf, named } from '../support/slices/agent-tools.ts'
 import { approver, decide, refundingAgent, startTill, type Till, untilStatus } from '../support/slices/approvals.ts'
 import { createWebhook, delivery } from '../support/slices/webhooks.ts'
+import { failRun } from '../support/stores/moved-run.ts'
 
 const HOUR_MS = 3_600_000
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
@@ -53,17 +54,11 @@ for (const engine of ENGINES) {
       )
 
     describe('the end of one whose node dies before it has cancelled those below', () => {
-      const ENDED = { finished_at: 1, owner: null, lease_until: null, wake_at: null, waits_for: null }
       /** Nothing but its end is stored. */
-      const fail = async ({ request_id }: { request_id: string }) => {
-        const failed = db()
-          .updateTable('invocations')
-          .set({ status: 'failed', ...ENDED })
-        await failed.where('id', '=', request_id).execute()
-      }
+      const fail = ({ request_id }: { request_id: string }) => failRun(db(), request_id)
       /** It has ended, and retention has removed it since. */
       const remove = async ({ request_id }: { request_id: string }) => {
-        await db().deleteFrom('invocations').where('id', '=', request_id).execute()
+        await db().deleteFrom('runs').where('id', '=', request_id).execute()
       }
       /** Every node searches at the same time. */
       const search = async (t: TestContext) => {
@@ -113,7 +108,7 @@ for (const engine of ENGINES) {
         const root = await start(await newAgent(service, callerOf('cashier-late')))
         const cashier = await calledBy(root, 'waiting')
         await fail(root)
-        const asked = db().updateTable('invocations').set({ cancel_requested_at: service.app.parts.now() })
+        const asked = db().updateTable('runs').set({ cancel_requested_at: service.app.parts.now() })
         await asked.where('id', '=', cashier.request_id).execute()
         await search(t)
         await untilStatus(service, pathOf(cashier), 'cancelled')

@@ -134,6 +134,14 @@ describe('moorage remote check', () => {
     ])
   })
 
+  test('usage of a model without its provider: its price cannot be known', async () => {
+    const used = (model: string) => () => ({ response: 'Hi', usage: { model, input_tokens: 1, output_tokens: 1 } })
+    const detail = async (model: string) => (await checkServer(await startPlain(used(model))))[0]?.detail
+    const advice = '; report usage of "gpt-5-mini" as provider/model, so that its price is known'
+    assert.equal(await detail('gpt-5-mini'), `0 steps asked for${advice}`)
+    assert.equal(await detail('openai/gpt-5-mini'), '0 steps asked for')
+  })
+
   test('an agent without the SDK that keeps the contract', async () => {
     assert.deepEqual(await faults(await startPlain(dutiful('a', 'b', 'c'))), {})
     assert.deepEqual(await faults(await startPlain(dutiful('only'))), {})

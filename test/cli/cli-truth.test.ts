@@ -203,6 +203,51 @@ describe('a run that waits for something other than a person', () => {
   })
 })
 
+describe('moorage providers set', () => {
+  const { shell } = shellOfAdmin()
+
+  test('keeps what is stored of images unless --vision is given', async () => {
+    const set = async (...more: string[]) => {
+      const url = 'https://llm.example.com/v1'
+      const args = ['providers', 'set', 'gateway', '--base-url', url, '--no-key', '--json', ...more]
+      const { code, stdout, stderr } = await shell().moorage(args)
+      assert.equal(code, 0, stderr)
+      return JSON.parse(stdout).vision
+    }
+    assert.equal(await set(), null)
+    assert.deepEqual(await set('--vision', '{"llava":true}'), { llava: true })
+    assert.deepEqual(await set(), { llava: true })
+    assert.equal(await set('--vision', 'false'), false)
+    assert.equal(await set('--vision', 'null'), null)
+  })
+})
+
+describe('errors for clients of OpenAI and MCP', () => {
+  const { service, shell } = shellOfAdmin()
+
+  test('keep their reason and their code', async () => {
+    const guarded = await newAgent(service(), { security: { mfa: { enabled: true, requiredFor: ['invoke'] } } })
+    const ask = (model: string) => ({ model, messages: [{ role: 'user', content: 'hi' }] })
+    const call = (path: string, body: unknown) => shell().moorage(['api', 'POST', path, '-d', JSON.stringify(body)])
+    const missing = await call('/v1/chat/completions', ask('nobody'))
+    assert.equal(missing.code, 3)
+    assert.match(missing.stderr, /The model "nobody" does not exist or you may not use it/)
+    const wrong = await call('/v1/chat/completions', { model: 'hello' })
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.stderr, /Missing required parameter: messages/)
+
+    const { url, admin } = service()
+    const client = createClient({ url, key: admin })
+    const body = ask(guarded)
+    const refused = { code: 'mfa_required', status: 401 }
+    await assert.rejects(client.request({ method: 'POST', path: '/v1/chat/completions', body }), refused)
+    const stranger = createClient({ url, key: 'mrg_wrong' })
+    for (const path of ['/v1/mcp', '/v1/chat/completions']) {
+      await assert.rejects(stranger.request({ method: 'POST', path, body: {} }), { code: 'unauthorized', status: 401 })
+    }
+  })
+})
+
 describe('another API at the address', () => {
   test('its errors are not taken for ours', async () => {
     const server = await startLocalServer((_request, response) => {

@@ -113,10 +113,44 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
+  test('agents that fail are named, also those that are not on the first page', async () => {
+    for (let i = 10; i < 36; i++) await createAgent(service(), `a-${i}`)
+    const rules = [{ fail: 'aground' }]
+    const failing = ['y-1', 'y-2', 'y-3']
+    for (const name of failing) {
+      await createAgent(service(), name, { model: 'builtin/script', script: { rules } })
+      await service().call('POST', `/v1/agents/${name}/invoke`, { body: { message: 'hi' } })
+    }
+    const { secret } = await createKey(service(), { role: 'viewer' })
+    const { page, leave } = await visit('/', { key: secret })
+    const links = page.getByRole('region', { name: 'Needs attention' }).getByRole('link')
+    const all = '100 % of requests failed in the last 24 hours'
+    await untilHolds(async () =>
+      assert.deepEqual(
+        (await links.allInnerTexts()).filter((text) => /failed|failing/.test(text)).toSorted(),
+        ['1 more agent failing', ...failing.map((name) => `${name}: ${all}`)].toSorted(),
+      ),
+    )
+    await leave()
+  })
+
+  test('what needs somebody is shown, too, if it cannot be known which steps are done', async () => {
+    const { page, context, expect, leave } = await visit('/', { isStill: true })
+    await context.route(/v1[/]providers/, (route) => route.abort())
+    expect(/ERR_FAILED/)
+    await page.reload()
+    await page
+      .getByRole('region', { name: 'Needs attention' })
+      .getByRole('link', { name: /webhook disabled/ })
+      .waitFor()
+    assert.equal(await page.getByRole('region', { name: 'Get started' }).count(), 0)
+    await leave()
+  })
+
   test('a key is led to the first page that it can use, and told of those that it cannot', async () => {
     const { secret } = await createKey(service(), { role: 'caller' })
     const { page, go, asked, settled, leave } = await visit('/', { key: secret })
-    await page.getByRole('heading', { name: 'Approvals' }).waitFor()
+    await page.getByRole('heading', { name: 'Approvals', exact: true }).waitFor()
     await settled()
     asked()
     for (const path of ['/connections', '/system', '/people', '/keys/key_1', '/usage/budgets', '/agents/pilot/logs']) {

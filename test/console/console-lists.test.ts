@@ -4,7 +4,7 @@ import { inConsole } from '../support/console/console.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { startWaiting } from '../support/slices/approvals.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
 
 /** Types `b` at the moment at which the `a` that was typed before is written into the URL. */
 const TYPE_WHILE_APPLIED = `{
@@ -37,6 +37,28 @@ inConsole(
       })
     })
     after(() => receiver.close())
+
+    test('webhooks and schedules name the key that made them', async () => {
+      const { secret: key } = await createKey(service(), { name: 'the bosun', role: 'admin' })
+      const { body } = await service().call('POST', '/v1/webhooks', {
+        key,
+        body: { url: receiver.url, events: ['agent.failed'] },
+      })
+      const every = { name: 'rounds', message: 'All well?', every: '1h' }
+      const made = await service().call('POST', '/v1/agents/bell/schedules', { key, body: every })
+      assert.equal(made.status, 201, made.text)
+      const { page, leave } = await visit(`/webhooks/${body.data.id}`)
+      await page.getByRole('link', { name: 'the bosun' }).waitFor()
+      await page.goto(`${service().url}/agents/bell/schedules`)
+      await page
+        .getByRole('button', { name: 'rounds' })
+        .or(page.getByRole('link', { name: 'rounds' }))
+        .first()
+        .click()
+      await page.getByRole('dialog').getByRole('link', { name: 'the bosun' }).waitFor()
+      await leave()
+      await service().call('DELETE', `/v1/webhooks/${body.data.id}`)
+    })
 
     test('that are empty because of a filter say so, and take it away', async () => {
       const { page, leave } = await visit(`/webhooks/${webhook}?status=failed`)

@@ -168,9 +168,15 @@ inConsole(
       }
       const { page, go, leave } = await visit('/agents/twin?session=trip')
       await page.getByText('We are at sea').first().waitFor()
+      const field = page.getByLabel('Message', { exact: true })
+      await field.fill('Not sent yet')
       await go('/agents/twin?session=trip&project=port')
       await page.getByText('We are ashore').first().waitFor()
       assert.equal(await page.getByText('We are at sea').count(), 0)
+      // What was typed for one agent is not offered to the other.
+      assert.equal(await field.inputValue(), '')
+      await go('/agents/twin?session=trip&project=default')
+      await untilHolds(async () => assert.equal(await field.inputValue(), 'Not sent yet'))
       await leave()
       assert.equal((await service().call('DELETE', '/v1/projects/port?name=port')).status, 200)
     })
@@ -245,6 +251,21 @@ inConsole(
       await page.reload()
       await page.getByText('the first').waitFor()
       await page.getByText('the second').waitFor()
+      await leave()
+    })
+
+    test('stops an answer that was not begun yet, as soon as it has begun', async () => {
+      const { page, leave } = await visit('/agents/sailor')
+      const { promise, resolve } = Promise.withResolvers<void>()
+      await page.route('**/invoke', async (route) => {
+        await promise
+        await route.continue()
+      })
+      await page.getByLabel('Message', { exact: true }).fill('Count the gulls')
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'Stop' }).click()
+      resolve()
+      await page.getByText('cancelled').waitFor()
       await leave()
     })
   },

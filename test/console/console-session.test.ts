@@ -102,7 +102,14 @@ onManyNodes('the console: sign-in', (service, engine) => {
     const agent_id = await createAgent(service(), 'own')
     const scoped = await signedIn({ role: 'developer', agent_id })
     assert.equal((await scoped.tab.ask('GET', '/v1/agents/hello')).status, 403)
-    assert.equal((await scoped.tab.ask('POST', '/v1/agents/own/invoke', { body: { message: 'hi' } })).status, 200)
+    const asked = await scoped.tab.ask('POST', '/v1/agents/own/invoke', { body: { message: 'hi' } })
+    assert.equal(asked.status, 200, asked.text)
+    // The receipt says where it was asked for.
+    const { body } = await service().call('GET', '/v1/invocations?door=console')
+    assert.deepEqual(
+      body.data.map(({ request_id }: { request_id: string }) => request_id),
+      [asked.body.data.request_id],
+    )
   })
 
   test('streams come by cookie too', async () => {

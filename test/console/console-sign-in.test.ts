@@ -37,7 +37,7 @@ inConsole('signing in to the console', (visit, service) => {
     })
     await page.getByLabel('API key').fill(secret)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
     assert.equal(await page.getByRole('link', { name: 'hello' }).count(), 0)
     answered.resolve()
     await page.getByRole('link', { name: 'hello' }).waitFor()
@@ -60,7 +60,7 @@ inConsole('signing in to the console', (visit, service) => {
     const { body } = await service().call('POST', '/v1/console-links', { body: {} })
     const path = `#link=${body.data.token}`
     const { page, leave } = await visit(`/${path}`, { key: null })
-    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
     assert.equal(new URL(page.url()).hash, '')
     await leave()
     const again = await visit(`/${path}`, { key: null })
@@ -92,9 +92,11 @@ inConsole('signing in to the console', (visit, service) => {
   test('a session that ends asks for the key where the reader is', async () => {
     const { body } = await service().call('POST', '/v1/keys', { body: { name: 'for a while', role: 'viewer' } })
     const { id, secret } = body.data
-    const { page, leave, expect } = await visit('/', { key: secret, isStill: true })
+    const { page, leave, expect, settled } = await visit('/', { key: secret, isStill: true })
     expect(/status of 401/)
     await page.getByRole('link', { name: 'hello' }).waitFor()
+    // The page asks for what needs attention, too. That would end the session before the click.
+    await settled()
     await service().call('DELETE', `/v1/keys/${id}`)
     await page.getByRole('link', { name: 'hello' }).click()
     await page.getByText('Your session has ended').waitFor()

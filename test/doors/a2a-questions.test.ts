@@ -104,6 +104,31 @@ onAnyEngine(
       assert.equal(one?.length, 2)
     })
 
+    test('an answer may bring a configuration and an Idempotency-Key; one that is refused leaves no configuration', async () => {
+      const { secret: caller } = await createKey(service(), { permissions: ['invoke', 'approve'] })
+      const send = async (agent: string, message: object, more: object = {}) => {
+        const params = { message: { messageId: '1', role: 'ROLE_USER', ...message }, ...more }
+        const body = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params }
+        const headers = { 'A2A-Version': '1.0', ...('taskId' in message && { 'Idempotency-Key': `answer-${agent}` }) }
+        const { body: reply } = await service().call('POST', `/v1/agents/${agent}/a2a`, { body, headers, key: caller })
+        return reply
+      }
+      for (const [agent, callbacks] of [
+        ['harbour', 1],
+        ['strict', 0],
+      ] as const) {
+        const { id: taskId } = (await send(agent, { parts: [{ text: 'ahoy' }] })).result.task
+        const taskPushNotificationConfig = { url: 'https://example.com/told' }
+        const configuration = { returnImmediately: true, taskPushNotificationConfig }
+        const reply = await send(agent, { taskId, parts: [{ text: 'seven' }] }, { configuration })
+        assert.equal(reply.error === undefined, agent === 'harbour', JSON.stringify(reply))
+        const listed = await service().call('GET', `/v1/agents/${agent}/invocations/${taskId}/callbacks`, {
+          key: caller,
+        })
+        assert.equal(listed.body.data.length, callbacks, listed.text)
+      }
+    })
+
     test('an answer in another context is refused', async () => {
       const client = await connectA2a(service(), 'harbour')
       const task = (await client.sendMessage(saying('ahoy'))) as Task

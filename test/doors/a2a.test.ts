@@ -48,6 +48,22 @@ onAnyEngine(
       await createAgent(service(), 'pilot', { ...script, description: 'Brings ships into the harbour' })
     })
 
+    test('a message that is sent again with its Idempotency-Key gets the task of the first one, also as a stream', async () => {
+      const send = async (method: string, key: string) => {
+        const params = { message: { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'ahoy' }] } }
+        const headers = { 'A2A-Version': '1.0', 'Idempotency-Key': key }
+        const body = { jsonrpc: '2.0', id: 1, method, params }
+        const { text } = await service().call('POST', '/v1/agents/pilot/a2a', { body, headers })
+        return [/"id":"(req_[^"]+)"/.exec(text)?.[1], /"contextId":"([^"]+)"/.exec(text)?.[1], /aye/.test(text)]
+      }
+      for (const method of ['SendMessage', 'SendStreamingMessage']) {
+        const first = await send(method, method)
+        assert.deepEqual(await send(method, method), first)
+        assert.deepEqual(first, [first[0], first[0], true])
+        assert.equal((await service().call('GET', `/v1/agents/pilot/invocations/${first[0]}`)).status, 200)
+      }
+    })
+
     test('the card says what the agent is for and where it is; without a key it does not exist', async () => {
       const client = await connectA2a(service(), 'pilot')
       const card = await client.getAgentCard()

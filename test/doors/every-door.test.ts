@@ -22,7 +22,7 @@ import { until } from '../support/running/until.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
 
-const document = openApiDocument(operations)
+const document = await openApiDocument(operations)
 const described = operationsOf(document)
 
 type Call = (client: Client) => PromiseLike<unknown> | AsyncIterable<unknown>
@@ -269,8 +269,8 @@ describe('every operation', () => {
     }
   })
 
-  test('has an article with a curl at /docs, and a line in /llms.txt', () => {
-    const page = referencePage(document, { hasConsole: true })
+  test('has an article with a curl at /docs, and a line in /llms.txt', async () => {
+    const page = await referencePage(document, { hasConsole: true })
     const text = llmsText(document)
     for (const { operationId, method, path } of described) {
       assert.ok(page.includes(`<article id="${operationId}" `), operationId)

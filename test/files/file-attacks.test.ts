@@ -151,6 +151,16 @@ onOneEngine(
         ]
         for (const reply of [bare, cut]) assert.deepEqual(error(reply).slice(0, 2), [400, 'invalid_request'])
       })
+      test('no byte of a form that was refused is kept', async () => {
+        const before = await storedBytes(service())
+        const large = new Blob([Buffer.alloc(2_000, 'x')])
+        const after = form(['one', large, '1.txt'], ['two', new Blob(['2']), '2.txt'])
+        assert.equal((await upload(service(), after, { type: null })).status, 400)
+        const named = form(['one', large, '1.txt'], ['colour', 'blue'])
+        assert.equal((await upload(service(), named, { type: null })).status, 400)
+        assert.equal((await upload(service(), form(['one', large, '\u202e']), { type: null })).status, 400)
+        assert.deepEqual(await storedBytes(service()), before)
+      })
       test('400 for an empty file in it', async () => {
         const reply = await upload(service(), form(['file', new Blob([]), 'x.txt']), { type: null })
         assert.deepEqual(error(reply), [400, 'invalid_request', 'The file is empty'])

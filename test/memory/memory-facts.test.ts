@@ -122,6 +122,35 @@ for (const engine of ANY_ENGINE) {
       assert.match(service.log(), /facts were not extracted/)
     })
 
+    test('sessions on which the model fails keep no other one waiting', async () => {
+      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
+      const turn = (user_id: string, session_id: string) => ({
+        content: `I am ${user_id}`,
+        kind: 'turn',
+        role: 'user',
+        context: { user_id, session_id },
+      })
+      await writeMemory(
+        service,
+        agent,
+        Array.from({ length: 21 }, (_, i) => turn('abel', `s${i}`)),
+      )
+      await writeMemory(service, agent, [turn('zoe', 's')])
+      model.reset()
+      model.replyBy(({ messages }) => {
+        const isOfZoe = String(messages.at(-1)?.content).includes('I am zoe')
+        return { text: [isOfZoe ? JSON.stringify({ facts: [{ content: 'Zoe is Zoe.' }] }) : 'I would rather not.'] }
+      })
+      await fallSilent()
+      await jobsEnded('facts', MINUTE + 1)
+      assert.deepEqual(
+        (await list(agent, 'kind=fact')).map(({ content }) => content),
+        ['Zoe is Zoe.'],
+      )
+      assert.equal(model.requests.length, 22)
+      model.reset()
+    })
+
     test('the model is shown what is known of the user or the session whose words it reads, and of no other', async () => {
       const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
       const known = (content: string, context: object) => ({ content, kind: 'fact', context })

@@ -305,6 +305,28 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await summaryOf(eager, 's')).content, 'Twelve turns.')
     })
 
+    test('sessions on which the model fails keep no other one waiting', async () => {
+      model.reset()
+      const agent = await summarizing()
+      const turns = (context: object) =>
+        Array.from({ length: 4 }, (_, i) => ({ content: `Turn ${i}`, kind: 'turn', role: 'user', context }))
+      const failing = Array.from({ length: 101 }, (_, i) => turns({ user_id: 'abel', session_id: `s${i}` }))
+      await writeMemory(service, agent, failing.flat())
+      await writeMemory(service, agent, [
+        ...turns({ user_id: 'zoe', session_id: 's' }),
+        { content: 'I am Zoe', kind: 'turn', role: 'user', context: { user_id: 'zoe', session_id: 's' } },
+      ])
+      model.replyBy(({ messages }) => {
+        const isOfZoe = String(messages.at(-1)?.content).includes('I am Zoe')
+        return { text: [isOfZoe ? 'Zoe counts.' : ' '] }
+      })
+      await summarize()
+      await summarize()
+      assert.equal((await summaryOf(agent, 's', 'zoe'))?.content, 'Zoe counts.')
+      assert.equal(model.requests.length, 102)
+      model.reset()
+    })
+
     test('400 for what it cannot be', async () => {
       for (const wrong of [0, 1, 201, 2.5, 'yes', null]) {
         const reply = await service.call('POST', '/v1/agents', {

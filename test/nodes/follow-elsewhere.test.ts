@@ -172,7 +172,7 @@ describe('a run of another node', () => {
     const { request_id, runner, follower } = await begin()
     const { live, storage } = runner.app.parts
     const askedAt = async () => {
-      const asked = storage.db.selectFrom('invocations').select('cancel_requested_at').where('id', '=', request_id)
+      const asked = storage.db.selectFrom('runs').select('cancel_requested_at').where('id', '=', request_id)
       return (await asked.executeTakeFirst())?.cancel_requested_at
     }
     const replies: Reply[] = []

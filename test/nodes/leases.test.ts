@@ -10,6 +10,7 @@ import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { failRun, reopenRun } from '../support/stores/moved-run.ts'
 
 const LIMIT = { timeout: 240_000 * PATIENCE }
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
@@ -20,12 +21,13 @@ onBothEngines(
     const db = () => service().app.parts.storage.db
     const invoke = (agent: string, headers: Record<string, string> = {}) =>
       service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
-    const rowOf = (id: string) =>
-      db().selectFrom('invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    const rowOf = (id: string) => db().selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    const receiptOf = (id: string) =>
+      db().selectFrom('all_invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
     const change = (
       id: string,
       fields: { status?: string; owner?: string | null; lease_until?: number | null; lapses?: number },
-    ) => db().updateTable('invocations').set(fields).where('id', '=', id).execute()
+    ) => db().updateTable('runs').set(fields).where('id', '=', id).execute()
     /** The run that is under way, once it is stored. */
     const stored = async (agent: string) => {
       const run = await until('the stored run', () =>
@@ -58,7 +60,7 @@ onBothEngines(
       await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > 1)
       held.release()
       assert.equal((await reply).status, 200)
-      assert.equal((await rowOf(id)).status, 'completed')
+      assert.equal((await receiptOf(id)).status, 'completed')
     })
 
     test('once lost stops the run, and nothing of it is kept', LIMIT, async () => {
@@ -72,7 +74,7 @@ onBothEngines(
       assert.equal(body.error.message, 'The invocation was ended by another node')
       const { status: kept, owner } = await rowOf(id)
       assert.deepEqual([kept, owner], ['running', 'another node'])
-      await change(id, { status: 'failed' })
+      await failRun(db(), id)
     })
 
     test('once lost is no cancel: the run goes on where a node finds it', LIMIT, async (t) => {
@@ -93,10 +95,10 @@ onBothEngines(
       await change(id, { owner: 'another node' })
       service().app.jobs.wake()
       await until('it has stopped', () => service().app.parts.live.find(id) === undefined)
-      assert.equal((await rowOf(id)).status, 'running')
+      assert.equal((await receiptOf(id)).status, 'running')
       await change(id, { lease_until: 1 })
       service().app.jobs.wake()
-      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
       assert.equal(calls, 2)
     })
 
@@ -104,17 +106,17 @@ onBothEngines(
       const agent = await newAgent(service())
       const { body } = await invoke(agent, { Prefer: 'respond-async' })
       const id = body.data.request_id
-      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
       const { live, storage } = service().app.parts
       await until('it is left', () => live.find(id) === undefined)
       const stopping = live.start(id, agent)
       stopping.cancel()
       const find = t.mock.method(live, 'find')
-      await change(id, { status: 'queued' })
+      await reopenRun(db(), id, { status: 'queued' })
       await storage.transaction((trx) => announce(trx, 'queue'))
       await until('it was taken', () => find.mock.calls.some(({ arguments: [asked] }) => asked === id))
       stopping.end()
-      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
     })
 
     test('of a background run that this node takes from itself does not begin a second run', async (t) => {
@@ -145,9 +147,9 @@ onBothEngines(
       // Another node found its lease over, and put it back into the queue.
       await change(id, { status: 'queued', owner: null, lease_until: null, lapses: 1 })
       await service().app.parts.storage.transaction((trx) => announce(trx, 'queue'))
-      await until('it is taken again', async () => (await rowOf(id)).status === 'running')
+      await until('it is taken again', async () => (await receiptOf(id)).status === 'running')
       answer.resolve()
-      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
       assert.equal(calls, 1)
     })
 
@@ -181,18 +183,14 @@ describe('a SQLite store whose service was killed', () => {
   test('is free of its leases when the next one starts; what the command line holds stays its own', LIMIT, () =>
     withService('sqlite', async (service) => {
       const { db } = service.app.parts.storage
-      const { now, newId } = service.app.parts
-      const hello = await db.selectFrom('agents').select('seq').where('name', '=', 'hello').executeTakeFirstOrThrow()
+      const { now } = service.app.parts
       const held = { owner: 'service:dead', lease_until: now() + 25_000 }
       const rows = { dead: held, cli: { ...held, owner: 'cli:alive' } }
       const ids: Record<string, string> = {}
-      await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'go' } })
-      const [pattern = assert.fail()] = await db.selectFrom('invocations').selectAll().execute()
       for (const [name, lease] of Object.entries(rows)) {
-        const id = newId('req', now())
-        ids[name] = id
-        const row = { ...pattern, ...lease, id, agent_seq: hello.seq, status: 'running', finished_at: null }
-        await db.insertInto('invocations').values(row).execute()
+        const { body } = await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'go' } })
+        ids[name] = body.data.request_id
+        await reopenRun(db, body.data.request_id, { status: 'running', ...lease })
       }
       await db
         .updateTable('jobs')
@@ -205,7 +203,7 @@ describe('a SQLite store whose service was killed', () => {
       const statusOf = async (name: string) =>
         (
           await store
-            .selectFrom('invocations')
+            .selectFrom('all_invocations')
             .selectAll()
             .where('id', '=', ids[name] ?? '')
             .executeTakeFirstOrThrow()

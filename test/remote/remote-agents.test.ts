@@ -137,6 +137,20 @@ for (const engine of ANY_ENGINE) {
       assert.equal(remote.calls(), 1)
     })
 
+    test('names a model without its provider: a price can be set for it', async () => {
+      const price = { input: 2, output: 4 }
+      const set = await service.call('PUT', '/v1/prices/remote/own', { body: price })
+      assert.equal(set.status, 200, set.text)
+      const agent = await newRemoteAgent(service, remote.url)
+      remote.answer((run) => {
+        run.usage({ model: 'own', input_tokens: 1_000_000, output_tokens: 500_000 })
+        return 'Dear.'
+      })
+      const { body } = await invoke(agent)
+      const receipt = await receiptOf(agent, body.data.request_id)
+      assert.equal(receipt.cost_usd, 4)
+    })
+
     test('asks a model that no budget has room for: its run fails, as that of any agent', async () => {
       const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
       const budget = { name: 'drops', scope: { type: 'agent', id: agent }, limit: { tokens: 5 }, per: 'ever' }

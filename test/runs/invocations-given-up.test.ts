@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
+import { reopenRun } from '../support/stores/moved-run.ts'
 
 onAnyEngine('a background invocation that is given up', (service) => {
   /** A run as a node that died during its last attempt left it. */
@@ -20,11 +21,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
     await service().call('POST', '/v1/webhooks', {
       body: { url: 'https://example.com/hook', events: ['agent.failed'], agent_id },
     })
-    await db
-      .updateTable('invocations')
-      .set({ status: 'running', owner: 'a dead node', lease_until, lapses: 9, response: null, finished_at: null })
-      .where('id', '=', request_id)
-      .execute()
+    await reopenRun(db, request_id, { status: 'running', owner: 'a dead node', lease_until, lapses: 9 })
     const events = async () => {
       const rows = await db.selectFrom('events').select('body').execute()
       return rows.map(({ body }) => JSON.parse(body)).filter((event) => event.agent_id === agent_id)
@@ -46,11 +43,8 @@ onAnyEngine('a background invocation that is given up', (service) => {
     await until('the run has ended', async () => (await receipt()).status === 'completed')
     const { db } = service().app.parts.storage
     await db.updateTable('versions').set({ definition: '{' }).where('agent_id', '=', agent_id).execute()
-    await db
-      .updateTable('invocations')
-      .set({ status: 'running', owner: 'a dead node', lease_until: 1, lapses: 9, response: null, finished_at: null })
-      .where('id', '=', body.data.request_id)
-      .execute()
+    const lost = { status: 'running', owner: 'a dead node', lease_until: 1, lapses: 9 }
+    await reopenRun(db, body.data.request_id, lost)
     // What it remembers of the version is forgotten.
     await service().restart()
     await until('it has failed', async () => (await receipt()).status === 'failed')

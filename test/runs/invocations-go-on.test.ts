@@ -46,7 +46,7 @@ async function begin(service: Service, fields: object) {
 /** Half a minute passes in which nobody renews the leases of runs. */
 async function endLeases({ app }: Service): Promise<void> {
   const { db } = app.parts.storage
-  await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
+  await db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running').execute()
   app.jobs.wake()
 }
 

@@ -34,7 +34,7 @@ async function queueMany(service: Service, agent: string, total: number): Promis
 async function rowsOf({ app }: Service, agent_id: string) {
   const { db } = app.parts.storage
   const { seq } = await db.selectFrom('agents').select('seq').where('id', '=', agent_id).executeTakeFirstOrThrow()
-  return db.selectFrom('invocations').selectAll().where('agent_seq', '=', seq).orderBy('id').execute()
+  return db.selectFrom('all_invocations').selectAll().where('agent_seq', '=', seq).orderBy('id').execute()
 }
 
 function countOf(rows: { status: string }[], status: string): number {
@@ -100,7 +100,7 @@ onBothEngines(
           const [first, second = ''] = await queueMany(service(), agent, 2)
           await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
           await service().app.parts.storage.transaction(async (db) => {
-            await db.selectFrom('invocations').select('id').where('id', '=', second).forUpdate().execute()
+            await db.selectFrom('runs').select('id').where('id', '=', second).forUpdate().execute()
             await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
             await until('its place is free', () => service().app.parts.live.ofAgent(agent).length === 0)
             await delay(300)
@@ -171,6 +171,5 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const rows = await rowsOf(service, agent)
       const begun = rows.toSorted((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0)).map(({ id }) => id)
       assert.deepEqual(begun, ids)
-      assert.deepEqual(new Set(rows.map(({ lapses }) => lapses)), new Set([0]), 'a stop is no failure')
     }))
 }

@@ -117,7 +117,7 @@ for (const engine of ANY_ENGINE) {
       await until('the model is asked again', () => model.requests.length === 2)
       // An earlier release has left it so, and was killed.
       await db.deleteFrom('steps').where('request_id', '=', id).where('position', '=', 1).execute()
-      await db.updateTable('invocations').set({ owner: 'service:dead', lease_until: 0 }).where('id', '=', id).execute()
+      await db.updateTable('runs').set({ owner: 'service:dead', lease_until: 0 }).where('id', '=', id).execute()
       service.app.jobs.wake()
       await until('the end', async () => (await receiptOf(id)).finished_at !== null)
       assert.deepEqual([(await receiptOf(id)).status, called.toSorted()], ['completed', ['a', 'a', 'b']])

@@ -182,7 +182,7 @@ for (const engine of ANY_ENGINE) {
       const { db } = service.app.parts.storage
       const change = (row: object) =>
         db
-          .updateTable('invocations')
+          .updateTable('runs')
           .set(row)
           .where('id', '=', path.slice(path.lastIndexOf('/') + 1))
           .execute()

@@ -6,6 +6,7 @@ import { setImmediate as nextPass } from 'node:timers/promises'
 import { HttpTool } from '../../src/runtime/spec.ts'
 import { chatChunk } from '../support/outside/chat-chunk.ts'
 import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { FREE_METER } from '../support/service/free-meter.ts'
 import { limitsOf, localRuntime, runOf, toolCalls } from '../support/service/run-agent.ts'
 
 type Answer = (response: ServerResponse) => void
@@ -83,6 +84,14 @@ describe('a tool call that was cut off at the output limit', () => {
       assert.deepEqual(removed, [])
       const [call] = toolCalls(outcome)
       assert.match(call && 'error' in call ? call.error : '', /^The call was not made, because the answer was cut off/)
+      assert.match(JSON.stringify(asked[1]?.messages.at(-1)), /The call was not made, because the answer was cut off/)
+    })
+
+    test(`of the caller is not handed over, and the model hears why (${name})`, async () => {
+      answers = [(response) => response.end(CUT[name]), (response) => response.end(SAID[name])]
+      const tools = [{ name: 'remove', description: 'Removes', input_schema: { type: 'object' } }]
+      const outcome = await runtime.run(runOf({ model: `${name}/model` }, { given: { tools } }))
+      assert.equal(outcome.status === 'completed' && outcome.response, 'Calm.', JSON.stringify(outcome))
       assert.match(JSON.stringify(asked[1]?.messages.at(-1)), /The call was not made, because the answer was cut off/)
     })
   }
@@ -182,6 +191,60 @@ describe('a model that is asked after another one has called a tool', () => {
       tool_calls: [{ id: 'c1', type: 'function', function: { name: 'remove', arguments: '{}' } }],
     })
   })
+})
+
+describe('an answer that breaks off', () => {
+  const words = 'word '.repeat(2_000)
+  /** What is heard of it, at the least, in tokens. */
+  const HEARD = 2_000
+  const FIRST = { id: 'c', choices: [], usage: { prompt_tokens: 25, completion_tokens: 1 } }
+  const START = {
+    type: 'message_start',
+    message: { id: 'm', role: 'assistant', content: [], usage: { input_tokens: 25, output_tokens: 1 } },
+  }
+  const delta = (fields: object) => event({ type: 'content_block_delta', index: 0, delta: fields })
+  const begun = { chat: `data: ${JSON.stringify(FIRST)}\n\n`, claude: event(START) }
+  const text = { chat: chatChunk({ content: words }), claude: delta({ type: 'text_delta', text: words }) }
+  const thoughts = {
+    chat: chatChunk({ reasoning_content: words }),
+    claude: delta({ type: 'thinking_delta', thinking: words }),
+  }
+  const spentOn = async (name: string, said: string) => {
+    const attempts: { output_tokens: number }[] = []
+    answers = Array.from({ length: 4 }, (): Answer => (response) => response.end(said))
+    const begin = async () => ({
+      max_output_tokens: undefined,
+      end: (_status: unknown, tokens: { output_tokens: number }) => {
+        attempts.push(tokens)
+        return 0
+      },
+    })
+    const outcome = await runtime.run(runOf({ model: `${name}/model` }, { meter: { ...FREE_METER, begin } }))
+    assert.equal(outcome.status, 'failed', JSON.stringify(outcome))
+    return attempts.map(({ output_tokens }) => output_tokens)
+  }
+
+  for (const name of PROTOCOLS) {
+    test(`costs what was heard, whatever was reported when it began (${name})`, async () => {
+      const [spent = 0, ...others] = await spentOn(name, begun[name] + text[name])
+      assert.ok(spent >= HEARD, `${spent} tokens`)
+      assert.deepEqual(others, [])
+    })
+
+    test(`costs what was thought, each time that it is tried (${name})`, async () => {
+      const spent = await spentOn(name, thoughts[name])
+      assert.equal(spent.length, 4)
+      assert.ok(
+        spent.every((tokens) => tokens >= HEARD),
+        `${spent} tokens`,
+      )
+    })
+
+    test(`costs what was written of a call (${name})`, async () => {
+      const [spent = 0] = await spentOn(name, CUT[name].slice(0, CUT[name].indexOf('\n\n') + 2))
+      assert.ok(spent > 0)
+    })
+  }
 })
 
 test('a request that never left is not charged', async (t) => {

@@ -67,7 +67,7 @@ async function haveTicked({ app }: Service, now: number): Promise<boolean> {
 
 async function ticksOf({ app }: Service, schedule_id: string): Promise<number[]> {
   const rows = await app.parts.storage.db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .select('scheduled_at')
     .where('schedule_id', '=', schedule_id)
     .orderBy('scheduled_at')

@@ -7,9 +7,9 @@ import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import { operations } from '../../src/operations.ts'
 
 for (const [file, render] of Object.entries({ 'sdk/api.ts': renderSdkApi, 'sdk/methods.ts': renderSdkMethods })) {
-  test(`${file} says what the service does; \`npm run sdk:types\` writes it`, () => {
+  test(`${file} says what the service does; \`npm run sdk:types\` writes it`, async () => {
     const written = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
-    assert.ok(written === render(openApiDocument(operations)), `${file} is stale: run npm run sdk:types`)
+    assert.ok(written === render(await openApiDocument(operations)), `${file} is stale: run npm run sdk:types`)
   })
 }
 

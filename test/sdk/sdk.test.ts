@@ -196,13 +196,42 @@ describe('the SDK and a service that is not well', () => {
   test('a DELETE whose reply was lost is done when the next try finds nothing', async () => {
     const gone = status(404, '{"success":false,"error":{"code":"not_found","message":"Agent not found: a"}}')
     given(hangUp, gone)
-    assert.deepEqual(await client.agents.delete('a b'), { id: 'a b', agent_id: 'a b', deleted: true })
-    given(status(502), gone)
-    assert.equal((await client.secrets.delete('TOKEN')).name, 'TOKEN')
+    assert.deepEqual(await client.agents.delete('a b'), { id: 'a b', deleted: true })
+    given(hangUp, gone)
+    assert.deepEqual(await client.secrets.delete('TOKEN'), { name: 'TOKEN', deleted: true })
+  })
+
+  test('a DELETE that was not done is never told as done', async () => {
+    const gone = status(404, '{"success":false,"error":{"code":"not_found","message":"Not found: a"}}')
+    const refused = { code: 'not_found', status: 404 }
     given(gone)
-    await assert.rejects(client.agents.delete('a'), { code: 'not_found', status: 404 })
-    given(status(429, '', { 'retry-after': '0' }), gone)
-    await assert.rejects(client.agents.delete('a'), { code: 'not_found', status: 404 })
+    await assert.rejects(client.agents.delete('a'), refused)
+    for (const earlier of [status(429, '', { 'retry-after': '0' }), status(502), status(503)]) {
+      given(earlier, gone)
+      await assert.rejects(client.agents.delete('a'), refused)
+    }
+    // What these remove is not what their path names, or is never gone.
+    for (const remove of [
+      () => client.keys.revoke('key_1'),
+      () => client.mfa.remove('key_1'),
+      () => client.memory.clear('a', {}),
+      () => client.memory.delete('a', 'mem_1'),
+    ]) {
+      given(hangUp, gone)
+      await assert.rejects(remove(), refused)
+    }
+  })
+
+  test('a DELETE that nobody took at first is not told as done', async () => {
+    given(status(404, '{"success":false,"error":{"code":"not_found","message":"Agent not found: a"}}'))
+    let tries = 0
+    const closed = await startLocalServer(() => {})
+    await closed.close()
+    const late = (url: string, init: RequestInit) =>
+      fetch(tries++ === 0 ? url.replace(server.url, closed.url) : url, init)
+    const waking = createClient({ url: server.url, key: ownKey(), fetch: late })
+    await assert.rejects(waking.agents.delete('a'), { code: 'not_found', status: 404 })
+    assert.equal(tries, 2)
   })
 
   test('Retry-After is waited out', async () => {

@@ -69,6 +69,7 @@ describe('every connection ends in time', () => {
     const [, port] = /"port":(\d+),"msg":"Prometheus/.exec(service.log()) ?? assert.fail(service.log())
     const untilEnded = openMany(t, port, ['', 'GET /metrics HTTP/1.1\r\n'])
     await untilEnded(CONNECTIONS - 16)
+    assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`)).status, 200, 'they keep nobody out')
     await untilEnded(CONNECTIONS)
     assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`)).status, 200)
   })

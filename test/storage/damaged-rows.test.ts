@@ -10,6 +10,7 @@ import { refundingAgent, startTill, startWaiting, type Till } from '../support/s
 import { writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
 import { createWebhook, LOCAL_RECEIVERS, listDeliveries, openInbox } from '../support/slices/webhooks.ts'
+import { reopenRun } from '../support/stores/moved-run.ts'
 
 const WORDS = 'words of a client'
 /** Broken JSON, with words that no client and no log may see. */
@@ -93,8 +94,8 @@ onBothEngines(
         ids.push(body.data.request_id)
       }
       const [one = '', two = ''] = ids
-      await damage('invocations', 'steps', one)
-      const problem = message('invocation', one, 'steps')
+      await damage('invocations', 'context', one)
+      const problem = message('invocation', one, 'context')
       await refused(`/v1/agents/${agent}/invocations/${one}`, problem)
       for (const path of [`/v1/agents/${agent}/invocations`, `/v1/invocations?agent_id=${agent}`]) {
         assert.deepEqual(await shown(path, ids, 'request_id'), [two], path)
@@ -103,11 +104,7 @@ onBothEngines(
 
       // It is queued again, as if its node had died, and comes before the next one.
       const { storage } = service().app.parts
-      await storage.db
-        .updateTable('invocations')
-        .set({ status: 'queued', finished_at: null })
-        .where('id', '=', one)
-        .execute()
+      await reopenRun(storage.db, one, { status: 'queued' })
       const headers = { Prefer: 'respond-async' }
       const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
         body: { message: 'next' },

@@ -295,8 +295,9 @@ describe('a backlog that is full', () => {
 
 describe('a batch', () => {
   test('is the same statement whichever of its endings came first', () => {
-    const leased = { table: 'invocations', key: ['id'], until: 'lease_until', condition: 'true' } as const
+    const leased = { table: 'runs', key: ['id'], until: 'lease_until', condition: 'true' } as const
     const kinds: EndedTable[] = [
+      leased,
       { ...leased, columns: ['status'] },
       { ...leased, columns: ['lease_until'] },
       { ...leased, columns: ['status'], drops: { table: 'steps', column: 'request_id' } },

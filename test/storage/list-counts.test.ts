@@ -9,7 +9,13 @@ import {
 } from '../../src/invocations/approvals/approval-store.ts'
 import { approvalsOf } from '../../src/invocations/approvals/ask-people.ts'
 import { eraseTexts, listOfUser } from '../../src/invocations/find-invocations.ts'
-import type { Invocation, InvocationStatus, WaitingInvocation } from '../../src/invocations/invocation.ts'
+import {
+  type EndedInvocation,
+  type Invocation,
+  type InvocationStatus,
+  isFinal,
+  type WaitingInvocation,
+} from '../../src/invocations/invocation.ts'
 import * as queue from '../../src/invocations/queue/queue-store.ts'
 import * as rows from '../../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../../src/invocations/store.ts'
@@ -51,8 +57,8 @@ const STEPS = {
   async end(_: number, { db, journal, now }: World) {
     const [lapsed] = await invocations.listLapsed(db, now + HOUR_MS, 1)
     if (!lapsed) return
-    const ended = { ...lapsed, status: 'completed', finished_at: now } as Invocation
-    await journal.commit({ writes: [], endings: [rows.ending(ended, 'node', false)] })
+    const ended = { ...lapsed, status: 'completed', finished_at: now } as EndedInvocation
+    await journal.commit({ writes: [rows.receiptWrite(ended)], endings: [rows.ending(ended.id, 'node', false)] })
   },
   async erase(n: number, { db, now, transaction }: World) {
     const theirs = await listOfUser(db, { agent_seq: 1 + (n % 2), user_id: `user ${n % 3}` })
@@ -209,7 +215,9 @@ async function openWorld({ storage }: Store) {
     const entry = { timestamp: created_at, level: 'info' as const, message: 'm', metadata: {} }
     await journal.commit({
       writes: [
-        rows.insertion(invocation, status === 'running' ? lease : undefined),
+        isFinal(invocation)
+          ? rows.receiptWrite(invocation as EndedInvocation)
+          : rows.insertion(invocation, 'prj_default', status === 'running' ? lease : undefined),
         ...asked.map(approvalWrite),
         ...logs.logWrites({ agent_seq, request_id: id }, [entry, { ...entry, level: n % 2 ? 'error' : 'debug' }]),
       ],

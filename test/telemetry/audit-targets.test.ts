@@ -36,6 +36,8 @@ async function agentOf(service: Service, { agent_id, webhook_id }: Record<string
 
 /** What it made or changed, by the id in the reply; without one, what its path names last. */
 function targetOf({ body }: Reply, named: Record<string, string>): string | null {
+  // A price is of a model of one provider.
+  if (named['provider'] !== undefined) return `${named['provider']}/${named['model']}`
   return body?.data?.id ?? Object.values(named).at(-1) ?? null
 }
 

@@ -66,6 +66,15 @@ onAnyEngine(
         )
       })
 
+      test('?failing=true lists the agents of which one in ten invocations failed', async () => {
+        const failing = async () => {
+          const { body } = await service().call('GET', '/v1/overview?failing=true&limit=1')
+          return [body.data.map(({ name }: { name: string }) => name), body.pagination.total]
+        }
+        assert.deepEqual(await failing(), [['failing'], 1])
+        assert.deepEqual(await later(service(), 25 * HOUR, () => failing()), [[], 0])
+      })
+
       test('what is older than a day is not in it, and moves from hour to hour until then', async () => {
         const [next] = await later(service(), 3 * HOUR, () => overview())
         assert.equal(next.requests, 3)

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { describe, test } from 'node:test'
 import { parse } from 'yaml'
 import project from '../../package.json' with { type: 'json' }
@@ -139,7 +141,7 @@ for (const engine of ANY_ENGINE) {
       const { live, storage } = service.app.parts
       const id = body.data.request_id
       const moved = { owner: 'another node', lease_until: 1 }
-      await storage.db.updateTable('invocations').set(moved).where('id', '=', id).execute()
+      await storage.db.updateTable('runs').set(moved).where('id', '=', id).execute()
       letGo()
       await until('it is left', () => live.find(id) === undefined)
       const completed = 'moorage_runs_total{status="completed",kind="model"}'
@@ -260,6 +262,13 @@ describe('GET /metrics', () => {
     assert.ok(parseText(await own.text()).has('moorage_runs_live'))
     assert.equal((await fetch(`http://127.0.0.1:${port}/v1/agents`)).status, 404)
     assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST' })).status, 404)
+    const statusFor = async (host: string) => {
+      const asked = get(`http://127.0.0.1:${port}/metrics`, { headers: { host } })
+      const [answer] = await once(asked, 'response')
+      return answer.resume().statusCode
+    }
+    for (const here of [`localhost:${port}`, `[::1]:${port}`]) assert.equal(await statusFor(here), 200, here)
+    assert.equal(await statusFor(`rebound.example:${port}`), 421)
   })
 })
 

@@ -29,6 +29,7 @@ const NOTHING = {
 const TABLES = [
   'memories',
   'memory_scopes',
+  'runs',
   'invocations',
   'logs',
   'events',

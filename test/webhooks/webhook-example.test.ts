@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -151,6 +152,21 @@ for (const { name, command, skip } of languages) {
         receiver.lines.map((line) => line.split(' ')[0]),
         ['agent.completed', 'ping', 'x'],
       )
+    })
+
+    test('outlives a sender that breaks off', async (t) => {
+      const secret = newWebhookSecret(() => Buffer.alloc(32, 5))
+      const receiver = await startReceiver(t, command, join(folder, name), secret)
+      const { hostname, port } = new URL(receiver.url)
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      const head = ['POST / HTTP/1.1', 'Host: x', 'Content-Length: 100', 'Expect: 100-continue', '', '']
+      socket.write(head.join('\r\n'))
+      if (name.endsWith('.ts')) await once(socket, 'data')
+      await new Promise<void>((sent) => socket.write('{"half":', () => sent()))
+      socket.resetAndDestroy()
+      assert.equal((await fetch(receiver.url, { method: 'POST', body: '{}' })).status, 401)
+      assert.equal((await fetch(receiver.url, { method: 'POST', body: '{}' })).status, 401)
     })
   })
 }

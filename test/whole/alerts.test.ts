@@ -194,7 +194,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     const { db } = service.app.parts.storage
     const goOn = async () => {
       const locked = db.transaction().execute(async (trx) => {
-        await sql`lock table invocations in exclusive mode`.execute(trx)
+        await sql`lock table runs in exclusive mode`.execute(trx)
         await sql`select pg_sleep(2)`.execute(trx)
       })
       await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'ahoy' } })

@@ -59,7 +59,7 @@ test('three nodes under load lose nothing, whatever is killed, stopped or restar
 
 /** What the clients were promised, held against what is stored; each list should be empty. */
 async function examine({ db }: Cluster, seen: Seen, world: { delivered: Set<string> }) {
-  const rows = await db.selectFrom('invocations').select(['id', 'status', 'message']).execute()
+  const rows = await db.selectFrom('all_invocations').select(['id', 'status', 'message']).execute()
   const statusOf = new Map(rows.map(({ id, status }) => [id, status]))
   const completed = rows.filter(({ status }) => status === 'completed')
   const byMessage = Map.groupBy(completed, ({ message }) => message)
@@ -161,8 +161,8 @@ async function disturb(cluster: Cluster, total: () => number): Promise<number> {
 async function settle({ db, terminate, start }: Cluster, node: ClusterNode): Promise<unknown[]> {
   if (!IS_LONG) {
     // What is locked is in the hands of a node that lives.
-    const running = db.selectFrom('invocations').select('id').where('status', '=', 'running').forUpdate().skipLocked()
-    await db.updateTable('invocations').set({ lease_until: 0 }).where('id', 'in', running).execute()
+    const running = db.selectFrom('runs').select('id').where('status', '=', 'running').forUpdate().skipLocked()
+    await db.updateTable('runs').set({ lease_until: 0 }).where('id', 'in', running).execute()
     const pending = db.selectFrom('deliveries').select('id').where('status', '=', 'pending').forUpdate().skipLocked()
     await db.updateTable('deliveries').set({ next_attempt_at: 0 }).where('id', 'in', pending).execute()
     // A node that starts looks for what others have left.
@@ -171,7 +171,7 @@ async function settle({ db, terminate, start }: Cluster, node: ClusterNode): Pro
   }
   const underWay = async () => [
     ...(await db
-      .selectFrom('invocations')
+      .selectFrom('runs')
       .select(['id', 'status', 'owner', 'lease_until', 'attempt', 'background'])
       .where('status', 'in', ['queued', 'running'])
       .execute()),

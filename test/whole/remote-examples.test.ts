@@ -3,13 +3,15 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import project from '../../package.json' with { type: 'json' }
 import { createClient } from '../../sdk/client.ts'
+import { signDelivery } from '../../src/webhooks/signature.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
 import { codeBlocks, commandsOf, ROOT, readDoc } from '../support/house/docs.ts'
-import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
+import { LOCAL_TOOLS, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -128,6 +130,9 @@ describe('the examples of remote agents', () => {
         const first = await client.agents.invoke('harbour', { message: 'A berth', context })
         assert.match(first.response, /^Berth \d+ is booked for Aurora. Fair winds!$/)
         assert.equal(first.tokens_used, 30)
+        const spent = await service.call('GET', '/v1/usage?group_by=model')
+        assert.match(spent.text, /"openai\/gpt-5-mini"/)
+        assert.doesNotMatch(spent.text, /remote/)
 
         const pieces: string[] = []
         for await (const event of client.agents.stream('harbour', { message: 'And one more', context })) {
@@ -195,6 +200,50 @@ serve(answer, os.environ['AGENT_SECRET'], 0)`
       await until('it has answered', async () => (await fetch(url, unsigned)).status === 401 && / 401 /.test(output()))
       assert.doesNotMatch(output(), /Traceback|ConnectionResetError/)
     })
+  })
+
+  test('in Python, calls that cannot be checked are refused, and none ends in a stack trace', {
+    skip: skipPython,
+  }, async () => {
+    await withAgent('python3', ['python.py'], async (url, output) => {
+      const headers = { 'webhook-id': 'x', 'webhook-timestamp': '1' }
+      const post = async (more: string) => {
+        const socket = connect(Number(new URL(url).port), '127.0.0.1')
+        socket.end(Buffer.from(`POST / HTTP/1.1\r\n${more}\r\n\r\n`, 'latin1'))
+        return /^HTTP\S+ (\d+)/.exec(await text(socket))?.[1]
+      }
+      const signed = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      assert.equal(await post(`${signed.join('')}content-length: 0\r\nwebhook-signature: v\u00e9`), '401')
+      assert.equal(await post('content-length: 0'), '401')
+      assert.equal(await post('webhook-timestamp: soon'), '411')
+      assert.equal(await post(`content-length: ${64 * 1024 * 1024 + 1}`), '413')
+      assert.doesNotMatch(output(), /Traceback/)
+    })
+  })
+
+  test('in Python, a step is asked for again while the service is busy', { skip: skipPython }, async (t) => {
+    const asked: string[] = []
+    const busy = [503, 429, 502]
+    const host = await startLocalServer(async (request, response) => {
+      asked.push(await readBody(request))
+      const status = busy.shift() ?? 200
+      const done = { data: { status: 'done', steps: [{ id: 'look', result: 'calm' }] } }
+      const reply = status === 502 ? 'Bad gateway' : JSON.stringify(done)
+      response.writeHead(status, status === 429 ? { 'retry-after': '0' } : {}).end(reply)
+    })
+    t.after(host.close)
+    const agent = `from moorage_agent import serve
+import os
+serve(lambda run: {'response': run.step('look', type='keep', value=1)}, os.environ['AGENT_SECRET'], 0)`
+    await withAgent('python3', ['-c', agent], async (url) => {
+      const body = JSON.stringify({ steps: [], steps_url: host.url, steps_token: 'x' })
+      const timestamp = Math.floor(Date.now() / 1000)
+      const headers = { ...signDelivery({ id: 'x', timestamp, body }, [secret]) }
+      const reply = await fetch(url, { method: 'POST', headers, body })
+      assert.deepEqual(await reply.json(), { response: 'calm' })
+    })
+    assert.equal(asked.length, 4)
+    assert.equal(new Set(asked).size, 1)
   })
 
   test('the guide names the versions that are tested', () => {

@@ -10,7 +10,7 @@ const ROUNDS = [{ text: 'Let me see.', calls: ['read'] }, { calls: ['write', 're
 /** Half a minute passes: nobody renews the leases of the dead node. */
 async function endLeases({ app }: Service): Promise<void> {
   const { storage, node } = app.parts
-  const running = storage.db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running')
+  const running = storage.db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running')
   await running.where('owner', '!=', node).execute()
   app.jobs.wake()
 }
@@ -42,11 +42,7 @@ test('another node goes on with the run of a node that was killed, whichever ste
       await held
       const path = `/v1/agents/clerk/invocations/${data.request_id}`
       const { db } = survivor.app.parts.storage
-      const run = await db
-        .selectFrom('invocations')
-        .select('owner')
-        .where('id', '=', data.request_id)
-        .executeTakeFirst()
+      const run = await db.selectFrom('runs').select('owner').where('id', '=', data.request_id).executeTakeFirst()
       if (run?.owner !== survivor.app.parts.node) return path
       await survivor.call('POST', `${path}/cancel`)
     }

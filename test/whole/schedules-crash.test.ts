@@ -71,7 +71,7 @@ describe('kill -9 at a tick', () => {
     // What the dead node had begun goes on when its leases end.
     await until('the ticks', async () => (await listAll(stays, made.agent)).length === SCHEDULES)
     await stays.inStore(async (db) => {
-      await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
+      await db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running').execute()
     })
     await assertOnce(stays, made)
   })

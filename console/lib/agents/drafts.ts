@@ -1,10 +1,14 @@
 import { useState } from 'preact/hooks'
+import { chosenProject } from '../projects/chosen-project.ts'
 import { session } from '../session-state.ts'
 
 // A draft survives a reload. It goes with the tab, or when its reader signs out. Drafts hold definitions and messages, never secrets.
-const nameOf = (subject: string) => `draft ${session.value?.actor_id} ${subject}`
+const nameOf = (subject: string) => {
+  const { actor_id, project_id } = session.value ?? {}
+  return `draft ${actor_id} ${chosenProject.value?.id ?? project_id} ${subject}`
+}
 
-/** What was typed about this subject and not saved, by the same key or person. */
+/** What was typed about this subject and not saved, by the same key or person in the same project. */
 export function findDraft<Draft>(subject: string): Draft | undefined {
   const text = sessionStorage.getItem(nameOf(subject))
   return text === null ? undefined : (JSON.parse(text) as Draft)

@@ -21,6 +21,7 @@ const DOORS: [door: Invocation['door'], label: string][] = [
   ['a2a', 'A2A'],
   ['cli', 'CLI on the server'],
   ['schedule', 'schedule'],
+  ['console', 'console'],
 ]
 /** The parameters of the URL, and what they are called. */
 const FILTERS = { agent: 'Agent', status: 'Status', door: 'Door', user: 'User', session: 'Session' }

@@ -105,12 +105,12 @@ function Deeds({ run }: { run: Invocation }) {
     <>
       <Failure error={again.error ?? cancel.error} />
       {isOver && may('invokeAgent') && (
-        <Button icon="retry" isBusy={again.isBusy} onClick={() => void again.run()}>
+        <Button icon="retry" doing={again}>
           Run again
         </Button>
       )}
       {!isOver && may('cancelInvocation') && (
-        <Button look="danger" icon="stop" isBusy={cancel.isBusy} onClick={() => void cancel.run()}>
+        <Button look="danger" icon="stop" doing={cancel}>
           Cancel
         </Button>
       )}

@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks'
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import type { AgentOverview } from '../../../sdk/client.ts'
 import { BASE, href } from '../../lib/base.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
@@ -9,6 +10,7 @@ import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { countText, durationText, percentText } from '../../lib/text/format.ts'
+import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Snippet } from '../../ui/copy.tsx'
 import { List } from '../../ui/data/list.tsx'
@@ -19,7 +21,6 @@ import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Attention } from './attention.tsx'
-import { CreateDialog } from './create-dialog.tsx'
 import { FirstSteps, hasDoneFirstSteps } from './first-steps.tsx'
 
 const LIMIT = 25
@@ -72,18 +73,22 @@ export function AgentsPage() {
   return (
     <Page title="Agents" actions={actions} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
       {agents.data && !areStepsOver && <FirstSteps agents={agents.data} onOver={() => setStepsOver(true)} />}
-      {agents.data && areStepsOver && <Attention agents={agents.data.data} />}
-      <List
-        of={agents}
-        label="Agents"
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-        sort={query.sort}
-        empty={<NoAgents />}
-      />
-      {openedDialog() === 'agent' && may('createAgent') && <CreateDialog onClose={closeDialog} />}
+      {agents.data && areStepsOver && <Attention agents={agents.data} />}
+      <List of={agents} label="Agents" columns={COLUMNS} sort={query.sort} empty={<NoAgents />} />
+      {openedDialog() === 'agent' && may('createAgent') && <NewAgent />}
     </Page>
   )
+}
+
+/** Loaded with the other pages when it is opened, because few visits of this page need it. */
+function NewAgent() {
+  const [dialog, setDialog] = useState<{ Form: ComponentType<{ onClose(): void }> }>()
+  useEffect(() => {
+    import('../all-pages.ts')
+      .then(({ CreateDialog }) => setDialog({ Form: CreateDialog }))
+      .catch(() => toast('The dialog could not be loaded. Check your connection and try again.'))
+  }, [])
+  return dialog ? <dialog.Form onClose={closeDialog} /> : null
 }
 
 /** Three commands, and an agent answers. */

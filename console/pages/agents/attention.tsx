@@ -1,4 +1,4 @@
-import type { AgentOverview } from '../../../sdk/client.ts'
+import type { AgentOverview, Pagination } from '../../../sdk/client.ts'
 import { waitingApprovals } from '../../lib/approvals/waiting-approvals.ts'
 import { href } from '../../lib/base.ts'
 import { useResource } from '../../lib/resource.ts'
@@ -7,20 +7,26 @@ import { may } from '../../lib/session-state.ts'
 import { counted, percentText } from '../../lib/text/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 
-/** An agent is failing if this share of its requests failed, and a budget is near its limit from this share on. */
-const FAILING = 0.1
+/** A budget is near its limit from this share on. */
 const NEARLY = 0.8
 const MOST_AGENTS = 3
-const MOST_BUDGETS = 100
+const MOST_FOUND = 100
+
+export type Listed = { data: AgentOverview[]; pagination: Pagination }
 
 type Need = { text: string; to: string }
 
 /** What a person should look at. There is nothing to see while all is well. */
-export function Attention({ agents }: { agents: AgentOverview[] }) {
-  const found = useResource('attention', loadNeeds, { everyMs: 30_000 })
+export function Attention({ agents }: { agents: Listed }) {
+  const areAll = agents.data.length === agents.pagination.total
+  const found = useResource(`attention ${areAll}`, (signal) => loadNeeds(signal, areAll), { everyMs: 30_000 })
   const waiting = waitingApprovals.value ?? 0
   const approvals = { text: `${counted(waiting, 'approval')} waiting for a decision`, to: '/approvals' }
-  const needs: Need[] = [...(waiting > 0 ? [approvals] : []), ...failing(agents), ...(found.data ?? [])]
+  const needs: Need[] = [
+    ...(waiting > 0 ? [approvals] : []),
+    ...failing(areAll ? agents.data : found.data?.failing),
+    ...(found.data?.others ?? []),
+  ]
   if (needs.length === 0) return null
   return (
     <section class="attention" aria-label="Needs attention">
@@ -37,21 +43,25 @@ export function Attention({ agents }: { agents: AgentOverview[] }) {
   )
 }
 
-function failing(agents: AgentOverview[]): Need[] {
-  return agents
-    .filter(({ errors, requests }) => errors > 0 && errors >= FAILING * requests)
-    .toSorted((a, b) => b.errors - a.errors)
-    .slice(0, MOST_AGENTS)
-    .map(({ name, errors, requests }) => ({
+const isFailing = ({ errors, requests }: AgentOverview) => errors > 0 && errors >= requests / 10
+
+function failing(agents: AgentOverview[] = []): Need[] {
+  const all = agents.filter(isFailing).toSorted((a, b) => b.errors - a.errors)
+  const more = all.length - MOST_AGENTS
+  return [
+    ...all.slice(0, MOST_AGENTS).map(({ name, errors, requests }) => ({
       text: `${name}: ${percentText(errors, requests)} of requests failed in the last 24 hours`,
       to: `/activity?agent=${encodeURIComponent(name)}&status=failed`,
-    }))
+    })),
+    ...(more > 0 ? [{ text: `${counted(more, 'more agent')} failing`, to: '/activity?status=failed' }] : []),
+  ]
 }
 
-async function loadNeeds(signal: AbortSignal): Promise<Need[]> {
-  const [disabled, budgets] = await Promise.all([
+async function loadNeeds(signal: AbortSignal, areAllKnown: boolean) {
+  const [troubled, disabled, budgets] = await Promise.all([
+    areAllKnown ? undefined : service.agents.overview({ failing: 'true', limit: MOST_FOUND }, { signal }),
     may('listWebhooks') ? service.webhooks.list({ status: 'disabled', limit: 1 }, { signal }) : undefined,
-    may('listBudgets') ? service.budgets.list({ limit: MOST_BUDGETS }, { signal }) : undefined,
+    may('listBudgets') ? service.budgets.list({ limit: MOST_FOUND }, { signal }) : undefined,
   ])
   const total = disabled?.pagination.total ?? 0
   const near = (budgets?.data ?? []).flatMap(({ id, name, used, limit }) => {
@@ -59,8 +69,6 @@ async function loadNeeds(signal: AbortSignal): Promise<Need[]> {
     if (used < NEARLY * most) return []
     return [{ text: `Budget ${name}: ${percentText(used, most)} used`, to: `/usage/budgets?budget=${id}` }]
   })
-  return [
-    ...(total > 0 ? [{ text: `${counted(total, 'webhook')} disabled`, to: '/webhooks?status=disabled' }] : []),
-    ...near,
-  ]
+  const webhooks = { text: `${counted(total, 'webhook')} disabled`, to: '/webhooks?status=disabled' }
+  return { failing: troubled?.data, others: [...(total > 0 ? [webhooks] : []), ...near] }
 }

@@ -7,11 +7,9 @@ import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { TEMPLATES } from './templates.ts'
 
 export function CreateDialog({ onClose }: { onClose(): void }) {
@@ -35,50 +33,41 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
     go(agentPath(agent.name), { replace: true })
   })
   return (
-    <Dialog title="New agent" onClose={onClose}>
-      <Form onSubmit={() => action.run()}>
+    <FormDialog title="New agent" onClose={onClose} action="Create agent" doing={action}>
+      <Field
+        label="Name"
+        value={name}
+        onInput={setName}
+        placeholder="support"
+        pattern="[a-z0-9][a-z0-9\-]{0,62}"
+        hint="Lowercase letters, digits and hyphens. The name is part of the agent's URL."
+        error={reasonOf(action.error, 'name')}
+        isRequired
+        hasFocus
+      />
+      <fieldset class="cards">
+        <legend>Start from</legend>
+        {TEMPLATES.map((choice) => (
+          <label key={choice.id}>
+            <input type="radio" name="template" checked={choice === template} onChange={() => setTemplate(choice)} />
+            <b>{choice.title}</b>
+            <span>{choice.about}</span>
+          </label>
+        ))}
+      </fieldset>
+      {template?.id === 'model' && (
         <Field
-          label="Name"
-          value={name}
-          onInput={setName}
-          placeholder="support"
-          pattern="[a-z0-9][a-z0-9\-]{0,62}"
-          hint="Lowercase letters, digits and hyphens. The name is part of the agent's URL."
-          error={reasonOf(action.error, 'name')}
+          label="Model"
+          suggestions={models}
+          placeholder="provider/model"
+          hint={hint}
+          value={model}
+          onInput={setTyped}
+          error={reasonOf(action.error, 'model')}
           isRequired
-          hasFocus
+          isMono
         />
-        <fieldset class="cards">
-          <legend>Start from</legend>
-          {TEMPLATES.map((choice) => (
-            <label key={choice.id}>
-              <input type="radio" name="template" checked={choice === template} onChange={() => setTemplate(choice)} />
-              <b>{choice.title}</b>
-              <span>{choice.about}</span>
-            </label>
-          ))}
-        </fieldset>
-        {template?.id === 'model' && (
-          <Field
-            label="Model"
-            suggestions={models}
-            placeholder="provider/model"
-            hint={hint}
-            value={model}
-            onInput={setTyped}
-            error={reasonOf(action.error, 'model')}
-            isRequired
-            isMono
-          />
-        )}
-        <Failure error={action.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={action.isBusy}>
-            Create agent
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      )}
+    </FormDialog>
   )
 }

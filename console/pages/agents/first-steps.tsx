@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks'
 import type { OperationId } from '../../../sdk/call.ts'
-import type { AgentOverview, Pagination } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
@@ -8,6 +7,7 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
+import type { Listed } from './attention.tsx'
 
 /** The first start of a service creates this agent and one key by itself. */
 const DEMO_AGENT = 'hello'
@@ -17,27 +17,29 @@ const STORED = 'first-steps'
 /** A page asks for three things at most when it is opened. What is shown instead of the steps comes later. */
 const LATER_MS = 2_000
 
-/** In this browser, all steps were seen done or the card was dismissed. */
+const STEPS: OperationId[] = ['setProvider', 'createAgent', 'invokeAgent', 'createKey']
+
+/** In this browser, all steps were seen done or the card was dismissed; or the reader can do none of them. */
 export function hasDoneFirstSteps(): boolean {
-  return localStorage.getItem(STORED) !== null
+  return localStorage.getItem(STORED) !== null || !STEPS.some(may)
 }
 
 /** A step that the reader cannot do is not asked about. */
 const mayAll = (...operations: OperationId[]) => operations.every(may)
-
-type Listed = { data: AgentOverview[]; pagination: Pagination }
 
 type Step = { title: string; about: string; action: string; to: string; needs: OperationId; isDone: boolean }
 
 /** What a new service needs before it is useful. The card goes when all of it is done. */
 export function FirstSteps({ agents, onOver }: { agents: Listed; onOver(): void }) {
   const isInUse = agents.data.some(({ requests }) => requests > 0)
-  const done = useResource(`first steps ${isInUse}`, async (signal) => {
+  // Who has no agent yet has not tried it.
+  const mayHaveRun = !isInUse && hasOwn(agents) && may('invokeAgent')
+  const done = useResource(`first steps ${isInUse} ${mayHaveRun}`, async (signal) => {
     const none = { pagination: { total: 0 } }
     const [providers, keys, runs] = await Promise.all([
       mayAll('setProvider', 'listProviders') ? service.providers.list({ limit: 1 }, { signal }) : none,
       mayAll('createKey', 'listKeys') ? service.keys.list({ status: 'active', limit: 1 }, { signal }) : none,
-      !isInUse && may('invokeAgent') ? service.invocations.listAll({ limit: 1 }, { signal }) : none,
+      mayHaveRun ? service.invocations.listAll({ limit: 1 }, { signal }) : none,
     ])
     return {
       hasProvider: providers.pagination.total > 0,
@@ -47,12 +49,15 @@ export function FirstSteps({ agents, onOver }: { agents: Listed; onOver(): void 
   })
   const steps = done.data ? stepsOf(agents, done.data).filter(({ needs }) => may(needs)) : []
   const isOver = done.data !== undefined && steps.every(({ isDone }) => isDone)
+  // If it cannot be known what is done, the page does without the steps this time.
+  const isUnknown = done.error !== undefined && done.data === undefined
   useEffect(() => {
+    if (isUnknown) onOver()
     if (!isOver) return
     localStorage.setItem(STORED, 'done')
-    const timer = setTimeout(onOver, steps.length > 0 ? LATER_MS : 0)
+    const timer = setTimeout(onOver, LATER_MS)
     return () => clearTimeout(timer)
-  }, [isOver])
+  }, [isOver, isUnknown])
   if (!done.data || isOver) return null
   const next = steps.find(({ isDone }) => !isDone)
   return (
@@ -94,8 +99,11 @@ export function FirstSteps({ agents, onOver }: { agents: Listed; onOver(): void 
 
 type Done = { hasProvider: boolean; hasKey: boolean; hasRun: boolean }
 
-function stepsOf({ data, pagination }: Listed, { hasProvider, hasKey, hasRun }: Done): Step[] {
-  const own = data.find(({ name }) => name !== DEMO_AGENT)
+const ownOf = ({ data }: Listed) => data.find(({ name }) => name !== DEMO_AGENT)
+const hasOwn = (agents: Listed) => ownOf(agents) !== undefined || agents.pagination.total > 1
+
+function stepsOf(agents: Listed, { hasProvider, hasKey, hasRun }: Done): Step[] {
+  const own = ownOf(agents)
   return [
     {
       title: 'Connect a model',
@@ -111,13 +119,13 @@ function stepsOf({ data, pagination }: Listed, { hasProvider, hasKey, hasRun }: 
       action: 'Create agent',
       to: '/?open=agent',
       needs: 'createAgent',
-      isDone: own !== undefined || pagination.total > 1,
+      isDone: hasOwn(agents),
     },
     {
       title: 'Try it',
       about: 'Send a message in the playground.',
       action: 'Open playground',
-      to: agentPath((own ?? data[0])?.name ?? DEMO_AGENT),
+      to: agentPath((own ?? agents.data[0])?.name ?? DEMO_AGENT),
       needs: 'invokeAgent',
       isDone: hasRun,
     },

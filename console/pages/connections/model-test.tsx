@@ -32,7 +32,7 @@ export function ModelTest({ name }: { name: string }) {
         isMono
       />
       <div>
-        <Button icon="play" isBusy={test.isBusy} disabled={model === ''} onClick={() => void test.run()}>
+        <Button icon="play" doing={test} disabled={model === ''}>
           Test model
         </Button>
       </div>

@@ -6,11 +6,9 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { counted } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { alreadyThere } from './already-there.ts'
 import { ModelTest } from './model-test.tsx'
 
@@ -54,94 +52,91 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
   const isVendor = values.type !== 'openai-compatible'
   const keyReason = reasonOf(save.error, 'api_key')
   return (
-    <Dialog title={provider ? `Change ${provider.name}` : 'New provider'} onClose={onClose}>
-      <Form onSubmit={() => save.run()}>
-        <fieldset class="cards">
-          <legend>It speaks as</legend>
-          {KINDS.map(({ type, ...kind }) => (
-            <label key={type}>
-              <input
-                type="radio"
-                name="type"
-                checked={type === values.type}
-                onChange={() => {
-                  setValues({ ...values, type })
-                  if (!provider && KINDS.some((other) => other.name === name)) setName(kind.name)
-                }}
-              />
-              <b>{kind.title}</b>
-              <span>{kind.about}</span>
-            </label>
-          ))}
-        </fieldset>
-        {!provider && (
-          <Field
-            label="Name"
-            value={name}
-            onInput={setName}
-            error={reasonOf(save.error, 'name')}
-            pattern="[a-z0-9][a-z0-9\-]{0,62}"
-            placeholder="local"
-            hint="Small letters, digits and hyphens. Agents name its models as name/model."
-            isRequired
-            isMono
-          />
-        )}
+    <FormDialog
+      title={provider ? `Change ${provider.name}` : 'New provider'}
+      action="Save and test"
+      doing={save}
+      cancel={tested ? 'Close' : 'Cancel'}
+      onClose={onClose}
+    >
+      <fieldset class="cards">
+        <legend>It speaks as</legend>
+        {KINDS.map(({ type, ...kind }) => (
+          <label key={type}>
+            <input
+              type="radio"
+              name="type"
+              checked={type === values.type}
+              onChange={() => {
+                setValues({ ...values, type })
+                if (!provider && KINDS.some((other) => other.name === name)) setName(kind.name)
+              }}
+            />
+            <b>{kind.title}</b>
+            <span>{kind.about}</span>
+          </label>
+        ))}
+      </fieldset>
+      {!provider && (
         <Field
-          label="Address"
-          type="url"
-          value={values.base_url}
-          onInput={(base_url) => setValues({ ...values, base_url })}
-          error={reasonOf(save.error, 'base_url')}
-          placeholder={isVendor ? '' : 'https://llm.example.com/v1'}
-          hint={isVendor ? "Leave empty for the vendor's own" : 'Up to /v1'}
-          isRequired={!isVendor}
+          label="Name"
+          value={name}
+          onInput={setName}
+          error={reasonOf(save.error, 'name')}
+          pattern="[a-z0-9][a-z0-9\-]{0,62}"
+          placeholder="local"
+          hint="Small letters, digits and hyphens. Agents name its models as name/model."
+          isRequired
           isMono
         />
-        {!isKeyless && (
-          <Field
-            label="API key"
-            type="password"
-            autoComplete="off"
-            value={key}
-            onInput={setKey}
-            error={keyReason && key === '' ? KEY_AGAIN : keyReason}
-            placeholder={provider?.has_key ? 'stored' : ''}
-            hint={
-              provider?.has_key
-                ? 'A key is stored. Leave empty to keep it.'
-                : 'Stored sealed, and never shown again. Leave empty if it needs none.'
-            }
-            isRequired={isVendor && !provider?.has_key}
-          />
-        )}
-        {provider?.has_key && (
-          <label class="check">
-            <input type="checkbox" checked={isKeyless} onChange={() => setKeyless(!isKeyless)} />
-            This provider needs no key: delete the stored one
-          </label>
-        )}
-        <Failure error={save.error} />
-        {tested && !tested.ok && (
-          <p class="notice" role="alert">
-            <b>It is saved, but the test failed.</b> {tested.error}
-          </p>
-        )}
-        {tested?.ok && (
-          <p class="notice" role="status">
-            <b>It is saved, but its key is not tested.</b> Its list of models is public:{' '}
-            {counted(tested.models, 'model')}. Have one of them answer to test the key.
-          </p>
-        )}
-        {tested?.ok && <ModelTest name={name.trim()} />}
-        <DialogActions>
-          <Button onClick={onClose}>{tested ? 'Close' : 'Cancel'}</Button>
-          <Button look="main" type="submit" isBusy={save.isBusy}>
-            Save and test
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      )}
+      <Field
+        label="Address"
+        type="url"
+        value={values.base_url}
+        onInput={(base_url) => setValues({ ...values, base_url })}
+        error={reasonOf(save.error, 'base_url')}
+        placeholder={isVendor ? '' : 'https://llm.example.com/v1'}
+        hint={isVendor ? "Leave empty for the vendor's own" : 'Up to /v1'}
+        isRequired={!isVendor}
+        isMono
+      />
+      {!isKeyless && (
+        <Field
+          label="API key"
+          type="password"
+          autoComplete="off"
+          value={key}
+          onInput={setKey}
+          error={keyReason && key === '' ? KEY_AGAIN : keyReason}
+          placeholder={provider?.has_key ? 'stored' : ''}
+          hint={
+            provider?.has_key
+              ? 'A key is stored. Leave empty to keep it.'
+              : 'Stored sealed, and never shown again. Leave empty if it needs none.'
+          }
+          isRequired={isVendor && !provider?.has_key}
+        />
+      )}
+      {provider?.has_key && (
+        <label class="check">
+          <input type="checkbox" checked={isKeyless} onChange={() => setKeyless(!isKeyless)} />
+          This provider needs no key: delete the stored one
+        </label>
+      )}
+      {tested && !tested.ok && (
+        <p class="notice" role="alert">
+          <b>It is saved, but the test failed.</b> {tested.error}
+        </p>
+      )}
+      {tested?.ok && (
+        <p class="notice" role="status">
+          <b>It is saved, but its key is not tested.</b> Its list of models is public: {counted(tested.models, 'model')}
+          . Have one of them answer to test the key.
+        </p>
+      )}
+      {tested?.ok && <ModelTest name={name.trim()} />}
+    </FormDialog>
   )
 }
 

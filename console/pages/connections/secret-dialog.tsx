@@ -5,11 +5,9 @@ import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { alreadyThere } from './already-there.ts'
 
 type Props = { secret: Secret | undefined; onClose(): void; onSaved(): void }
@@ -38,52 +36,43 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
     onClose()
   })
   return (
-    <Dialog title={secret ? `Change ${secret.name}` : 'New secret'} onClose={onClose}>
-      <Form onSubmit={() => save.run()}>
-        {!secret && (
-          <Field
-            label="Name"
-            value={name}
-            onInput={setName}
-            error={reasonOf(save.error, 'name')}
-            pattern="[A-Za-z_][A-Za-z0-9_]{0,63}"
-            placeholder="CRM_TOKEN"
-            hint="Letters, digits and _. A tool names it as {{secret.CRM_TOKEN}}."
-            isRequired
-            isMono
-            hasFocus
-          />
-        )}
+    <FormDialog title={secret ? `Change ${secret.name}` : 'New secret'} onClose={onClose} action="Save" doing={save}>
+      {!secret && (
         <Field
-          label="Value"
-          type="password"
-          autoComplete="off"
-          value={value}
-          onInput={setValue}
-          error={reasonOf(save.error, 'value')}
-          hint={`${secret ? 'Type it again. It' : 'It'} is stored sealed, and never shown again.`}
-          isRequired
-          hasFocus={secret !== undefined}
-        />
-        <Field
-          label="Hosts"
-          value={hosts}
-          onInput={setHosts}
-          error={reasonOf(save.error, 'hosts') ?? reasonOf(save.error, 'hosts.0')}
-          placeholder="api.example.com"
-          hint="The only hosts that it is sent to, with commas between them."
+          label="Name"
+          value={name}
+          onInput={setName}
+          error={reasonOf(save.error, 'name')}
+          pattern="[A-Za-z_][A-Za-z0-9_]{0,63}"
+          placeholder="CRM_TOKEN"
+          hint="Letters, digits and _. A tool names it as {{secret.CRM_TOKEN}}."
           isRequired
           isMono
+          hasFocus
         />
-        <Failure error={save.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={save.isBusy}>
-            Save
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      )}
+      <Field
+        label="Value"
+        type="password"
+        autoComplete="off"
+        value={value}
+        onInput={setValue}
+        error={reasonOf(save.error, 'value')}
+        hint={`${secret ? 'Type it again. It' : 'It'} is stored sealed, and never shown again.`}
+        isRequired
+        hasFocus={secret !== undefined}
+      />
+      <Field
+        label="Hosts"
+        value={hosts}
+        onInput={setHosts}
+        error={reasonOf(save.error, 'hosts') ?? reasonOf(save.error, 'hosts.0')}
+        placeholder="api.example.com"
+        hint="The only hosts that it is sent to, with commas between them."
+        isRequired
+        isMono
+      />
+    </FormDialog>
   )
 }
 

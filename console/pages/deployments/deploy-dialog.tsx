@@ -6,9 +6,9 @@ import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Diff } from '../../ui/data/diff.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { nextLabel } from './next-label.ts'
 
 type Props = { agent: Agent; serving: Deployment[]; onClose(): void; onDone(): void; onConflict(): void }
@@ -45,61 +45,59 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
   const before = current && served.data?.id === current.id ? served.data.definition : undefined
   if (warnings) return <Warnings title={`${environment} serves ${version}`} warnings={warnings} onDone={onDone} />
   return (
-    <Dialog title={`Deploy ${agent.name}`} onClose={onClose} isWide>
-      <Form onSubmit={() => action.run()}>
-        <div class="side-by-side">
-          <Field
-            label="Environment"
-            value={environment}
-            onInput={setEnvironment}
-            error={reasonOf(action.error, 'environment')}
-            pattern="[a-z0-9][a-z0-9\-]{0,31}"
-            hint={
-              current
-                ? `serves ${current.version} now`
-                : 'small letters, digits and hyphens; serves the working copy until its first deployment'
-            }
-            isRequired
-          />
-          <Field
-            label="Version"
-            value={version}
-            onInput={setVersion}
-            error={reasonOf(action.error, 'version')}
-            hint={
-              taken
-                ? `${taken.version} exists and is not the working copy. A label never changes: choose another.`
-                : 'A label that stays. One that exists is deployed again only if it is the same as the working copy.'
-            }
-            isRequired
-            hasFocus
-          />
-        </div>
+    <FormDialog
+      title={`Deploy ${agent.name}`}
+      onClose={onClose}
+      isWide
+      action={`Deploy ${version} to ${environment}`}
+      doing={action}
+      isBusy={isProposing}
+    >
+      <div class="side-by-side">
         <Field
-          label="Message"
-          value={message}
-          onInput={setMessage}
-          placeholder="What is new?"
-          error={reasonOf(action.error, 'message')}
+          label="Environment"
+          value={environment}
+          onInput={setEnvironment}
+          error={reasonOf(action.error, 'environment')}
+          pattern="[a-z0-9][a-z0-9\-]{0,31}"
+          hint={
+            current
+              ? `serves ${current.version} now`
+              : 'small letters, digits and hyphens; serves the working copy until its first deployment'
+          }
+          isRequired
         />
-        {before && (
-          <>
-            <h3>
-              What changes in {environment}: from {current?.version}, which it serves, to the working copy
-            </h3>
-            <Diff label="What changes" from={before} to={partsOf(agent, before)} />
-          </>
-        )}
-        <Failure error={served.error ?? earlier.error} retry={served.error ? served.reload : earlier.reload} />
-        <Failure error={action.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={action.isBusy || isProposing}>
-            Deploy {version} to {environment}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+        <Field
+          label="Version"
+          value={version}
+          onInput={setVersion}
+          error={reasonOf(action.error, 'version')}
+          hint={
+            taken
+              ? `${taken.version} exists and is not the working copy. A label never changes: choose another.`
+              : 'A label that stays. One that exists is deployed again only if it is the same as the working copy.'
+          }
+          isRequired
+          hasFocus
+        />
+      </div>
+      <Field
+        label="Message"
+        value={message}
+        onInput={setMessage}
+        placeholder="What is new?"
+        error={reasonOf(action.error, 'message')}
+      />
+      {before && (
+        <>
+          <h3>
+            What changes in {environment}: from {current?.version}, which it serves, to the working copy
+          </h3>
+          <Diff label="What changes" from={before} to={partsOf(agent, before)} />
+        </>
+      )}
+      <Failure error={served.error ?? earlier.error} retry={served.error ? served.reload : earlier.reload} />
+    </FormDialog>
   )
 }
 

@@ -108,7 +108,6 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
         error={active.error}
         label="Deployments"
         columns={columns}
-        keyOf={({ id }) => id}
         empty={
           <Empty title="No deployments yet" filters={['environment']}>
             <p>

@@ -3,12 +3,10 @@ import type { Agent, Deployment, RollbackPreview } from '../../../sdk/client.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
 import { Diff } from '../../ui/data/diff.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { Icon } from '../../ui/icon.tsx'
 
 type Props = { agent: Agent; deployment: Deployment; onClose(): void; onDone(): void }
@@ -37,49 +35,44 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
     onDone()
   })
   return (
-    <Dialog title={`Roll back ${environment}`} onClose={onClose} isWide>
-      <Form onSubmit={() => action.run()}>
-        <Failure error={preview.error} retry={preview.reload} />
-        {shown && (
-          <>
-            <div class="from-to">
-              <div>
-                <span class="soft">serves now</span>
-                <b>{shown.from.version}</b>
-                <code class="soft">{shown.from.deployment_id}</code>
-              </div>
-              <Icon name="right" />
-              <div>
-                <span class="soft">will serve</span>
-                <b>{shown.to.version}</b>
-                <code class="soft">{shown.to.deployment_id}</code>
-              </div>
+    <FormDialog
+      title={`Roll back ${environment}`}
+      action={shown && `Serve ${shown.to.version}`}
+      doing={action}
+      onClose={onClose}
+      isWide
+    >
+      <Failure error={preview.error} retry={preview.reload} />
+      {shown && (
+        <>
+          <div class="from-to">
+            <div>
+              <span class="soft">serves now</span>
+              <b>{shown.from.version}</b>
+              <code class="soft">{shown.from.deployment_id}</code>
             </div>
-            <Diff label="What will change" from={sideOf(shown, 'from')} to={sideOf(shown, 'to')} />
-            <p class="soft">
-              Runs under way finish on {shown.from.version}. Not rolled back: memory, keys, webhooks, logs, and the
-              working copy of the agent.
-            </p>
-            <Field
-              label="Reason"
-              value={message}
-              onInput={setMessage}
-              placeholder="Why? It is kept in the history."
-              hasFocus
-            />
-          </>
-        )}
-        <Failure error={action.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          {shown && (
-            <Button look="main" type="submit" isBusy={action.isBusy}>
-              Serve {shown.to.version}
-            </Button>
-          )}
-        </DialogActions>
-      </Form>
-    </Dialog>
+            <Icon name="right" />
+            <div>
+              <span class="soft">will serve</span>
+              <b>{shown.to.version}</b>
+              <code class="soft">{shown.to.deployment_id}</code>
+            </div>
+          </div>
+          <Diff label="What will change" from={sideOf(shown, 'from')} to={sideOf(shown, 'to')} />
+          <p class="soft">
+            Runs under way finish on {shown.from.version}. Not rolled back: memory, keys, webhooks, logs, and the
+            working copy of the agent.
+          </p>
+          <Field
+            label="Reason"
+            value={message}
+            onInput={setMessage}
+            placeholder="Why? It is kept in the history."
+            hasFocus
+          />
+        </>
+      )}
+    </FormDialog>
   )
 }
 

@@ -50,14 +50,7 @@ export function FilesPage() {
         <TextFilter name="user" label="User" />
         <ChoiceFilter name="type" label="Type" all="Every type" choices={TYPES} />
       </div>
-      <List
-        of={files}
-        label="Files"
-        columns={columnsOf(setDeleting)}
-        keyOf={({ id }) => id}
-        sort={query.sort}
-        empty={<NoFiles />}
-      />
+      <List of={files} label="Files" columns={columnsOf(setDeleting)} sort={query.sort} empty={<NoFiles />} />
       {opened && <FileDialog id={opened} onClose={() => setParams({ file: undefined })} onDelete={setDeleting} />}
       {deleting && (
         <DeleteFileDialog

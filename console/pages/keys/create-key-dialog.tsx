@@ -6,12 +6,10 @@ import { chosenProject, projects } from '../../lib/projects/chosen-project.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { countText } from '../../lib/text/format.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Checks } from '../../ui/forms/checks.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 
 type Roles = Self['roles']
 
@@ -49,93 +47,90 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
   })
   const allError = reasonOf(action.error, 'all_projects')
   return (
-    <Dialog title={isOwn ? 'New key of your own' : 'New key'} onClose={onClose}>
-      <Form onSubmit={() => action.run()}>
-        {isOwn && <p class="hint">It may do no more than you, now and later, and ends with your role.</p>}
-        <Field
-          label="Name"
-          value={name}
-          onInput={setName}
-          placeholder="website backend"
-          hint="Who or what uses it. The audit log shows it."
-          error={reasonOf(action.error, 'name')}
-          isRequired
-          hasFocus
+    <FormDialog
+      title={isOwn ? 'New key of your own' : 'New key'}
+      onClose={onClose}
+      action="Create key"
+      doing={action}
+      disabled={permissions.length === 0}
+    >
+      {isOwn && <p class="hint">It may do no more than you, now and later, and ends with your role.</p>}
+      <Field
+        label="Name"
+        value={name}
+        onInput={setName}
+        placeholder="website backend"
+        hint="Who or what uses it. The audit log shows it."
+        error={reasonOf(action.error, 'name')}
+        isRequired
+        hasFocus
+      />
+      {self && (
+        <Select
+          label="Role"
+          value={roleOf(permissions, self.roles)}
+          choices={[...self.roles.map((role) => role.name), ''].map((value) => ({ value, label: value || 'none' }))}
+          onChange={(chosen) =>
+            setPermissions(self.roles.find((role) => role.name === chosen)?.permissions ?? permissions)
+          }
+          hint="Ticks what keys of this role may do."
         />
-        {self && (
-          <Select
-            label="Role"
-            value={roleOf(permissions, self.roles)}
-            choices={[...self.roles.map((role) => role.name), ''].map((value) => ({ value, label: value || 'none' }))}
-            onChange={(chosen) =>
-              setPermissions(self.roles.find((role) => role.name === chosen)?.permissions ?? permissions)
-            }
-            hint="Ticks what keys of this role may do."
-          />
-        )}
-        <Checks
-          legend="It may"
-          choices={held}
-          chosen={permissions}
-          onChange={setPermissions}
-          error={reasonOf(action.error, 'permissions')}
-        />
-        {permissions.includes('approve') && (
-          <p class="hint">
-            It can't approve runs that you started, because you made it. For that, create the key on the server:{' '}
-            <code>moorage keys create NAME --role approver --local</code>
+      )}
+      <Checks
+        legend="It may"
+        choices={held}
+        chosen={permissions}
+        onChange={setPermissions}
+        error={reasonOf(action.error, 'permissions')}
+      />
+      {permissions.includes('approve') && (
+        <p class="hint">
+          It can't approve runs that you started, because you made it. For that, create the key on the server:{' '}
+          <code>moorage keys create NAME --role approver --local</code>
+        </p>
+      )}
+      <Field
+        label="Agent"
+        value={agent}
+        onInput={setAgent}
+        suggestions={names && [...names.values()]}
+        hint="The name or id of the only agent it may see. Without one, it sees every agent."
+        error={reasonOf(action.error, 'agent_id')}
+      />
+      {hasChoice && (
+        <div class="field">
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isForAll}
+              onChange={({ currentTarget }) => setForAll(currentTarget.checked)}
+            />
+            All projects
+          </label>
+          <p class={allError ? 'wrong' : 'hint'}>
+            {allError ??
+              `It works in every project, also in those that are made later. Without this, it works in ${chosenProject.value?.name} only.`}
           </p>
-        )}
-        <Field
-          label="Agent"
-          value={agent}
-          onInput={setAgent}
-          suggestions={names && [...names.values()]}
-          hint="The name or id of the only agent it may see. Without one, it sees every agent."
-          error={reasonOf(action.error, 'agent_id')}
+        </div>
+      )}
+      {self && (
+        <Select
+          label="Tier"
+          value={tier ?? self.default_tier}
+          choices={self.tiers.map((each) => ({ value: each.name, label: tierText(each) }))}
+          onChange={setTier}
+          hint="What comes faster is refused with 429. Each key is counted for itself."
         />
-        {hasChoice && (
-          <div class="field">
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={isForAll}
-                onChange={({ currentTarget }) => setForAll(currentTarget.checked)}
-              />
-              All projects
-            </label>
-            <p class={allError ? 'wrong' : 'hint'}>
-              {allError ??
-                `It works in every project, also in those that are made later. Without this, it works in ${chosenProject.value?.name} only.`}
-            </p>
-          </div>
-        )}
-        {self && (
-          <Select
-            label="Tier"
-            value={tier ?? self.default_tier}
-            choices={self.tiers.map((each) => ({ value: each.name, label: tierText(each) }))}
-            onChange={setTier}
-            hint="What comes faster is refused with 429. Each key is counted for itself."
-          />
-        )}
-        <Field
-          label="Expires"
-          type="datetime-local"
-          value={expires}
-          onInput={setExpires}
-          hint="Without a time, it holds until it is revoked."
-          error={reasonOf(action.error, 'expires_at')}
-        />
-        <Failure error={action.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={action.isBusy} disabled={permissions.length === 0}>
-            Create key
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      )}
+      <Field
+        label="Expires"
+        type="datetime-local"
+        value={expires}
+        onInput={setExpires}
+        hint="Without a time, it holds until it is revoked."
+        error={reasonOf(action.error, 'expires_at')}
+      />
+    </FormDialog>
   )
 }
 

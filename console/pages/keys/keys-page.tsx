@@ -126,7 +126,6 @@ function KeysView({ isOwn, hasChoice }: { isOwn: boolean; hasChoice: boolean }) 
         of={keys}
         label="Keys"
         columns={isOwn ? [...columns, revokeColumn(setRevoking)] : columns}
-        keyOf={({ id }) => id}
         sort={query.sort}
         empty={
           <Empty title="No keys yet" filters={['status']}>

@@ -9,10 +9,9 @@ import { Snippet } from '../../ui/copy.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { QrCode } from './qr-code.tsx'
 
 /** Whether the key needs a one-time code, and the way to give it one. */
@@ -28,11 +27,7 @@ export function SecondFactor({ key_id }: { key_id: string }) {
       <div class="section-head">
         <h2>Second factor</h2>
         {found && <FactorState factor={found} />}
-        {found && found.status !== 'active' && may('enrolFactor') && !isOwn && (
-          <Button isBusy={enrol.isBusy} onClick={() => void enrol.run()}>
-            Set up
-          </Button>
-        )}
+        {found && found.status !== 'active' && may('enrolFactor') && !isOwn && <Button doing={enrol}>Set up</Button>}
         {found && found.status !== 'none' && may('removeFactor') && !isOwn && (
           <Button look="danger" onClick={() => setRemoving(true)}>
             Remove
@@ -101,29 +96,20 @@ function EnrolDialog({ enrolled, onClose }: { enrolled: NewKeyFactor; onClose():
     onClose()
   })
   return (
-    <Dialog title="Set up the second factor" onClose={onClose} isGuarded>
-      <Form onSubmit={() => confirm.run()}>
-        <p>Scan this with an authenticator app, or type the secret into it. It is shown only now.</p>
-        <QrCode text={enrolled.uri} label="QR code for the authenticator app" />
-        <Snippet label="secret" text={enrolled.secret} />
-        <Field
-          label="The code that the app shows"
-          value={code}
-          onInput={setCode}
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          error={reasonOf(confirm.error, 'code')}
-          isRequired
-          isMono
-        />
-        <Failure error={confirm.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={confirm.isBusy}>
-            Confirm
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog title="Set up the second factor" onClose={onClose} isGuarded action="Confirm" doing={confirm}>
+      <p>Scan this with an authenticator app, or type the secret into it. It is shown only now.</p>
+      <QrCode text={enrolled.uri} label="QR code for the authenticator app" />
+      <Snippet label="secret" text={enrolled.secret} />
+      <Field
+        label="The code that the app shows"
+        value={code}
+        onInput={setCode}
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        error={reasonOf(confirm.error, 'code')}
+        isRequired
+        isMono
+      />
+    </FormDialog>
   )
 }

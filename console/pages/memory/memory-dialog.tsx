@@ -69,7 +69,7 @@ export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
         <Failure error={save.error ?? forget.error} />
         <DialogActions>
           {may('deleteMemory') && (
-            <Button look="danger" isBusy={forget.isBusy} onClick={() => void forget.run()}>
+            <Button look="danger" doing={forget}>
               Forget it
             </Button>
           )}

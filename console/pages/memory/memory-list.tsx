@@ -53,7 +53,7 @@ export function MemoryList({ agent }: { agent: Agent }) {
         <TextFilter name="session" label="Session" />
         {!search && <ChoiceFilter name="kind" label="Kind" all="Every kind" choices={['turn', 'fact', 'note']} />}
       </div>
-      <List of={memories} label="Memories" columns={columns} keyOf={({ id }) => id} empty={<NoMemories />} />
+      <List of={memories} label="Memories" columns={columns} empty={<NoMemories />} />
       {opened && (
         <MemoryDialog agent={agent} memory={opened} onClose={() => setOpened(undefined)} onChanged={memories.reload} />
       )}

@@ -99,13 +99,7 @@ function Charts({ performance, deployments }: { performance: Performance; deploy
       />
       <Chart title={`Requests per ${granularity}`} lines={requests} least={4} format={countText} {...common} />
       <Chart title="Response time" lines={durations} least={10} format={durationText} {...common} />
-      <Chart
-        title="Errors"
-        lines={errors}
-        least={5}
-        format={(value) => `${Math.round(value * 10) / 10} %`}
-        {...common}
-      />
+      <Chart title="Errors" lines={errors} least={5} format={(value) => percentText(value, 100)} {...common} />
       <details>
         <summary>Show as a table</summary>
         <Table

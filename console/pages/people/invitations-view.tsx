@@ -63,7 +63,6 @@ export function InvitationsView() {
       error={takeBack.error}
       label="Invitations"
       columns={columns}
-      keyOf={({ id }) => id}
       sort={query.sort}
       empty={
         <Empty title="No invitation is on its way">

@@ -2,11 +2,9 @@ import { useState } from 'preact/hooks'
 import { projectHere } from '../../lib/projects/chosen-project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { type GivenRole, RoleField } from './role-field.tsx'
 
 const HOURS = [
@@ -26,28 +24,19 @@ export function InviteDialog({ onClose, onCreated }: Props) {
     onCreated(await service.invitations.create({ email: email.trim(), ...given, expires_in_hours: Number(hours) }))
   })
   return (
-    <Dialog title="Invite a person" onClose={onClose}>
-      <Form onSubmit={() => create.run()}>
-        <Field
-          label="E-mail address"
-          value={email}
-          onInput={setEmail}
-          placeholder="ada@example.com"
-          hint="The identity provider must have verified it: the invitation is for this address only."
-          error={reasonOf(create.error, 'email')}
-          isRequired
-          hasFocus
-        />
-        <RoleField value={given} project_id={projectHere()} onChange={setGiven} error={create.error} />
-        <Select label="The link works for" value={hours} choices={HOURS} onChange={setHours} />
-        <Failure error={create.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={create.isBusy}>
-            Make the link
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog title="Invite a person" onClose={onClose} action="Make the link" doing={create}>
+      <Field
+        label="E-mail address"
+        value={email}
+        onInput={setEmail}
+        placeholder="ada@example.com"
+        hint="The identity provider must have verified it: the invitation is for this address only."
+        error={reasonOf(create.error, 'email')}
+        isRequired
+        hasFocus
+      />
+      <RoleField value={given} project_id={projectHere()} onChange={setGiven} error={create.error} />
+      <Select label="The link works for" value={hours} choices={HOURS} onChange={setHours} />
+    </FormDialog>
   )
 }

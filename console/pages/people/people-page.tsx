@@ -129,7 +129,6 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
       of={people}
       label="People"
       columns={COLUMNS}
-      keyOf={({ id }) => id}
       sort={query.sort}
       empty={
         project !== undefined && session.value?.reach === 'service' ? (

@@ -60,7 +60,6 @@ export function PersonPage({ params: { person: id = '' } }: { params: Params }) 
             label="Roles"
             columns={columnsOf(setDoing)}
             rows={found.roles}
-            keyOf={(role) => role.id}
             empty={<Empty title="No role yet: they cannot sign in" />}
           />
         </section>
@@ -102,7 +101,6 @@ function KeysOf({ id: person_id }: { id: string }) {
           label="Keys"
           columns={KEY_COLUMNS}
           rows={keys.data.data}
-          keyOf={(key) => key.id}
           empty={<p class="soft">No active keys{project && ` in ${project.name}`}.</p>}
         />
       )}

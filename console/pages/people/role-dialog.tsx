@@ -4,10 +4,7 @@ import { projectHere } from '../../lib/projects/chosen-project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { serviceIn } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { Form } from '../../ui/forms/form.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { type GivenRole, RoleField } from './role-field.tsx'
 import { placeText, type Role } from './role-text.tsx'
 
@@ -33,21 +30,17 @@ export function RoleDialog({ person, present, onClose, onSaved }: Props) {
     onSaved(saved)
   })
   return (
-    <Dialog title={present ? `Change the role of ${person.name}` : `Give ${person.name} a role`} onClose={onClose}>
-      <Form onSubmit={() => save.run()}>
-        <RoleField value={given} project_id={project_id} onChange={setGiven} error={save.error} />
-        <p class="hint">
-          It holds at once, over what groups give, and takes the place of a role that {person.name} has there. Keys that{' '}
-          {person.name} has made keep no more than it allows.
-        </p>
-        <Failure error={save.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={save.isBusy}>
-            {present ? 'Change role' : 'Give role'}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={present ? `Change the role of ${person.name}` : `Give ${person.name} a role`}
+      onClose={onClose}
+      action={present ? 'Change role' : 'Give role'}
+      doing={save}
+    >
+      <RoleField value={given} project_id={project_id} onChange={setGiven} error={save.error} />
+      <p class="hint">
+        It holds at once, over what groups give, and takes the place of a role that {person.name} has there. Keys that{' '}
+        {person.name} has made keep no more than it allows.
+      </p>
+    </FormDialog>
   )
 }

@@ -57,7 +57,12 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
           <footer>
             <Facts invocation={invocation} onSelect={onSelect} />
             {invocation.isRunning ? (
-              <Button look="quiet" icon="stop" onClick={() => void stop(conversation, invocation)}>
+              <Button
+                look="quiet"
+                icon="stop"
+                isBusy={invocation.isStopped}
+                onClick={() => void stop(conversation, invocation.key)}
+              >
                 Stop
               </Button>
             ) : (

@@ -22,6 +22,8 @@ export type ShownInvocation = {
   /** An answer that comes and is not checked yet. */
   draft?: string | undefined
   isRunning: boolean
+  /** The reader has stopped it before its run had an id. */
+  isStopped?: boolean
   request_id?: string
   tools: ToolCall[]
   error?: MoorageError
@@ -157,6 +159,10 @@ function follow(conversation: Conversation, key: string, request_id: string): vo
   void receive(conversation, key, conversation.service.invocations.follow(conversation.agent, request_id))
 }
 
+function find({ invocations }: Conversation, key: string): ShownInvocation | undefined {
+  return invocations.value.find((one) => one.key === key)
+}
+
 function change(
   { invocations }: Conversation,
   key: string,
@@ -203,9 +209,16 @@ export function say(
   void receive(conversation, key, service.agents.stream(agent, asked), resolve)
 }
 
-/** The run ends as cancelled; what it has said so far stays. */
-export async function stop({ agent, service }: Conversation, { request_id }: ShownInvocation): Promise<void> {
-  if (request_id) await service.invocations.cancel(agent, request_id)
+/** The run ends as cancelled; what it has said so far stays. A run without an id is cancelled as soon as it has one. */
+export async function stop(conversation: Conversation, key: string): Promise<void> {
+  const { agent, service } = conversation
+  change(conversation, key, () => ({ isStopped: true }))
+  const request_id = find(conversation, key)?.request_id
+  if (!request_id) return
+  // It may have ended meanwhile, or the service is away: the reader can try again.
+  await service.invocations
+    .cancel(agent, request_id)
+    .catch(() => change(conversation, key, () => ({ isStopped: false })))
 }
 
 type Events = AsyncIterable<InvocationEvent<InvocationResult>>
@@ -217,11 +230,12 @@ async function receive(conversation: Conversation, key: string, events: Events, 
     for await (const event of events) {
       if (event.type === 'start') request_id = event.request_id
       change(conversation, key, (before) => heard(before, event))
+      if (event.type === 'start' && find(conversation, key)?.isStopped) void stop(conversation, key)
       onKnown?.()
     }
   } catch (caught) {
     const error = caught as MoorageError
-    request_id ??= conversation.invocations.value.find((invocation) => invocation.key === key)?.request_id
+    request_id ??= find(conversation, key)?.request_id
     change(conversation, key, () => ({ error, isRunning: false }))
   }
   onKnown?.()

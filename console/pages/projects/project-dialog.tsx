@@ -5,11 +5,9 @@ import { useChanges } from '../../lib/forms/use-changes.ts'
 import { keepProject } from '../../lib/projects/change-project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { NumberField } from '../../ui/forms/number-field.tsx'
 
 const LIMITS = [
@@ -85,32 +83,28 @@ export function ProjectDialog({ project, onClose, onSaved }: Props) {
     onInput: (value: string) => setValues({ ...values, [name]: value }),
   })
   return (
-    <Dialog title={project ? `Change ${project.name}` : 'New project'} onClose={onClose}>
-      <Form onSubmit={() => save.run()}>
-        {!project?.is_default && (
-          <Field
-            label="Name"
-            pattern="[a-z0-9][a-z0-9\-]{0,62}"
-            placeholder="shop"
-            hint="a to z, digits and -. Requests name the project by it."
-            {...field('name')}
-            isRequired
-            isMono
-            hasFocus
-          />
-        )}
-        <Field label="Description" hasFocus={project?.is_default ?? false} {...field('description')} />
-        {LIMITS.map(({ name, label, hint }) => (
-          <NumberField key={name} label={label} hint={hint} {...field(limitField(name))} />
-        ))}
-        <Failure error={save.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={save.isBusy}>
-            {project ? 'Save' : 'Create project'}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={project ? `Change ${project.name}` : 'New project'}
+      onClose={onClose}
+      action={project ? 'Save' : 'Create project'}
+      doing={save}
+    >
+      {!project?.is_default && (
+        <Field
+          label="Name"
+          pattern="[a-z0-9][a-z0-9\-]{0,62}"
+          placeholder="shop"
+          hint="a to z, digits and -. Requests name the project by it."
+          {...field('name')}
+          isRequired
+          isMono
+          hasFocus
+        />
+      )}
+      <Field label="Description" hasFocus={project?.is_default ?? false} {...field('description')} />
+      {LIMITS.map(({ name, label, hint }) => (
+        <NumberField key={name} label={label} hint={hint} {...field(limitField(name))} />
+      ))}
+    </FormDialog>
   )
 }

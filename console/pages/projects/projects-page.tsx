@@ -52,7 +52,6 @@ export function ProjectsPage() {
         of={projects}
         label="Projects"
         columns={columnsOf(setDoing)}
-        keyOf={({ id }) => id}
         sort={query.sort}
         empty={<Empty title="No project on this page" />}
       />

@@ -12,6 +12,7 @@ import { Button } from '../../ui/button.tsx'
 import { Id } from '../../ui/copy.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { WhoIs } from '../../ui/data/who.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
@@ -79,7 +80,7 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
             </div>
             <DialogActions>
               {may('deleteSchedule') && (
-                <Button look="danger" isBusy={remove.isBusy} onClick={() => void remove.run()}>
+                <Button look="danger" doing={remove}>
                   Delete
                 </Button>
               )}
@@ -98,7 +99,7 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
                 </>
               )}
               {may('runSchedule') && (
-                <Button look="main" isBusy={runNow.isBusy} onClick={() => void runNow.run()}>
+                <Button look="main" doing={runNow}>
                   Run now
                 </Button>
               )}
@@ -128,7 +129,7 @@ function ScheduleFacts({ schedule }: { schedule: Schedule }) {
         Missed:
           missed > 0 ? <Told count={missed} time={last_missed_at} why={schedule.last_missed_reason} /> : undefined,
         Skipped: skipped > 0 ? <Told count={skipped} time={last_skipped_at} why="an earlier run went on" /> : undefined,
-        'Set by': <code>{schedule.updated_by}</code>,
+        'Set by': <WhoIs id={schedule.updated_by} />,
         Id: <Id id={schedule.id} />,
       }}
     />

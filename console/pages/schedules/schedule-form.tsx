@@ -5,11 +5,9 @@ import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { fieldTime } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Segments, Select } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { NextTimes } from './next-times.tsx'
 
 type Kind = 'cron' | 'every' | 'at'
@@ -56,80 +54,76 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
     onInput: (value: string) => setValues({ ...values, [name]: value }),
   })
   return (
-    <Dialog title={schedule ? 'Change the schedule' : 'New schedule'} onClose={onClose}>
-      <Form onSubmit={() => save.run()}>
-        <Field
-          label="Message"
-          rows={3}
-          hint="What the agent is asked each time."
-          isRequired
-          hasFocus
-          {...field('message')}
-        />
-        <Segments
-          label="When"
-          value={kind}
-          choices={[
-            { value: 'cron', label: 'At certain times' },
-            { value: 'every', label: 'Again and again' },
-            { value: 'at', label: 'Once' },
-          ]}
-          onChange={(value) => setKind(value as Kind)}
-        />
-        {kind === 'cron' && (
-          <div class="columns">
-            <Field label="Times" hint="Minute, hour, day, month, weekday" isMono isRequired {...field('cron')} />
-            <Field label="Time zone" isRequired {...field('timezone')} />
-          </div>
-        )}
-        {kind === 'cron' && <NextTimes cron={values.cron} timezone={values.timezone} />}
-        {kind === 'every' && <Field label="Every" hint="Such as 15m, 2h or 1d" isMono isRequired {...field('every')} />}
-        {kind === 'at' && <Field label="At" type="datetime-local" isRequired {...field('at')} />}
+    <FormDialog
+      title={schedule ? 'Change the schedule' : 'New schedule'}
+      onClose={onClose}
+      action={schedule ? 'Save' : 'Set schedule'}
+      doing={save}
+    >
+      <Field
+        label="Message"
+        rows={3}
+        hint="What the agent is asked each time."
+        isRequired
+        hasFocus
+        {...field('message')}
+      />
+      <Segments
+        label="When"
+        value={kind}
+        choices={[
+          { value: 'cron', label: 'At certain times' },
+          { value: 'every', label: 'Again and again' },
+          { value: 'at', label: 'Once' },
+        ]}
+        onChange={(value) => setKind(value as Kind)}
+      />
+      {kind === 'cron' && (
         <div class="columns">
-          <Field label="Name" {...field('name')} />
-          <Field label="Environment" {...field('environment')} />
+          <Field label="Times" hint="Minute, hour, day, month, weekday" isMono isRequired {...field('cron')} />
+          <Field label="Time zone" isRequired {...field('timezone')} />
         </div>
-        <div class="columns">
-          <Select
-            label="If one still runs"
-            value={values.overlap}
-            error={field('overlap').error}
-            choices={[
-              { value: 'skip', label: 'leave this one out' },
-              { value: 'queue', label: 'begin after it' },
-            ]}
-            onChange={field('overlap').onInput}
-          />
-          <Select
-            label="If the service was down"
-            value={values.catch_up}
-            error={field('catch_up').error}
-            choices={[
-              { value: 'none', label: 'wait for the next time' },
-              { value: 'one', label: 'make up for it once' },
-            ]}
-            onChange={field('catch_up').onInput}
-          />
-        </div>
+      )}
+      {kind === 'cron' && <NextTimes cron={values.cron} timezone={values.timezone} />}
+      {kind === 'every' && <Field label="Every" hint="Such as 15m, 2h or 1d" isMono isRequired {...field('every')} />}
+      {kind === 'at' && <Field label="At" type="datetime-local" isRequired {...field('at')} />}
+      <div class="columns">
+        <Field label="Name" {...field('name')} />
+        <Field label="Environment" {...field('environment')} />
+      </div>
+      <div class="columns">
         <Select
-          label="If a budget has no room"
-          value={values.on_budget}
-          error={field('on_budget').error}
+          label="If one still runs"
+          value={values.overlap}
+          error={field('overlap').error}
           choices={[
-            { value: 'fail', label: 'fail' },
-            { value: 'wait', label: 'wait until it has' },
+            { value: 'skip', label: 'leave this one out' },
+            { value: 'queue', label: 'begin after it' },
           ]}
-          onChange={field('on_budget').onInput}
+          onChange={field('overlap').onInput}
         />
-        <Failure error={save.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={save.isBusy}>
-            {schedule ? 'Save' : 'Set schedule'}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+        <Select
+          label="If the service was down"
+          value={values.catch_up}
+          error={field('catch_up').error}
+          choices={[
+            { value: 'none', label: 'wait for the next time' },
+            { value: 'one', label: 'make up for it once' },
+          ]}
+          onChange={field('catch_up').onInput}
+        />
+      </div>
+      <Select
+        label="If a budget has no room"
+        value={values.on_budget}
+        error={field('on_budget').error}
+        choices={[
+          { value: 'fail', label: 'fail' },
+          { value: 'wait', label: 'wait until it has' },
+        ]}
+        onChange={field('on_budget').onInput}
+      />
+    </FormDialog>
   )
 }
 

@@ -54,7 +54,6 @@ function Schedules({ agent, query }: { agent: Agent; query: ReturnType<typeof pa
         of={schedules}
         label="Schedules"
         columns={columnsWith(setOpened)}
-        keyOf={({ id }) => id}
         sort={query.sort}
         empty={
           <Empty title="No schedule yet">

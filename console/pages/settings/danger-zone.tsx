@@ -32,7 +32,7 @@ export function DangerZone({ agent }: { agent: Agent }) {
               </span>
             </p>
             {isPaused ? (
-              <Button icon="play" isBusy={resuming.isBusy} onClick={() => void resuming.run()}>
+              <Button icon="play" doing={resuming}>
                 Resume
               </Button>
             ) : (

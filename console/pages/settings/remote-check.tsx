@@ -33,7 +33,7 @@ export function RemoteCheck({ agent }: { agent: Agent }) {
           onInput={setMessage}
         />
       )}
-      <Button icon="play" isBusy={check.isBusy} disabled={message === ''} onClick={() => void check.run()}>
+      <Button icon="play" doing={check} disabled={message === ''}>
         Check now
       </Button>
       <Failure error={check.error} />

@@ -76,7 +76,6 @@ export function AuditView() {
         of={entries}
         label="Audit log"
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         empty={<Empty title="No entries yet" filters={['outcome', 'actor', 'action']} />}
       />
     </>
@@ -96,9 +95,7 @@ function Verify() {
   }
   return (
     <>
-      <Button isBusy={verify.isBusy} onClick={() => void verify.run()}>
-        Check the chain
-      </Button>
+      <Button doing={verify}>Check the chain</Button>
       <span role="status">
         {verdict && (
           <>

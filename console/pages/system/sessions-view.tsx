@@ -69,7 +69,5 @@ export function SessionsView() {
         ),
     },
   ]
-  return (
-    <List of={sessions} error={end.error} label="Sessions" columns={columns} keyOf={({ id }) => id} sort={query.sort} />
-  )
+  return <List of={sessions} error={end.error} label="Sessions" columns={columns} sort={query.sort} />
 }

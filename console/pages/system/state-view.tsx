@@ -1,5 +1,5 @@
 import type { System } from '../../../sdk/client.ts'
-import { useResource } from '../../lib/resource.ts'
+import { type Resource, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { countText, shortText } from '../../lib/text/format.ts'
 import { Facts } from '../../ui/data/facts.tsx'
@@ -57,10 +57,17 @@ export function StateView() {
         <>
           <Facts
             of={{
-              Health: <Status value="healthy" />,
+              Health: <Status value={healthOf(system)} />,
               Version: found.version,
               Store: found.engine === 'postgres' ? 'PostgreSQL' : 'SQLite',
-              'Size of the store': megabytes(found.storage.bytes),
+              'Size of the store': (
+                <>
+                  {megabytes(found.storage.bytes)}{' '}
+                  <span class="soft">
+                    measured <Ago time={found.storage.measured_at} />
+                  </span>
+                </>
+              ),
             }}
           />
           <div class="section-head">
@@ -79,6 +86,12 @@ export function StateView() {
       )}
     </>
   )
+}
+
+/** The last answer may be old, and a node may have died. */
+function healthOf({ error, data }: Resource<System>): string {
+  if (error) return 'unknown'
+  return data?.nodes.some(({ status }) => status === 'silent') ? 'degraded' : 'healthy'
 }
 
 type Row = { kind: string; rows: number; days: number[] | undefined }

@@ -7,37 +7,47 @@ const MAX_CHECKED = 2_000
 
 export type Verdict = { checked: number; problem?: string }
 
+/** The entry with which retention says up to where it has removed entries: `SEQ:HASH:PROOF` is its target. */
+const TRIM = 'trimAuditLog'
+
 /**
  * Computes the hashes of the newest entries again, in the browser: each entry has the hash of the one before it, and
- * the newest has the one that the service calls the end of the chain.
+ * the newest has the one that the service calls the end of the chain. It begins where retention says, or with the first
+ * entry. The proof in that entry takes a key that only the service has.
  */
 export async function verifyChain(): Promise<Verdict> {
   const end = await service.audit.head()
-  const chain = await loadNewest(end.seq)
+  const { loaded, areAll } = await loadNewest()
+  const [tail = 0, tailHash] = loaded.find(({ action }) => action === TRIM)?.target?.split(':') ?? []
+  const chain = loaded.filter(({ seq }) => seq !== null && seq <= end.seq)
   let expected = end
   let checked = 0
   for (const entry of chain) {
     const { seq, hash, prev_hash } = entry
-    // There is a gap: older entries were not loaded, or retention has removed them. They are not checked.
     if (seq !== expected.seq) break
     if (hash !== expected.hash) return { checked, problem: `entry ${seq} does not carry the hash that follows from it` }
     if (hash !== (await hashOf(entry))) return { checked, problem: `entry ${seq} was altered` }
     expected = { seq: seq - 1, hash: prev_hash ?? '' }
     checked++
   }
-  if (end.seq > 0 && checked === 0) return { checked, problem: `entry ${end.seq}, the newest, is missing` }
-  return { checked }
+  // The entries are not loaded in the order of the chain, so the last page may have gaps.
+  const isCutOff = !areAll && chain.length - checked < PAGE
+  const isBeginning = expected.seq === Number(tail) && (expected.hash === tailHash || expected.seq === 0)
+  const isWhole = isCutOff || (isBeginning && checked === chain.length)
+  return isWhole ? { checked } : { checked, problem: `entry ${expected.seq} is missing` }
 }
 
-/** The newest entries that are in the chain, newest first. */
-async function loadNewest(end: number): Promise<AuditEntry[]> {
-  const found: AuditEntry[] = []
-  for (let offset = 0; offset < MAX_CHECKED; offset += PAGE) {
+/** The newest entries, newest first, and whether there are no others. */
+async function loadNewest(): Promise<{ loaded: AuditEntry[]; areAll: boolean }> {
+  // An entry that is added meanwhile moves the others to the next page.
+  const found = new Map<string, AuditEntry>()
+  let areAll = false
+  for (let offset = 0; offset < MAX_CHECKED && !areAll; offset += PAGE) {
     const { data, pagination } = await service.audit.list({ limit: PAGE, offset })
-    found.push(...data)
-    if (!pagination.has_more) break
+    for (const entry of data) found.set(entry.id, entry)
+    areAll = !pagination.has_more
   }
-  return found.filter(({ seq }) => seq !== null && seq <= end).toSorted((a, b) => (b.seq ?? 0) - (a.seq ?? 0))
+  return { loaded: [...found.values()].toSorted((a, b) => (b.seq ?? 0) - (a.seq ?? 0)), areAll }
 }
 
 /** SHA-256 of the entry's values as JSON, in this order. */

@@ -5,11 +5,9 @@ import { numberIn } from '../../lib/forms/typed-values.ts'
 import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf, reasonWithin } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf, reasonWithin } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { NumberField } from '../../ui/forms/number-field.tsx'
 import { BudgetScopeFields, type ScopeChoice, scopeBody } from './budget-scope-fields.tsx'
 import { kindOf, type LimitKind, limitOf, PERIODS } from './budget-text.ts'
@@ -85,49 +83,45 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
   })
   const hasDays = values.per === 'day' || values.per === 'month'
   return (
-    <Dialog title={budget ? `Change ${budget.name}` : 'New budget'} onClose={onClose}>
-      <Form onSubmit={() => save.run()}>
-        <Field label="Name" placeholder="Support, monthly" isRequired hasFocus {...field('name')} />
-        {!budget && <BudgetScopeFields scope={scope} setScope={setScope} error={reasonOf(save.error, 'scope.id')} />}
+    <FormDialog
+      title={budget ? `Change ${budget.name}` : 'New budget'}
+      onClose={onClose}
+      action={budget ? 'Save' : 'Create budget'}
+      doing={save}
+    >
+      <Field label="Name" placeholder="Support, monthly" isRequired hasFocus {...field('name')} />
+      {!budget && <BudgetScopeFields scope={scope} setScope={setScope} error={reasonOf(save.error, 'scope.id')} />}
+      <div class="columns">
+        <NumberField
+          label="Limit"
+          placeholder={values.kind === 'cost_usd' ? '25' : '100000'}
+          hint={budget ? `In ${KINDS.find(({ value }) => value === values.kind)?.label}.` : 'A number, such as 25.'}
+          isRequired
+          {...field('amount', reasonOf(save.error, 'limit') ? 'limit' : `limit.${values.kind}`)}
+        />
+        {!budget && <Select label="In" choices={KINDS} {...choice('kind')} />}
+      </div>
+      {!budget && (
         <div class="columns">
-          <NumberField
-            label="Limit"
-            placeholder={values.kind === 'cost_usd' ? '25' : '100000'}
-            hint={budget ? `In ${KINDS.find(({ value }) => value === values.kind)?.label}.` : 'A number, such as 25.'}
-            isRequired
-            {...field('amount', reasonOf(save.error, 'limit') ? 'limit' : `limit.${values.kind}`)}
+          <Select
+            label="Period"
+            choices={Object.entries(PERIODS).map(([value, label]) => ({ value, label }))}
+            {...choice('per')}
           />
-          {!budget && <Select label="In" choices={KINDS} {...choice('kind')} />}
+          {hasDays && <Field label="Time zone" isRequired {...field('timezone')} />}
         </div>
-        {!budget && (
-          <div class="columns">
-            <Select
-              label="Period"
-              choices={Object.entries(PERIODS).map(([value, label]) => ({ value, label }))}
-              {...choice('per')}
-            />
-            {hasDays && <Field label="Time zone" isRequired {...field('timezone')} />}
-          </div>
-        )}
-        <div class="columns">
-          <Select label="When it is reached" choices={ACTIONS} {...choice('action')} />
-          <Field
-            label="Tell at"
-            hint="Per cent of the limit, for webhooks."
-            {...field('thresholds')}
-            error={reasonWithin(save.error, 'thresholds')}
-          />
-        </div>
-        {budget ? <Warnings of={known.data} /> : <UnpricedWarning values={values} />}
-        <Failure error={save.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={save.isBusy}>
-            {budget ? 'Save' : 'Create budget'}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      )}
+      <div class="columns">
+        <Select label="When it is reached" choices={ACTIONS} {...choice('action')} />
+        <Field
+          label="Tell at"
+          hint="Per cent of the limit, for webhooks."
+          {...field('thresholds')}
+          error={reasonWithin(save.error, 'thresholds')}
+        />
+      </div>
+      {budget ? <Warnings of={known.data} /> : <UnpricedWarning values={values} />}
+    </FormDialog>
   )
 }
 

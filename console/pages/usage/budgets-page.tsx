@@ -77,14 +77,7 @@ export function BudgetsPage() {
         )}
       </div>
       <Warnings of={only ? budgets.data?.data[0] : saved} isNamed />
-      <List
-        of={budgets}
-        label="Budgets"
-        columns={columnsOf(nameOf, setDoing)}
-        keyOf={({ id }) => id}
-        sort={query.sort}
-        empty={<NoBudget />}
-      />
+      <List of={budgets} label="Budgets" columns={columnsOf(nameOf, setDoing)} sort={query.sort} empty={<NoBudget />} />
       {(isMaking || doing?.what === 'edit') && (
         <BudgetDialog
           key={doing?.budget.id}

@@ -79,7 +79,7 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
         <ChoiceFilter name="status" label="Status" all="Every status" choices={['pending', 'delivered', 'failed']} />
         <ChoiceFilter name="event" label="Event" all="Every event" choices={EVENT_TYPES.map(({ value }) => value)} />
         {may('redeliver') && failed.length > 0 && (
-          <Button icon="retry" isBusy={recover.isBusy} onClick={() => void recover.run()}>
+          <Button icon="retry" doing={recover}>
             Send {counted(failed.length, 'failed delivery', 'failed deliveries')} again
           </Button>
         )}
@@ -89,7 +89,6 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
         error={recover.error}
         label="Deliveries"
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         sort={query.sort}
         empty={
           <Empty title="No deliveries yet" filters={['status', 'event']}>

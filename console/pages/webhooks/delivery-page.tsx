@@ -48,7 +48,7 @@ export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { 
         found &&
         may('redeliver') &&
         found.status !== 'pending' && (
-          <Button icon="retry" isBusy={redeliver.isBusy} onClick={() => void redeliver.run()}>
+          <Button icon="retry" doing={redeliver}>
             Deliver again
           </Button>
         )

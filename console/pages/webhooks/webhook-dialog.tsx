@@ -3,12 +3,10 @@ import type { CreateWebhook, Webhook, WebhookWithSecret } from '../../../sdk/cli
 import { useChanges } from '../../lib/forms/use-changes.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Checks } from '../../ui/forms/checks.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
 import { EVENT_TYPES } from './event-types.ts'
 
 type Values = Pick<CreateWebhook, 'url' | 'events'> & Record<'description' | 'agent_id', string | null>
@@ -68,48 +66,39 @@ function WebhookDialog({ title, action, webhook, onClose, work }: Props) {
     work({ url: url.trim(), events, agent_id: agent.trim() || null, description: description.trim() || null }),
   )
   return (
-    <Dialog title={title} onClose={onClose}>
-      <Form onSubmit={() => saving.run()}>
+    <FormDialog title={title} onClose={onClose} action={action} doing={saving} disabled={events.length === 0}>
+      <Field
+        label="Address of the receiver"
+        type="url"
+        value={url}
+        onInput={setUrl}
+        placeholder="https://example.com/hooks/moorage"
+        error={reasonOf(saving.error, 'url')}
+        isRequired
+        hasFocus
+      />
+      <Checks
+        legend="Events"
+        choices={EVENT_TYPES}
+        chosen={events}
+        onChange={setEvents}
+        error={reasonOf(saving.error, 'events')}
+      />
+      {!webhook && (
         <Field
-          label="Address of the receiver"
-          type="url"
-          value={url}
-          onInput={setUrl}
-          placeholder="https://example.com/hooks/moorage"
-          error={reasonOf(saving.error, 'url')}
-          isRequired
-          hasFocus
+          label="Agent"
+          value={agent}
+          onInput={setAgent}
+          hint="Its name or id. Without one, the events of every agent are sent, except agents that check their callers."
+          error={reasonOf(saving.error, 'agent_id')}
         />
-        <Checks
-          legend="Events"
-          choices={EVENT_TYPES}
-          chosen={events}
-          onChange={setEvents}
-          error={reasonOf(saving.error, 'events')}
-        />
-        {!webhook && (
-          <Field
-            label="Agent"
-            value={agent}
-            onInput={setAgent}
-            hint="Its name or id. Without one, the events of every agent are sent, except agents that check their callers."
-            error={reasonOf(saving.error, 'agent_id')}
-          />
-        )}
-        <Field
-          label="Description"
-          value={description}
-          onInput={setDescription}
-          error={reasonOf(saving.error, 'description')}
-        />
-        <Failure error={saving.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={saving.isBusy} disabled={events.length === 0}>
-            {action}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      )}
+      <Field
+        label="Description"
+        value={description}
+        onInput={setDescription}
+        error={reasonOf(saving.error, 'description')}
+      />
+    </FormDialog>
   )
 }

@@ -3,7 +3,7 @@ import type { Webhook, WebhookTest, WebhookWithSecret } from '../../../sdk/clien
 import { go } from '../../lib/location.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { may, session } from '../../lib/session-state.ts'
+import { may } from '../../lib/session-state.ts'
 import { durationText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
@@ -12,7 +12,7 @@ import { Id } from '../../ui/copy.tsx'
 import { AgentLink } from '../../ui/data/agent-link.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Ago } from '../../ui/data/time.tsx'
-import { Who } from '../../ui/data/who.tsx'
+import { WhoIs } from '../../ui/data/who.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Failure } from '../../ui/failure.tsx'
@@ -53,7 +53,7 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
         found && (
           <>
             {may('testWebhook') && (
-              <Button icon="send" isBusy={test.isBusy} onClick={() => void test.run()}>
+              <Button icon="send" doing={test}>
                 Send a test
               </Button>
             )}
@@ -185,7 +185,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
             <Ago time={created_at} />{' '}
             {webhook.created_by && (
               <span class="soft">
-                by <Who id={webhook.created_by} name={ownName(webhook.created_by)} />
+                by <WhoIs id={webhook.created_by} />
               </span>
             )}
           </>
@@ -194,12 +194,6 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
       }}
     />
   )
-}
-
-/** The name of the key or the person that is signed in. The service names no others here. */
-function ownName(id: string): string | undefined {
-  const { actor_id, key, person } = session.value ?? {}
-  return id === actor_id ? (key ?? person)?.name : undefined
 }
 
 function resultOf({ delivered, response_status, error, duration_ms }: WebhookTest): string {

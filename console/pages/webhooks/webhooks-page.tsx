@@ -71,14 +71,7 @@ export function WebhooksPage() {
           choices={EVENT_TYPES.map(({ value }) => value).filter((value) => value !== '*')}
         />
       </div>
-      <List
-        of={webhooks}
-        label="Webhooks"
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-        sort={query.sort}
-        empty={<NoWebhooks />}
-      />
+      <List of={webhooks} label="Webhooks" columns={COLUMNS} sort={query.sort} empty={<NoWebhooks />} />
       {openedDialog() === 'webhook' && may('createWebhook') && (
         <CreateWebhookDialog
           onClose={closeDialog}

@@ -29,11 +29,16 @@ export function findTargets(typed: string, agents: Iterable<string>): Target[] {
   const words = text.toLowerCase().split(/\s+/)
   const own = agentHere()
   if (!text) return [...(own ? agentCommands(own) : []), ...pages(), ...serviceCommands()].slice(0, MAX_TARGETS)
-  const ofAgents = [...agents].flatMap((name) => [...pagesOfAgent(name), ...agentCommands(name)])
-  const all = [...pages(), ...ofAgents, ...serviceCommands(), ...projectCommands()]
+  const names = [...agents]
+  const commands = new Set(names.flatMap(agentCommands))
+  const all = [...pages(), ...names.flatMap(pagesOfAgent), ...commands, ...serviceCommands(), ...projectCommands()]
   const matching = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
-  // The agent that is open comes first. Then short labels, so that an agent stands before its tabs.
-  const rank = ({ label }: Target) => label.length - (own && label.startsWith(`${own} ›`) ? 1_000 : 0)
+  // The agent that is open comes first. Then short labels, so that an agent stands before its tabs. What can be done with
+  // other agents comes last.
+  const rank = (target: Target) => {
+    if (own && target.label.startsWith(`${own} ›`)) return target.label.length - 1_000
+    return target.label.length + (commands.has(target) ? 1_000 : 0)
+  }
   return matching.toSorted((a, b) => rank(a) - rank(b)).slice(0, MAX_TARGETS)
 }
 

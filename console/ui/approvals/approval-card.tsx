@@ -45,7 +45,18 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
         <a href={href(agentPath(agent_id))}>{agentName}</a>
         <a href={href(requestPath(request_id))}>run</a>
         {user_id && <span>for {user_id}</span>}
-        <span>started by {isOwn ? 'your key' : <Who id={approval.started_by} name={approval.started_by_name} />}</span>
+        <span>
+          started by{' '}
+          {isOwn ? (
+            session.value?.person ? (
+              'you'
+            ) : (
+              'your key'
+            )
+          ) : (
+            <Who id={approval.started_by} name={approval.started_by_name} />
+          )}
+        </span>
       </p>
       {approval.not_for_you && <p class="notice">{approval.not_for_you}.</p>}
       {status === 'pending' && may('decideApproval') && (

@@ -1,5 +1,6 @@
 import type { Invocation } from '../../../sdk/client.ts'
 import { waitingText, waitReason } from '../../../sdk/waiting.ts'
+import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -24,6 +25,8 @@ export function RunWaits({ run, agentName, onDecided }: Props) {
     { everyMs: LIVE_MS },
   )
   const approvals = pending.data?.data ?? []
+  // A run that it has called may be of another agent.
+  const names = useAgentNames(approvals.some(({ agent_id }) => agent_id !== run.agent_id))
   const isKnown = !isAsked || pending.data !== undefined
   return (
     <>
@@ -38,7 +41,9 @@ export function RunWaits({ run, agentName, onDecided }: Props) {
         <ApprovalCard
           key={approval.id}
           approval={approval}
-          agentName={agentName}
+          agentName={
+            approval.agent_id === run.agent_id ? agentName : (names.data?.get(approval.agent_id) ?? approval.agent_id)
+          }
           onDecided={() => {
             pending.reload()
             onDecided()

@@ -17,6 +17,8 @@ const LOOKS: Record<string, string> = {
   pending: 'wait',
   started: 'wait',
   paused: 'warn',
+  degraded: 'warn',
+  unknown: 'warn',
   disabled: 'warn',
   expired: 'warn',
   warn: 'warn',

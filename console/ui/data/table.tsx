@@ -22,7 +22,8 @@ export type TableProps<Row> = {
   columns: Column<Row>[]
   /** Undefined while they are loaded for the first time. */
   rows: Row[] | undefined
-  keyOf(row: Row): string
+  /** What tells a row from the others; its `id`, if nothing is said. */
+  keyOf?(row: Row): string
   /** The order of the rows: a field of the service, with `-` before it if the highest come first. */
   sort?: string
   empty?: ComponentChildren
@@ -32,8 +33,10 @@ export type TableProps<Row> = {
 
 const EXPECTED_ROWS = 6
 
+export const idOf = (row: unknown) => (row as { id: string }).id
+
 /** Rows that the service has sorted and cut into pages. A link in the first cell covers its whole row. */
-export function Table<Item>({ label, columns, rows, keyOf, sort, empty, total }: TableProps<Item>) {
+export function Table<Item>({ label, columns, rows, keyOf = idOf, sort, empty, total }: TableProps<Item>) {
   if (rows?.length === 0) return <>{empty}</>
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0}>

@@ -1,11 +1,22 @@
 import type { OperationId } from '../../../sdk/call.ts'
 import { href } from '../../lib/base.ts'
-import { may } from '../../lib/session-state.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may, session } from '../../lib/session-state.ts'
 
 /** What has a page of its own, by what its ids begin with. The role of a person has none. */
 const PAGES: Record<string, { folder: string; needs: OperationId }> = {
   key: { folder: 'keys', needs: 'getKey' },
   prs: { folder: 'people', needs: 'getPerson' },
+}
+
+/** Shows who it is where the service tells the id alone: the reader, or a key that they may see. */
+export function WhoIs({ id }: { id: string }) {
+  const { actor_id, key, person } = session.value ?? {}
+  const own = id === actor_id ? (key ?? person)?.name : undefined
+  const isAsked = !own && id.startsWith('key_') && may('getKey')
+  const found = useResource(isAsked ? `key ${id}` : undefined, (signal) => service.keys.get(id, { signal }))
+  return <Who id={id} name={own ?? found.data?.name} />
 }
 
 /** Shows the name of a key or a person, with a link to their page. Tokens, and keys that are gone, are shown by their ids. */

@@ -1,11 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useAction } from '../../lib/resource.ts'
-import { Button } from '../button.tsx'
-import { Failure } from '../failure.tsx'
 import { Field } from '../forms/field.tsx'
-import { Form } from '../forms/form.tsx'
-import { Dialog, DialogActions } from './dialog.tsx'
+import { FormDialog } from './form-dialog.tsx'
 
 type Props = {
   title: string
@@ -28,25 +25,16 @@ export function Confirm({ title, action, isDanger = false, typed, work, onClose,
     onClose()
   })
   return (
-    <Dialog title={title} onClose={onClose}>
-      <Form onSubmit={() => doing.run()}>
-        {children}
-        {typed !== undefined && (
-          <Field label={`Type ${typed} to go on`} value={text} onInput={setText} isMono hasFocus />
-        )}
-        <Failure error={doing.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            look={isDanger ? 'danger' : 'main'}
-            type="submit"
-            isBusy={doing.isBusy}
-            disabled={typed !== undefined && text !== typed}
-          >
-            {action}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      action={action}
+      doing={doing}
+      isDanger={isDanger}
+      disabled={typed !== undefined && text !== typed}
+      onClose={onClose}
+    >
+      {children}
+      {typed !== undefined && <Field label={`Type ${typed} to go on`} value={text} onInput={setText} isMono hasFocus />}
+    </FormDialog>
   )
 }

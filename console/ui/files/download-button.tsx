@@ -13,7 +13,7 @@ export function DownloadButton({ file: { file_id, name }, isSmall = false }: { f
   return (
     <>
       <Failure error={download.error} />
-      <Button icon="download" isBusy={download.isBusy} onClick={() => void download.run()} {...look} />
+      <Button icon="download" doing={download} {...look} />
     </>
   )
 }

@@ -1,11 +1,13 @@
+import { sql } from 'kysely'
 import { invalid } from '../../errors.ts'
 import type { Tool } from '../../runtime/spec.ts'
-import type { AgentTool } from '../../runtime/tools/called-agent.ts'
 import { jsonOf } from '../../storage/damaged-rows.ts'
-import type { Database } from '../../storage/database.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
 import type { ShownAgents } from '../../storage/queries/shown-agents.ts'
-import { readDefinition } from '../definition.ts'
-import * as agents from '../store.ts'
+
+/** Runs call each other four deep, so a longer chain is a mistake. Writers wait while it is followed. */
+const MOST_DEEP = 8
+const MOST_CALLED = 500
 
 /** The agent that has the tools. One that is being created has no id yet. */
 type Caller = { id?: string; name: string; project_id: string }
@@ -15,6 +17,9 @@ export function agentsCalled(tools: readonly Tool[] | undefined): string[] {
   return (tools ?? []).flatMap((tool) => (tool.type === 'agent' ? tool.agent : []))
 }
 
+/** A call on the way from the caller: whom it names, the field of the caller that led here, and the names in between. */
+type Called = { ref: string; environment: string; field: string; path: readonly string[] }
+
 /**
  * Refuses tools that call an agent which is not in the project, and those through which the agent would call itself,
  * however far around. The answer for an agent that is not shown to the request is the same as for one that does not exist.
@@ -23,86 +28,74 @@ export async function checkAgentTools(
   tools: readonly Tool[],
   caller: Caller,
   db: Database,
-  shown: Pick<ShownAgents, 'only' | 'except'>,
+  { only, except }: Pick<ShownAgents, 'only' | 'except'>,
 ): Promise<void> {
-  const problems: { field: string; error: string }[] = []
+  const isVisible = (id: string) => only === null && !except.includes(id)
+  const problems = new Map<string, string>()
   const seen = new Set<string>()
-  for (const [index, tool] of tools.entries()) {
-    if (tool.type !== 'agent') continue
+  let level = tools.flatMap((tool, index): Called[] => {
     const field = `tools.${index}.agent`
-    const called = await findCalled(db, tool, caller)
-    if (!called || !isVisible(called, shown)) {
-      problems.push({ field, error: `is no agent of this project: ${tool.agent}` })
-      continue
+    return tool.type === 'agent' ? [{ ref: tool.agent, environment: tool.environment, field, path: [caller.name] }] : []
+  })
+  for (let depth = 1; level.length > 0; depth++) {
+    const found = await listCalled(db, caller.project_id, level)
+    const next: Called[] = []
+    for (const { ref, environment, field, path } of level) {
+      const agent = found.get(placeOf(ref, environment))
+      // The caller is not stored yet as it will be, so it is known by its name too.
+      if (ref === caller.name || ref === caller.id || (agent && agent.id === caller.id)) {
+        problems.set(field, `is a circle: ${[...path, caller.name].join(' → ')}`)
+      } else if (depth === 1 && !(agent && isVisible(agent.id))) {
+        problems.set(field, `is no agent of this project: ${ref}`)
+      } else if (agent) {
+        const way = [...path, isVisible(agent.id) ? agent.name : '…']
+        for (const [further, where] of agent.calls) {
+          const place = placeOf(further, where)
+          if (seen.has(place)) continue
+          seen.add(place)
+          next.push({ ref: further, environment: where, field, path: way })
+        }
+      }
     }
-    const walk: Walk = { called, environment: tool.environment, caller, seen, path: [caller.name], shown }
-    const circle = await findCircle(db, walk)
-    if (circle) problems.push({ field, error: `is a circle: ${circle.join(' → ')}` })
-  }
-  if (problems.length > 0) throw invalid(...problems)
-}
-
-type Called = NonNullable<Awaited<ReturnType<typeof findCalled>>>
-
-/** Where the walk from the caller has come to, and the way there. */
-type Walk = {
-  called: Called
-  environment: string
-  caller: Caller
-  seen: Set<string>
-  path: readonly string[]
-  shown: Pick<ShownAgents, 'only' | 'except'>
-}
-
-function isVisible(called: Called, { only, except }: Walk['shown']): boolean {
-  return called === CALLER || (only === null && !except.includes(called.id))
-}
-
-/** The names from the caller back to itself, if the tools of those that are called lead there. */
-async function findCircle(db: Database, walk: Walk): Promise<readonly string[] | undefined> {
-  const { called, environment, caller, seen, path, shown } = walk
-  if (called === CALLER) return [...path, caller.name]
-  const place = `${called.id} ${environment}`
-  if (seen.has(place)) return undefined
-  seen.add(place)
-  for (const tool of await listServedTools(db, called, environment)) {
-    if (tool.type !== 'agent') continue
-    const next = await findCalled(db, tool, caller)
-    const further = {
-      ...walk,
-      environment: tool.environment,
-      path: [...path, isVisible(called, shown) ? called.name : '…'],
+    const [first] = next
+    if (first && depth === MOST_DEEP) {
+      problems.set(first.field, `leads more than ${MOST_DEEP} agents deep: ${first.path.join(' → ')} → …`)
+      break
     }
-    const circle = next && (await findCircle(db, { ...further, called: next }))
-    if (circle) return circle
+    if (first && seen.size > MOST_CALLED) {
+      problems.set(first.field, `leads to more than ${MOST_CALLED} calls of agents`)
+      break
+    }
+    level = next
   }
-  return undefined
+  if (problems.size > 0) throw invalid(...[...problems].map(([field, error]) => ({ field, error })))
 }
 
-const CALLER = 'the caller'
-
-/** The caller is not stored yet as it will be, so it is known by its name too. */
-async function findCalled(db: Database, { agent: ref }: AgentTool, { id, name, project_id }: Caller) {
-  if (ref === name || ref === id) return CALLER
-  const found = await agents.findIn(db, project_id, ref)
-  return found && found.id === id ? CALLER : found
+function placeOf(ref: string, environment: string): string {
+  return `${ref} ${environment}`
 }
 
-/** The tools of what an environment serves: of the version that is deployed there, else of the working copy. */
-async function listServedTools(
-  db: Database,
-  agent: Exclude<Called, typeof CALLER>,
-  environment: string,
-): Promise<readonly Tool[]> {
-  const served = await db
-    .selectFrom('deployments')
-    .innerJoin('versions', (on) =>
-      on.onRef('versions.agent_id', '=', 'deployments.agent_id').onRef('versions.version', '=', 'deployments.version'),
-    )
-    .select(['deployments.id', 'versions.definition'])
-    .where('deployments.agent_id', '=', agent.id)
-    .where('deployments.environment', '=', environment)
-    .where('deployments.status', '=', 'active')
-    .executeTakeFirst()
-  return served ? readDefinition(jsonOf('version', served)('definition')).tools : agent.tools
+type Found = { id: string; name: string; calls: [ref: string, environment: string][] }
+
+/** The agents that are called, each with the calls of what the environment serves: a version, else the working copy. */
+async function listCalled(db: Database, project_id: string, level: readonly Called[]): Promise<Map<string, Found>> {
+  const called = JSON.stringify(level.map(({ ref, environment }) => [ref, environment]))
+  const each = engineOf(db) === 'postgres' ? sql`jsonb_array_elements(${called}::jsonb)` : sql`json_each(${called})`
+  const { rows } = await sql<{ ref: string; environment: string; id: string; name: string; calls: string }>`
+    select called.ref, called.environment, agents.id, agents.name, coalesce(
+      (select versions.calls from deployments
+        join versions on versions.agent_id = deployments.agent_id and versions.version = deployments.version
+        where deployments.agent_id = agents.id and deployments.environment = called.environment
+          and deployments.status = 'active'),
+      agents.calls) as calls
+    from (select distinct value ->> 0 as ref, value ->> 1 as environment from ${each}) as called
+    join agents on agents.project_id = ${project_id} and (agents.id = called.ref or agents.name = called.ref)`.execute(
+    db,
+  )
+  return new Map(
+    rows.map((row) => {
+      const { id, name, ref, environment } = row
+      return [placeOf(ref, environment), { id, name, calls: jsonOf('agent', row)<Found['calls']>('calls') }]
+    }),
+  )
 }

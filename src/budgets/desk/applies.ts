@@ -1,3 +1,5 @@
+import type { Config } from '../../config.ts'
+import type { Prices } from '../../operation/project-snapshot.ts'
 import type { Spender } from '../../operation/spending.ts'
 import { type Budget, periodOf } from '../budget.ts'
 import type { BudgetPeriod } from '../budget-period.ts'
@@ -29,6 +31,20 @@ export class KnownBudget {
     this.#period = periodOf(this.budget, now)
     return this.#period
   }
+}
+
+type SpentOn = { project_id: string; model: string; isReported?: boolean }
+
+/**
+ * Whether budgets of the service count what a call spends. What a remote agent or a project's own provider reports could
+ * use up what all projects share. That a run was made, this service knows by itself.
+ */
+export async function countsForService(
+  { project_id, model, isReported = false }: SpentOn,
+  { config, prices }: { config: Pick<Config, 'budgets'>; prices: Pick<Prices, 'isPaidByService'> },
+): Promise<boolean> {
+  if (config.budgets.countReportedUsage) return true
+  return !isReported && prices.isPaidByService(project_id, model)
 }
 
 /** Whose the spending is, if each key or user has the limit for itself; else empty. Undefined: it does not count. */

@@ -9,17 +9,20 @@ import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Counted, Desk, Reservation, Wanted } from '../../usage/reservation.ts'
-import { hasCalled, removeReserved, reservedWrite } from '../../usage/reserved-store.ts'
-import { LEASED_LINES } from '../../usage/store.ts'
+import { hasCalled, removeUncalled, reservedWrite } from '../../usage/reserved-store.ts'
+import { LEASED_LINES, unsumWrites } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
-import { type Applied, KnownBudget } from './applies.ts'
-import { chargesText, countingOf, reservationOf, undoWrites } from './charges.ts'
+import { type Applied, countsForService, KnownBudget } from './applies.ts'
+import { type Charge, chargesText, countingOf, reservationOf, undoWrites, unlapseWrites } from './charges.ts'
 import { type BudgetCounter, counterName, counterWrite, lockCounters } from './counter-store.ts'
 import { type Estimate, grant, isHeldByOthers, isUsedUp } from './grant.ts'
 import { lastToOpen, noPrice, noRoom } from './refusal.ts'
 import { tellNews } from './thresholds.ts'
 
-export type DeskParts = Pick<Parts, 'config' | 'events' | 'findProject' | 'log' | 'memo' | 'node' | 'now' | 'storage'>
+export type DeskParts = Pick<
+  Parts,
+  'config' | 'events' | 'findProject' | 'log' | 'memo' | 'node' | 'now' | 'prices' | 'storage'
+>
 
 /** A call that waits for its turn, or for room. */
 type Waiting = Wanted & {
@@ -51,6 +54,8 @@ export class BudgetDesk implements Desk {
   readonly #parts: DeskParts
   /** The reserved lines of this node, whose calls are under way. */
   readonly #held = new Map<string, Lease>()
+  /** What lines hold whose transaction has not told its outcome. If it was committed, the next one takes it back. */
+  readonly #unsure = new Map<string, readonly Charge[]>()
   readonly #stopRenewing: () => void
   readonly #known = new WeakMap<ProjectSnapshot, readonly KnownBudget[]>()
   #waiting: Waiting[] = []
@@ -85,12 +90,8 @@ export class BudgetDesk implements Desk {
   }
 
   async count(reported: Counted): Promise<Reservation | undefined> {
-    const { config, storage } = this.#parts
-    const applied = await this.#appliedTo(reported)
-    // What one project reports could use up what all of them share. That a run was made, this service knows by itself.
-    const counts = ({ budget: { project_id, limit_kind } }: Applied) =>
-      project_id !== null || limit_kind === 'runs' || config.budgets.countReportedUsage
-    return countingOf(await countedOnce(storage.db, reported, applied.filter(counts)))
+    const applied = await this.#appliedTo(reported, { isReported: true })
+    return countingOf(await countedOnce(this.#parts.storage.db, reported, applied))
   }
 
   release(id: string): void {
@@ -98,7 +99,7 @@ export class BudgetDesk implements Desk {
   }
 
   held(): ReadonlySet<string> {
-    return new Set(this.#held.keys())
+    return new Set([...this.#held.keys(), ...this.#unsure.keys()])
   }
 
   close(): void {
@@ -130,14 +131,17 @@ export class BudgetDesk implements Desk {
   }
 
   /** The budgets that are over a call. One in runs counts the first call of a run. */
-  async #appliedTo({ line, isFirst, project }: Counted): Promise<Applied[]> {
+  async #appliedTo({ line, isFirst, project }: Counted, { isReported = false } = {}): Promise<Applied[]> {
     const { findProject, memo, now } = this.#parts
     const present = project && memo.holds('snapshots', project) ? project : await findProject(line.project_id)
     if (!present || present.budgets.length === 0) return []
     const known = this.#budgetsOf(present)
     const countsRun = isFirst && line.purpose === 'run'
+    const isForAll = await countsForService({ ...line, isReported }, this.#parts)
     return known
-      .filter(({ budget }) => budget.limit_kind !== 'runs' || countsRun)
+      .filter(({ budget: { limit_kind, project_id } }) =>
+        limit_kind === 'runs' ? countsRun : project_id !== null || isForAll,
+      )
       .flatMap((one) => one.applied(line, now()) ?? [])
   }
 
@@ -150,42 +154,33 @@ export class BudgetDesk implements Desk {
   }
 
   async #serve(): Promise<void> {
-    let failed: readonly Waiting[] = []
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length > 0 || this.#unsure.size > 0) {
       const group = this.#waiting.splice(0, MOST_AT_ONCE)
       try {
         const asking = await Promise.all(
           group.map(async (waiting) => ({ waiting, applied: await this.#appliedTo(waiting) })),
         )
-        const { answers, heldUp } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, asking, failed))
-        failed = []
+        const { answers, heldUp } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, asking))
+        this.#unsure.clear()
         for (const answer of answers) answer()
         this.#hold(heldUp)
       } catch (error) {
-        failed = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
-        for (const { reject } of group.filter((one) => !failed.includes(one))) {
+        const again = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
+        for (const { reject } of group.filter((one) => !again.includes(one))) {
           reject(new StepNotKept('room in a budget could not be reserved', { cause: error }))
         }
+        // A transaction that the database has refused will be refused again.
+        if (!isPassing(error)) this.#unsure.clear()
         // The database may be back in a moment. Until then the calls wait, and have not begun.
-        this.#waiting.unshift(...failed)
-        if (failed.length > 0) await delay(AGAIN_MS, undefined, { ref: false })
+        this.#waiting.unshift(...again)
+        if (again.length > 0 || this.#unsure.size > 0) await delay(AGAIN_MS, undefined, { ref: false })
       }
     }
     this.#isServing = false
   }
 
-  async #reserveAll(db: Database, group: readonly Asking[], failed: readonly Waiting[]): Promise<Decided> {
-    // A commit of which no word came may have succeeded. Nothing came of it, so it is taken back.
-    if (failed.length > 0) {
-      const charges = await removeReserved(
-        db,
-        failed.map(({ line }) => line.id),
-      )
-      await writeRows(
-        db,
-        charges.flatMap((one) => undoWrites(one)),
-      )
-    }
+  async #reserveAll(db: Database, group: readonly Asking[]): Promise<Decided> {
+    await this.#takeBackUnsure(db)
     const over = new Map(group.flatMap(({ applied }) => applied.map((one) => [counterName(one.counter), one])))
     const keys = Array.from(over.values(), ({ counter }) => counter)
     const counters = await lockCounters(db, keys)
@@ -199,6 +194,20 @@ export class BudgetDesk implements Desk {
       await tellNews(db, budget, counter, this.#parts, decided.met.has(counter))
     }
     return decided
+  }
+
+  /** A commit of which no word came may have succeeded. No call was made, also if another node has given its line up. */
+  async #takeBackUnsure(db: Database): Promise<void> {
+    const ids = [...this.#unsure.keys()]
+    if (ids.length === 0) return
+    const removed = await removeUncalled(db, ids)
+    await writeRows(
+      db,
+      removed.flatMap((line) => {
+        const charges = this.#unsure.get(line.id) ?? []
+        return line.status === 'lost' ? [...unsumWrites(line), ...unlapseWrites(charges)] : undoWrites(charges)
+      }),
+    )
   }
 
   /** Gives the call room in all budgets over it, or none. Calls are asked in the order of arrival. */
@@ -232,9 +241,10 @@ export class BudgetDesk implements Desk {
     const { input_tokens, mostCost } = estimate
     const { output_tokens } = granted
     const charges = applied.map((one, i) => ({ ...one, held: granted.held[i] ?? 0 }))
+    this.#unsure.set(line.id, charges)
     for (const charge of charges) {
       counterOf(charge).reserved += charge.held
-      decided.writes.push(counterWrite(charge.counter, { reserved: charge.held }))
+      decided.writes.push(counterWrite(charge.counter, { reserved: charge.held, kept: 1 }))
     }
     const lease_until = now() + LEASE_MS
     const most = { input_tokens, cached_tokens: 0, output_tokens, reasoning_tokens: 0 }

@@ -34,7 +34,7 @@ export function countingOf(applied: readonly Applied[]): Reservation | undefined
       applied.map(({ budget, counter }) => {
         // A run counts as one, and a call whose price is not known as nothing.
         const most = budget.limit_kind === 'runs' ? 1 : 0
-        return counterWrite(counter, { used: usedOf(budget, used, most) })
+        return counterWrite(counter, { used: usedOf(budget, used, most), kept: 1 })
       }),
     found: () => [],
   }
@@ -70,6 +70,11 @@ export function lapseWrites(charges: string | null): Write[] {
 }
 
 /** What a line held is free again: its call was not made. */
-export function undoWrites(charges: string | null): Write[] {
-  return readCharges(charges).map(({ counter, held }) => counterWrite(counter, { reserved: -held }))
+export function undoWrites(charges: readonly Charge[]): Write[] {
+  return charges.map(({ counter, held }) => counterWrite(counter, { reserved: -held }))
+}
+
+/** What a line held does not count as used: its call was not made. */
+export function unlapseWrites(charges: readonly Charge[]): Write[] {
+  return charges.map(({ counter, held }) => counterWrite(counter, { used: -held }))
 }

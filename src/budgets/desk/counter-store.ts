@@ -14,16 +14,16 @@ const KEY = ['budget_id', 'subject', 'period_start']
 
 export const COUNTERS: BulkTable = {
   table: 'budget_counters',
-  columns: [...KEY, 'used', 'reserved', 'told', 'exceeded'],
-  merge: { key: KEY, add: ['used', 'reserved'], max: ['told', 'exceeded'] },
+  columns: [...KEY, 'used', 'reserved', 'told', 'exceeded', 'kept'],
+  merge: { key: KEY, add: ['used', 'reserved'], max: ['told', 'exceeded', 'kept'] },
 }
 
-const NOTHING = { used: 0, reserved: 0, told: 0, exceeded: 0 }
+const NOTHING = { used: 0, reserved: 0, told: 0, exceeded: 0, kept: 0 }
 
 /** Adds to a counter. */
 export function counterWrite(
   { budget_id, subject, period_start }: CounterKey,
-  change: Partial<Pick<BudgetCounter, 'used' | 'reserved' | 'told' | 'exceeded'>>,
+  change: Partial<Omit<BudgetCounter, keyof CounterKey>>,
 ): Write {
   return { into: COUNTERS, row: { budget_id, subject, period_start, ...NOTHING, ...change } }
 }
@@ -42,7 +42,7 @@ export async function lockCounters(db: Database, keys: readonly CounterKey[]): P
   await insertMany(
     db,
     COUNTERS,
-    missing.map((key) => counterWrite(key, {}).row),
+    missing.map((key) => counterWrite(key, { kept: 1 }).row),
   )
   return findCounters(db, keys, isLocked)
 }
@@ -96,12 +96,13 @@ export async function forgetTold(db: Database, budget_id: string): Promise<void>
   await db.updateTable('budget_counters').set({ told: 0, exceeded: 0 }).where('budget_id', '=', budget_id).execute()
 }
 
-/** Removes counters of budgets that are gone, and of periods that are long over. */
+/** Removes counters of budgets that are gone, of periods that are long over, and of erased users. */
 export async function removeOld(db: Database, before: number, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from budget_counters where (budget_id, subject, period_start) in (
       select budget_id, subject, period_start from budget_counters c
       where (c.period_start > 0 and c.period_start < ${before})
+        or (c.kept = 0 and c.reserved <= 0)
         or not exists (select 1 from budgets b where b.id = c.budget_id)
       limit ${limit})`.execute(db)
   return Number(numAffectedRows)

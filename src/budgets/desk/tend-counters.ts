@@ -50,8 +50,8 @@ function toldLost(line: LedgerLine, timestamp: number): Write[] {
 }
 
 /** Tells within a second of thresholds that what this node has spent has reached. Returns a function that stops it. */
-export function watchCounters(parts: TendParts): () => void {
-  const { journal, log } = parts
+export function watchCounters(parts: TendParts & Pick<Parts, 'errands'>): () => void {
+  const { errands, journal } = parts
   const touched = new Map<string, CounterKey>()
   journal.onWritten((writes) => {
     for (const { into, row } of writes) {
@@ -62,7 +62,7 @@ export function watchCounters(parts: TendParts): () => void {
     if (touched.size === 0) return
     const keys = [...touched.values()]
     touched.clear()
-    tellAll(parts, keys).catch((err) => log.warn({ err }, 'events of budgets are told later'))
+    errands.begin('telling events of budgets', () => tellAll(parts, keys))
   }, TELL_MS).unref()
   return () => clearInterval(timer)
 }

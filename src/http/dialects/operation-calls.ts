@@ -15,6 +15,8 @@ type CallInput = {
   /** What the client sent, if the body was made of it. */
   sent?: unknown
   mode?: Mode
+  /** Names a call beside the one that the client's Idempotency-Key is for: it has a key of its own, made of that one. */
+  beside?: string
 }
 
 /** The answer as our own dialect has it. `status` is 202 if the work goes on. */
@@ -57,8 +59,9 @@ export class OperationCalls {
   async #answer(id: string, input: CallInput, channel?: Channel): Promise<Rendered> {
     const operation = this.#operations.find((candidate) => candidate.id === id)
     if (!operation) throw new Error(`there is no operation ${id}`)
-    const { params = {}, query = {}, body, sent = body, mode = 'reply' } = input
+    const { params = {}, query = {}, body, sent = body, mode = 'reply', beside } = input
     try {
+      const key = operation.idempotent ? readIdempotencyKey(this.received.message) : undefined
       const call = {
         operation,
         params,
@@ -67,7 +70,8 @@ export class OperationCalls {
         sent: { operation: id, params, sent },
         mode,
         last_event_id: undefined,
-        idempotencyKey: operation.idempotent ? readIdempotencyKey(this.received.message) : undefined,
+        // A client's key has no space, so it is never equal to this one.
+        idempotencyKey: key === undefined || beside === undefined ? key : `${key} ${beside}`,
         writer: enveloped,
       }
       return await this.runner.run(call, channel)

@@ -25,14 +25,15 @@ export async function receiveUpload(
   const limits = { bodyBytes, maxBytes, idleMs: config.server.requestTimeout }
   if (Number(length ?? 0) > bodyBytes) throw fileTooLarge(maxBytes)
   const body = bodyOf(message, limits)
-  if (!isForm) {
-    const taken = await bytes.take(project_id, someOf(body, maxBytes))
-    return new Upload(taken, await mediaTypeOf(taken.head, type), undefined)
+  const form = isForm ? openForm(body, message.headers) : undefined
+  const taken = await bytes.take(project_id, someOf(form?.pieces() ?? body, maxBytes))
+  try {
+    const { name, type: declared } = form?.file() ?? { name: undefined, type }
+    return new Upload(taken, await mediaTypeOf(taken.head, declared), name)
+  } catch (error) {
+    await bytes.release(taken)
+    throw error
   }
-  const form = openForm(body, message.headers)
-  const taken = await bytes.take(project_id, someOf(form.pieces(), maxBytes))
-  const { name, type: declared } = form.file()
-  return new Upload(taken, await mediaTypeOf(taken.head, declared), name)
 }
 
 /** Refuses a file that is empty or too large. */

@@ -12,7 +12,7 @@ import type { Edge } from './edge.ts'
 import { unauthorized, validUntil } from './guards/authenticate.ts'
 import { enterAgent } from './guards/authorise.ts'
 import { hasMoved } from './guards/choose-project.ts'
-import { passesGate } from './guards/pass-gate.ts'
+import { passesGate, passGate } from './guards/pass-gate.ts'
 import { readCode, requireRight } from './guards/require-code.ts'
 import { fingerprint, type Repeatable } from './idempotency/repeatable.ts'
 import type { Authorised, FoundAgent } from './request.ts'
@@ -47,7 +47,11 @@ async function runChecked(
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
   const early = (operation.concerns || operation.calls) && readInput(authorised, wanted)
   const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
-  const gates = operation.acrossAgents ? await gatesInReach(edge, authorised) : gatesOf(edge, agent)
+  const gates = operation.removesProject
+    ? await enterAll(edge, authorised, readInput(authorised, wanted))
+    : operation.acrossAgents
+      ? await gatesInReach(edge, authorised)
+      : gatesOf(edge, agent)
   const called = async () => (early ? gatesOfCalled(edge, authorised, early) : [])
   const code = await readCode(authorised, body, { gates, called })
   if (code !== undefined) {
@@ -89,7 +93,7 @@ async function runOnce(
   const { arrived, actor, operation } = authorised
   const { path, request_id, address } = arrived
   const call = {
-    door: arrived.dialect.door,
+    door: actor.console_session === undefined ? arrived.dialect.door : 'console',
     given,
     uploads,
     writer,
@@ -162,6 +166,15 @@ async function enterConcerned(
 
 function gatesOf({ gate }: Edge, agent: FoundAgent | undefined) {
   return agent?.gate ? [gate(), agent.gate] : [gate()]
+}
+
+/** The gates of all agents of the project that the operation removes. The request must pass each of them. */
+async function enterAll(edge: Edge, { arrived, operation }: Authorised, input: Input): Promise<Gate[]> {
+  const { gate, guardedIn, parts } = edge
+  const project_id = (await operation.removesProject?.(input, parts.storage.db)) ?? null
+  const own = project_id === null ? [] : (await guardedIn(project_id)).map((agent) => agent.gate)
+  for (const each of own) passGate(arrived, each, parts.now())
+  return [gate(), ...own]
 }
 
 /** The gates of all agents whose data the operation may change. An agent that is closed to the request is left out. */

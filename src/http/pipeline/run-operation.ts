@@ -1,16 +1,18 @@
-import { ApiError, conflict, StillRunning } from '../../errors.ts'
+import { ApiError, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
+import { type CommitReply, CommittedReply } from '../../operation/committed-reply.ts'
 import type { Context, Repeated, Uploads } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { PendingEntry } from '../../operation/pending-entry.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { auditTarget, isAudited, isOneTransaction, type Operation } from '../../operation.ts'
 import type { AskedGiven } from '../../runtime/given.ts'
 import { tellMisshapen } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
+import type { JournalEntry } from '../../storage/journal/entry.ts'
+import type { Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Rendered, Writer } from '../dialects/dialect.ts'
 import type { Held } from './idempotency/repeatable.ts'
@@ -56,7 +58,11 @@ export async function runWithin(
   channel: ReplyChannel,
   repeated?: Repeated,
 ): Promise<Rendered> {
-  const result = await call.operation.run(call.input, contextOf(parts, call, channel, db, repeated))
+  const commitReply = () => Promise.reject(new Error('what a transaction leaves commits with it'))
+  const result = await call.operation.run(
+    call.input,
+    contextOf(parts, call, channel, { db, commitReply, repeatable: repeated }),
+  )
   if (isAudited(call.operation, call.input)) await recordChange(parts, call, 'success', result, db)
   return replyTo(parts, call, result)
 }
@@ -67,15 +73,25 @@ export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, 
   const { db } = parts.storage
   // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
   if (isAudited(operation, input)) await recordChange(parts, call, 'started', undefined, db)
-  const result = await operation.run(input, contextOf(parts, call, channel, db, held))
-  const written = result instanceof PendingEntry ? await write(parts, call, result, held) : undefined
+  const commitReply: CommitReply = async (entry, answer, lease) => {
+    const reply = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
+    const isWritten = held ? await writeHeld(parts, { entry, lease }, reply, held) : await parts.journal.commit(entry)
+    return isWritten ? new CommittedReply(reply) : undefined
+  }
+  const result = await operation.run(input, contextOf(parts, call, channel, { db, commitReply, repeatable: held }))
+  const written = result instanceof CommittedReply ? (result.reply as Rendered) : undefined
   if (isAudited(operation, input)) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(parts, call, result)
   if (held && !written && !(await held.complete(reply))) throw takenOver()
   return reply
 }
 
-function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, repeatable?: Repeated): Context {
+function contextOf(
+  parts: Parts,
+  call: Call,
+  channel: ReplyChannel,
+  { db, commitReply, repeatable }: Pick<Context, 'db' | 'commitReply' | 'repeatable'>,
+): Context {
   const { actor, door, entered, given, request_id, span, uploads } = call
   // All parts are below it: to copy them for each call would take a fortieth of the time of an invocation.
   const context: Parts = Object.create(parts)
@@ -88,6 +104,7 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
     uploads,
     request_id,
     repeatable,
+    commitReply,
     span,
     shownAgents: async () => {
       const { project_id, agent_id: only } = actor.scope
@@ -108,34 +125,19 @@ function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknow
   return result instanceof KnownAnswer ? result.replyIn(writer, () => rendered(result.answer)) : rendered(result)
 }
 
-/** Writes what the operation left, and the reply of a request that may be repeated, in one commit. */
-async function write(parts: Parts, call: Call, left: PendingEntry, held: Held | undefined): Promise<Rendered> {
-  const { entry, answer, lost, ended } = left
-  let written = false
-  try {
-    const reply = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
-    if (held) await writeHeld(parts, left, reply, held)
-    else if (!(await parts.journal.commit(entry))) throw conflict(lost ?? 'Another node was faster')
-    written = true
-    if (!reply) throw answer
-    return reply
-  } finally {
-    ended?.(written)
-  }
-}
-
 /** Stored work goes on if its end cannot be written, and a repeated request must find it: see `StillRunning`. */
 async function writeHeld(
   parts: Parts,
-  { entry, lease }: PendingEntry,
+  { entry, lease }: { entry: JournalEntry; lease: Lease | undefined },
   reply: Rendered | undefined,
   held: Held,
-): Promise<void> {
+): Promise<boolean> {
   try {
-    if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return
+    if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return true
     if (await held.isOurs()) throw new StillRunning('Another node goes on with this request, try again shortly')
     // Another request has the key. It follows this work if it is stored, so its end is written all the same.
     if (!lease || !(await commitPatiently(entry, lease, parts))) throw takenOver()
+    return true
   } catch (error) {
     if (!lease || error instanceof ApiError) throw error
     throw new StillRunning('The answer could not be stored, try again shortly', error)

@@ -1,3 +1,4 @@
+import { setImmediate as nextPass } from 'node:timers/promises'
 import type { z } from 'zod'
 import { type ErrorCode, STATUS_OF } from '../../errors.ts'
 import { changes, type Operation, protectedNames } from '../../operation.ts'
@@ -26,13 +27,17 @@ const COMMON_ERRORS: ErrorCode[] = [
 const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
 const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']
 
-/** Makes the OpenAPI 3.1 document from the declarations. `url` is where clients reach the service. */
-export function openApiDocument(operations: readonly Operation[], url = '/'): OpenApi {
+/**
+ * Makes the OpenAPI 3.1 document from the declarations. `url` is where clients reach the service. All of it takes longer
+ * than other requests may have to wait, so they are served between the operations.
+ */
+export async function openApiDocument(operations: readonly Operation[], url = '/'): Promise<OpenApi> {
   const schemas: Record<string, JsonSchema> = { Error: errorSchema(), Pagination: paginationSchema() }
   const paths: OpenApi['paths'] = {}
   for (const operation of operations) {
     paths[operation.path] ??= {}
     Object.assign(paths[operation.path] as object, { [operation.method.toLowerCase()]: describe(operation, schemas) })
+    await nextPass()
   }
   const tags = [...new Set(operations.map(tagOf))].map((name) => ({ name }))
   const document = {

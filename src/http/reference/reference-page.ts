@@ -1,3 +1,4 @@
+import { setImmediate as nextPass } from 'node:timers/promises'
 import { fieldList, parameterList } from './fields.ts'
 import { type Html, html, prose } from './html.ts'
 import { type OpenApi, operationsOf, type PlacedOperation, type ShownSchema } from './openapi-document.ts'
@@ -5,14 +6,20 @@ import { curl, sampleReply, sampleRequest } from './samples.ts'
 
 /**
  * The API reference as one page. It can be read without scripts. They add search, copying, the theme switch and, for
- * people who are signed in, sending. Its addresses are relative: a proxy may have put a prefix before them.
+ * people who are signed in, sending. Its addresses are relative: a proxy may have put a prefix before them. Other requests
+ * are served between its articles.
  */
-export function referencePage(document: OpenApi, { hasConsole }: { hasConsole: boolean }): string {
+export async function referencePage(document: OpenApi, { hasConsole }: { hasConsole: boolean }): Promise<string> {
   const operations = operationsOf(document)
   const groups = document.tags.map(({ name }) => ({
     name,
     operations: operations.filter(({ tags }) => tags.includes(name)),
   }))
+  const articles = new Map<PlacedOperation, Html>()
+  for (const operation of operations) {
+    articles.set(operation, operationArticle(operation, document))
+    await nextPass()
+  }
   const page = html`<!doctype html>
 <html lang="en">
 <head>
@@ -40,7 +47,7 @@ export function referencePage(document: OpenApi, { hasConsole }: { hasConsole: b
 ${introduction(document)}
 ${groups.map(
   (group) => html`<section class="group"><h2 id="${group.name}">${title(group.name)}</h2>
-${group.operations.map((operation) => operationArticle(operation, document))}</section>`,
+${group.operations.map((operation) => articles.get(operation))}</section>`,
 )}
 <p id="nothing" hidden>No operation fits.</p>
 </main>

@@ -4,7 +4,7 @@ import type { OpenApi } from './openapi-document.ts'
 import { referencePage } from './reference-page.ts'
 
 /** A page that anybody may read. */
-export type OpenPage = { path: string; headers: Record<string, string>; body: () => string }
+export type OpenPage = { path: string; headers: Record<string, string>; body: () => string | Promise<string> }
 
 /** Everything comes from this service: the browser must not load anything from elsewhere. */
 const CONTENT_SECURITY_POLICY = [
@@ -21,7 +21,7 @@ const CONTENT_SECURITY_POLICY = [
 const asset = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 
 /** The API reference and its files. The document is made when a page that shows it is first asked for. */
-export function referencePages(document: () => OpenApi, has: { hasConsole: boolean }): OpenPage[] {
+export function referencePages(document: () => Promise<OpenApi>, has: { hasConsole: boolean }): OpenPage[] {
   return [
     {
       path: '/docs',
@@ -30,7 +30,7 @@ export function referencePages(document: () => OpenApi, has: { hasConsole: boole
         'Content-Security-Policy': CONTENT_SECURITY_POLICY,
         'Referrer-Policy': 'no-referrer',
       },
-      body: () => referencePage(document(), has),
+      body: async () => referencePage(await document(), has),
     },
     {
       path: '/docs/reference.css',
@@ -47,6 +47,10 @@ export function referencePages(document: () => OpenApi, has: { hasConsole: boole
       headers: { 'Content-Type': 'text/javascript; charset=utf-8' },
       body: () => asset('./send-in-browser.js'),
     },
-    { path: '/llms.txt', headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: () => llmsText(document()) },
+    {
+      path: '/llms.txt',
+      headers: { 'Content-Type': 'text/plain; charset=utf-8' },
+      body: async () => llmsText(await document()),
+    },
   ]
 }

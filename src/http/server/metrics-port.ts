@@ -1,7 +1,12 @@
+import type { Socket } from 'node:net'
+import { isLoopback } from '../../lib/loopback.ts'
 import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 
-/** Few programs read metrics. What else connects must not take the handles of the service's own port. */
+/**
+ * Few programs read metrics. What else connects must not take the handles of the service's own port. An answer takes
+ * milliseconds, so the oldest connection gives way to a new one.
+ */
 const MOST_CONNECTIONS = 16
 const ASKS_WITHIN_MS = 2_000
 const KEEP_ALIVE_MS = 20_000
@@ -17,8 +22,16 @@ export async function openMetricsPort(
   telemetry: Telemetry,
   { host, port }: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
+  const isOwn = isLoopback(host) || host === '::1'
   const { createServer } = process.getBuiltinModule('node:http')
   const server = createServer(LIMITS, (request, response) => {
+    // A page of another site can give its own name this machine's address, and would read the answer.
+    if (isOwn && !isLoopback(nameOf(request.headers.host))) {
+      response
+        .writeHead(421, { 'Content-Type': 'text/plain; charset=utf-8' })
+        .end('Ask for this machine, as 127.0.0.1\n')
+      return
+    }
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('Only GET /metrics is here\n')
       return
@@ -28,7 +41,12 @@ export async function openMetricsPort(
       () => response.writeHead(500).end(),
     )
   })
-  server.maxConnections = MOST_CONNECTIONS
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket.once('close', () => sockets.delete(socket)))
+    const [oldest] = sockets
+    if (sockets.size > MOST_CONNECTIONS) oldest?.destroy()
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', ({ message }) => reject(new Error(`server.metricsPort: ${message}`)))
     server.listen(port, host, resolve)
@@ -41,4 +59,9 @@ export async function openMetricsPort(
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/** The name in a Host header, without its port. */
+function nameOf(host = ''): string {
+  return host.replace(/:\d*$/, '')
 }

@@ -27,19 +27,20 @@ export function addOpenRoutes(
     const page: Endpoint['page'] = async ({ headers }, response) => sendPage(response, headers, await answer())
     endpoints.add('GET', path, { ...who, page })
   }
-  const addDocument = (path: string, headers: Record<string, string>, body: () => string) => {
+  const addDocument = (path: string, headers: Record<string, string>, body: () => string | Promise<string>) => {
     // The page is made at the first request for it, so that the service starts quickly.
-    let made: ServedPage | undefined
-    add(path, { open: true }, async () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
+    let made: Promise<ServedPage> | undefined
+    const make = async () => ({ status: 200, headers, body: Buffer.from(await body()) })
+    add(path, { open: true }, () => (made ??= make()))
   }
 
   for (const [path, answer] of Object.entries(probePages(unready))) add(path, { probe: true }, answer)
   endpoints.add('GET', '/health', { probe: true, page: leadToHealthz })
 
-  let described: OpenApi | undefined
+  let described: Promise<OpenApi> | undefined
   const document = () => (described ??= openApiDocument(operations, parts.config.server.publicUrl))
   if (!hasConsole) add('/', { open: true }, async () => WELCOME)
-  addDocument('/v1/openapi.json', {}, () => JSON.stringify(document()))
+  addDocument('/v1/openapi.json', {}, async () => JSON.stringify(await document()))
   for (const { path, headers, body } of referencePages(document, { hasConsole: hasConsole !== undefined }))
     addDocument(path, headers, body)
 }

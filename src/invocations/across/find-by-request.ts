@@ -18,7 +18,7 @@ export async function findByRequest(
 ): Promise<Page<Invocation>> {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const rows = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .select(['agent_seq', ...COLUMNS, ...RECEIPT_KEY])
     .where('id', '=', request_id)
     .execute()

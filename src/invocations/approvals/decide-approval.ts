@@ -11,6 +11,7 @@ import { getInScope, requireReach } from '../invocation-in-scope.ts'
 import { announceQueued } from '../queue/enqueue.ts'
 import { lock } from '../queue/queue-store.ts'
 import { queueWaiting } from '../queue/waiting-store.ts'
+import * as invocations from '../store.ts'
 import { type Approval, ApprovalParams, ApprovalReply, DecideBody } from './approval.ts'
 import { findApproval, listPending, settleApproval } from './approval-store.ts'
 import { whyNotDecide } from './who-decides.ts'
@@ -36,7 +37,8 @@ export const decideApproval = operation({
   async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const agent = await agents.get(db, agent_id)
     // Two deciders come one after the other.
-    const invocation = await lock(db, agent.seq, request_id)
+    await lock(db, agent.seq, request_id)
+    const invocation = await invocations.get(db, agent.seq, request_id)
     requireReach(actor, 'approve', request_id, { ...invocation, user_id: invocation.context.user_id })
     const approval = await findApproval(db, request_id, call_id)
     if (!approval) throw notFound('Approval', call_id)

@@ -61,7 +61,7 @@ export class ChildRuns {
 
   /** The runs that begin when this one waits. */
   writes(): Write[] {
-    return this.#begun.map(({ invocation }) => insertion(invocation))
+    return this.#begun.map(({ invocation, agent }) => insertion(invocation, agent.project_id))
   }
 
   /** Where they wait for their turn. */

@@ -1,10 +1,10 @@
-import { sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { addCosts, type Cost } from '../../runtime/models/cost.ts'
 import type { Spent } from '../../runtime/steps.ts'
 import { announce, type Database } from '../../storage/database.ts'
 import { anyOf } from '../../storage/queries/aged-rows.ts'
 import { settlePending } from '../approvals/approval-store.ts'
-import { type Invocation, UNFINISHED_STATUSES } from '../invocation.ts'
+import { type Invocation, isFinal } from '../invocation.ts'
 import { QUEUED_AFTER_WAIT } from '../queue/queue-store.ts'
 import { fromRow } from '../rows/invocation-rows.ts'
 
@@ -14,7 +14,7 @@ export async function findByCall(
   { parent_request_id, call_key }: { parent_request_id: string; call_key: string },
 ): Promise<Invocation | undefined> {
   const row = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .selectAll()
     .where('parent_request_id', '=', parent_request_id)
     .where('call_key', '=', call_key)
@@ -23,9 +23,9 @@ export async function findByCall(
 }
 
 /** Whether the run that called it goes on: that one asks for what it has answered, and calls its agent again if it is gone. */
-export const isAwaited = anyOf(sql`
-  invocations as caller where caller.id = invocations.parent_request_id
-  and caller.status in (${sql.join(UNFINISHED_STATUSES)})`)
+export function isAwaited(table: 'runs' | 'invocations'): RawBuilder<SqlBool> {
+  return anyOf(sql`runs as caller where caller.id = ${sql.ref(`${table}.parent_request_id`)}`)
+}
 
 type Below = Pick<
   Invocation,
@@ -38,10 +38,10 @@ export async function listBelow(db: Database, id: string): Promise<Below[]> {
   const { rows } = await sql<Below>`select * from (
     with recursive below(id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano) as (
       select id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano
-      from invocations where parent_request_id = ${id}
+      from all_invocations where parent_request_id = ${id}
       union all
       select i.id, i.agent_seq, i.status, i.deadline_at, i.input_tokens, i.output_tokens, i.cost_nano
-      from invocations i join below on i.parent_request_id = below.id
+      from all_invocations i join below on i.parent_request_id = below.id
     )
     select * from below) found`.execute(db)
   return rows
@@ -61,27 +61,19 @@ export async function spentWithBelow(db: Database, run: Invocation): Promise<Spe
 
 /** Cancels what a run has called that has not ended, because the run has ended. */
 export async function cancelBelow(db: Database, id: string, now: number): Promise<void> {
-  const unfinished: readonly string[] = UNFINISHED_STATUSES
-  const below = (await listBelow(db, id)).filter(({ status }) => unfinished.includes(status))
-  const ids = below.map((run) => run.id)
-  await cancelThose(db, ids, now)
+  const below = (await listBelow(db, id)).filter((run) => !isFinal(run))
+  await cancelThose(
+    db,
+    below.map((run) => run.id),
+    now,
+  )
 }
 
 /** Cancels runs wherever they are. Those that wait are queued, and the node that takes them ends them. */
 export async function cancelThose(db: Database, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
-  await db
-    .updateTable('invocations')
-    .set({ cancel_requested_at: now })
-    .where('id', 'in', ids)
-    .where('status', 'in', UNFINISHED_STATUSES)
-    .execute()
-  await db
-    .updateTable('invocations')
-    .set(QUEUED_AFTER_WAIT)
-    .where('id', 'in', ids)
-    .where('status', '=', 'waiting')
-    .execute()
+  await db.updateTable('runs').set({ cancel_requested_at: now }).where('id', 'in', ids).execute()
+  await db.updateTable('runs').set(QUEUED_AFTER_WAIT).where('id', 'in', ids).where('status', '=', 'waiting').execute()
   await settlePending(db, ids, 'cancelled', now)
   await announce(db, 'queue')
   await announce(db, 'cancellations')
@@ -89,18 +81,17 @@ export async function cancelThose(db: Database, ids: readonly string[], now: num
 
 /** Runs that have ended, or are gone, and that have called others which go on and are not to be cancelled yet. */
 export async function listEndedCallers(db: Database, limit: number): Promise<string[]> {
-  // The condition of the index of those others, in the same words: otherwise the index is not used.
   const { rows } = await sql<{ id: string }>`
-    select distinct parent_request_id as id from invocations
-    where parent_request_id is not null and cancel_requested_at is null and status in ('queued', 'running', 'waiting')
-    and not ${isAwaited} limit ${limit}`.execute(db)
+    select distinct parent_request_id as id from runs
+    where parent_request_id is not null and cancel_requested_at is null and not ${isAwaited('runs')} limit ${limit}`.execute(
+    db,
+  )
   return rows.map(({ id }) => id)
 }
 
 /** Runs that were to be cancelled, and that began to wait at the same moment. */
 export async function listUncancelled(db: Database, limit: number): Promise<string[]> {
-  // The condition of an index too.
   const { rows } = await sql<{ id: string }>`
-    select id from invocations where status = 'waiting' and cancel_requested_at is not null limit ${limit}`.execute(db)
+    select id from runs where cancel_requested_at > 0 and status = 'waiting' limit ${limit}`.execute(db)
   return rows.map(({ id }) => id)
 }

@@ -7,7 +7,7 @@ import { fromRow } from '../rows/invocation-rows.ts'
 const MOST_IDS = 2_000
 
 /** What an invocation adds to a conversation, at most. */
-const SIZE = textBytes('invocations', ['message', 'response', 'given', 'rounds'])
+const SIZE = textBytes('all_invocations', ['message', 'response', 'given', 'rounds'])
 
 /** What must be known of an invocation before a client may go on with it. */
 export type NamedInvocation = Pick<Invocation, 'id' | 'status' | 'created_by' | 'erased_at'> & {
@@ -22,14 +22,14 @@ export async function listNamed(db: Database, agent_seq: number, ids: readonly s
   const latest = ids.toSorted().toReversed().slice(0, MOST_IDS)
   if (latest.length === 0) return []
   const rows = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .select([
       'id',
       'status',
       'created_by',
       'erased_at',
       'user_id',
-      textBytes('invocations', ['rounds']).as('rounds'),
+      textBytes('all_invocations', ['rounds']).as('rounds'),
       SIZE.as('bytes'),
     ])
     .where('agent_seq', '=', agent_seq)
@@ -71,7 +71,7 @@ export class EarlierInvocations {
     const known = this.found.get(id ?? '')
     if (known || !id || this.bytes >= MAX_EARLIER) return known
     const row = await this.#db
-      .selectFrom('invocations')
+      .selectFrom('all_invocations')
       .selectAll()
       .select(SIZE.as('bytes'))
       .where('id', '=', id)

@@ -8,12 +8,13 @@ import { queueWaitingForBudgets } from './waiting-store.ts'
 
 /** Queues a run in the caller's transaction. All nodes hear of it when that commits. */
 export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
-  await writeRows(db, [insertion(invocation)])
+  await writeRows(db, [insertion(invocation, agent.project_id)])
   await announceQueued(db, agent)
 }
 
-/** Other budgets may be over an agent that has moved, so its runs that wait for one go on. */
-export async function queueMoved(db: Database, agent: Agent): Promise<void> {
+/** The runs of an agent move with it. Other budgets may be over it then, so those that wait for one go on. */
+export async function moveRuns(db: Database, agent: Agent): Promise<void> {
+  await db.updateTable('runs').set({ project_id: agent.project_id }).where('agent_seq', '=', agent.seq).execute()
   await queueWaitingForBudgets(db, agent.seq)
   await announceQueued(db, agent)
 }

@@ -1,5 +1,4 @@
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
-import { notFound } from '../../errors.ts'
 import type { TakenWork } from '../../lib/work/worker.ts'
 import { intactJson } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
@@ -8,7 +7,7 @@ import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { projectLimit } from '../../storage/queries/project-limit.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Invocation } from '../invocation.ts'
-import { fromRow, LEASED_RUNS } from '../rows/invocation-rows.ts'
+import { LEASED_RUNS } from '../rows/invocation-rows.ts'
 import { readRuns } from '../rows/read-runs.ts'
 
 /** A run that was taken from the queue. */
@@ -20,9 +19,6 @@ export type TakenRun = {
   isUnwanted: boolean
   lease: Lease
 }
-
-// A literal and not a parameter: only then the engines see that the index of queued invocations serves the query.
-const QUEUED = sql.lit('queued')
 
 /**
  * Whether queued runs of `agents` may be taken: those of a paused project stay where they are. The runs of an agent that
@@ -37,9 +33,9 @@ export async function listWaitingAgents(db: Database): Promise<{ project_id: str
   const { rows } = await sql<{ project_id: string; seq: number }>`
     select project_id, seq from (
       with recursive waiting(agent_seq) as (
-        select min(agent_seq) from invocations where status = 'queued'
+        select min(agent_seq) from runs where status = 'queued'
         union all
-        select (select min(i.agent_seq) from invocations i where i.status = 'queued' and i.agent_seq > waiting.agent_seq)
+        select (select min(i.agent_seq) from runs i where i.status = 'queued' and i.agent_seq > waiting.agent_seq)
         from waiting where waiting.agent_seq is not null
       )
       select agents.project_id, agents.seq from waiting join agents on agents.seq = waiting.agent_seq
@@ -55,7 +51,7 @@ export async function listWaitingAgents(db: Database): Promise<{ project_id: str
 export function runsUnderWay(db: Database, agent_seq: number, now: number): RawBuilder<number> {
   if (engineOf(db) === 'postgres') return sql<number>`runs_under_way(${agent_seq}, ${now})`
   return sql<number>`(
-    select count(*) from invocations
+    select count(*) from runs
     where agent_seq = ${agent_seq} and status = 'running' and lease_until > ${now})`
 }
 
@@ -63,8 +59,8 @@ export function runsUnderWay(db: Database, agent_seq: number, now: number): RawB
 export function runsOfProject(db: Database, project_id: RawBuilder<string>, now: number): RawBuilder<number> {
   if (engineOf(db) === 'postgres') return sql<number>`runs_of_project(${project_id}, ${now})`
   return sql<number>`(
-    select count(*) from invocations join agents on agents.seq = agent_seq
-    where project_id = ${project_id} and invocations.status = 'running' and lease_until > ${now})`
+    select count(*) from runs
+    where project_id = ${project_id} and status = 'running' and lease_until > ${now})`
 }
 
 /** About a thousand attempts. Further ones are counted, but not listed. */
@@ -77,9 +73,9 @@ function attemptsWithNext(now: number): RawBuilder<string> {
 }
 
 /** PostgreSQL returns true, SQLite 1. */
-type Row = Selectable<Tables['invocations']> & { has_more: boolean | number }
+type Row = Selectable<Tables['runs']> & { has_more: boolean | number }
 
-type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
+export type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
 
 /**
  * Takes the agent's runs that have waited longest, in order, and marks them as running: `limit` of them at most, and
@@ -93,7 +89,7 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Ta
     attempts = case when attempt = 0 or length(attempts) > ${sql.lit(MAX_ATTEMPTS_TEXT)} then attempts
       else ${attemptsWithNext(now)} end`
   const returning = sql`*, exists (
-    select 1 from invocations i
+    select 1 from runs i
     where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id not in (select due.id from due)) as has_more`
   const rows = await take<Row>(db, LEASED_RUNS, { due: admitted(db, options), owner, until, changes, returning })
   const taken = new Map(rows.map((row) => [row.id, row]))
@@ -122,8 +118,8 @@ export async function isProjectFull(db: Database, agent_seq: number, now: number
   const { rows } = await sql`
     select 1 from agents join projects on projects.id = agents.project_id
     where agents.seq = ${agent_seq} and ${projectLimit(db, 'concurrent_runs')} <= (
-      select count(*) from invocations join agents as others on others.seq = agent_seq
-      where others.project_id = projects.id and invocations.status = 'running' and lease_until > ${now})`.execute(db)
+      select count(*) from runs
+      where runs.project_id = projects.id and runs.status = 'running' and lease_until > ${now})`.execute(db)
   return rows.length > 0
 }
 
@@ -139,7 +135,7 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
     : sql`${definition} ->> '$.limits.max_concurrency'`
   return sql`(
     with waiting as materialized (
-      select id, version from invocations where agent_seq = ${agent_seq} and status = 'queued'
+      select id, version from runs where agent_seq = ${agent_seq} and status = 'queued'
         and exists (select 1 from agents where agents.seq = ${agent_seq} and ${mayBeTaken})
       order by id limit ${limit} ${isPostgres ? sql`for update skip locked` : sql``}),
     limits as materialized (
@@ -164,11 +160,11 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
 /** Also counts a run whose row is held: by a node that takes it, or by a decider who comes too late. */
 async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
   const first = db
-    .selectFrom('invocations')
-    .innerJoin('agents', 'agents.seq', 'invocations.agent_seq')
-    .select('invocations.id')
-    .where('invocations.agent_seq', '=', agent_seq)
-    .where('invocations.status', '=', QUEUED)
+    .selectFrom('runs')
+    .innerJoin('agents', 'agents.seq', 'runs.agent_seq')
+    .select('runs.id')
+    .where('runs.agent_seq', '=', agent_seq)
+    .where('runs.status', '=', 'queued')
     .where(mayBeTaken)
   return (await first.limit(1).executeTakeFirst()) !== undefined
 }
@@ -186,7 +182,7 @@ const QUEUED_AFTER_LOSS = { ...QUEUED_AGAIN, begins_after: 'lost' }
 
 /** Puts a run that is cut off by the stop of its node back into the queue, at its old position. */
 export async function giveBack(db: Database, lease: Lease): Promise<void> {
-  await db.updateTable('invocations').set(QUEUED_AFTER_LOSS).where(isHeld(LEASED_RUNS, lease)).execute()
+  await db.updateTable('runs').set(QUEUED_AFTER_LOSS).where(isHeld(LEASED_RUNS, lease)).execute()
 }
 
 /** Puts a run that was taken and not begun back into the queue. The attempt does not count. */
@@ -194,7 +190,7 @@ export async function giveBackUnbegun(db: Database, { invocation, lease }: Taken
   const attempt = invocation.attempt - 1
   const begun = invocation.attempts?.filter(({ number }) => number <= attempt) ?? []
   await db
-    .updateTable('invocations')
+    .updateTable('runs')
     .set({
       ...QUEUED_AGAIN,
       attempt,
@@ -208,7 +204,7 @@ export async function giveBackUnbegun(db: Database, { invocation, lease }: Taken
 /** Puts runs of dead nodes back into the queue, if they should go on; returns their ids. */
 export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
   const requeued = await db
-    .updateTable('invocations')
+    .updateTable('runs')
     // The time in which no node lived is not the agents'.
     .set((row) => ({ ...QUEUED_AFTER_LOSS, lapses: row('lapses', '+', 1), deadline_at: null }))
     .where(hasLapsed(LEASED_RUNS, now))
@@ -218,15 +214,8 @@ export async function requeueLapsed(db: Database, now: number): Promise<string[]
   return requeued.map(({ id }) => id)
 }
 
-/** Locks the invocation until the transaction ends: other transactions that want to end or wake it wait. */
-export async function lock(db: Database, agent_seq: number, id: string): Promise<Invocation> {
-  const row = await db
-    .selectFrom('invocations')
-    .selectAll()
-    .where('id', '=', id)
-    .where('agent_seq', '=', agent_seq)
-    .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
-    .executeTakeFirst()
-  if (!row) throw notFound('Invocation', id)
-  return fromRow(row)
+/** Locks a run until the transaction ends: other transactions that want to end or wake it wait. One that has ended needs no lock. */
+export async function lock(db: Database, agent_seq: number, id: string): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  await db.selectFrom('runs').select('id').where('id', '=', id).where('agent_seq', '=', agent_seq).forUpdate().execute()
 }

@@ -5,8 +5,9 @@ import { type TakenWork, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
+import { take } from '../runs.ts'
 import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
-import { listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
+import { listWaitingAgents, type TakenRun } from './queue-store.ts'
 import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets, wakeParents } from './waiting-store.ts'
 
 /** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
@@ -18,7 +19,7 @@ const STOP_MS = 5_000
 /** All runs that wait (`status: waiting`) have one lane. */
 const WAITING = 'waiting'
 
-type QueueParts = BackgroundParts & Pick<Parts, 'node'>
+type QueueParts = BackgroundParts & Pick<Parts, 'errands' | 'node'>
 
 /**
  * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that projects alternate, and the agents of
@@ -33,7 +34,7 @@ export class RunQueue {
   readonly #runs: BackgroundRuns
 
   constructor(parts: QueueParts) {
-    const { live, log, now, storage } = parts
+    const { errands, live, log, now, storage } = parts
     this.#parts = parts
     const failed = (err: unknown) => log.warn({ err }, 'could not look for queued invocations')
     this.#worker = new Worker({
@@ -61,7 +62,9 @@ export class RunQueue {
       for (const lane of begun_lanes) this.#worker.wake(lane)
       // It may have begun to wait, and its wait may be over already.
       if (abandoned) this.#waking.survey()
-      if (parent_request_id !== undefined) this.#wakeParent(parent_request_id).catch(failed)
+      if (parent_request_id !== undefined) {
+        errands.begin('waking a run that waited for another', () => this.#wakeParent(parent_request_id))
+      }
     })
     storage.onChange((change, lane) => {
       if (change !== 'queue') return
@@ -107,7 +110,7 @@ export class RunQueue {
     if (limit === 0) return { items: [], next: now() + OVERLOAD_MS }
     let begun = 0
     try {
-      const taken = await takeQueued(storage.db, { agent_seq, limit, owner, now: now(), lease_ms: LEASE_MS })
+      const taken = await take(storage.db, { agent_seq, limit, owner, now: now(), lease_ms: LEASE_MS })
       begun = taken.items.length
       return taken
     } finally {

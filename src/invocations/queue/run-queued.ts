@@ -3,15 +3,16 @@ import type { Definition } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
-import { cancelBelow } from '../children/child-store.ts'
+import type { JournalEntry } from '../../storage/journal/entry.ts'
 import { effects } from '../effects/effects.ts'
 import { CANCELLED, endWith } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
 import { type RunParts, runInvocation } from '../run-invocation.ts'
+import { finish, type RunEnd } from '../runs.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { logsOf } from '../steps/step-store.ts'
 import type { Started } from '../steps/stored-run.ts'
-import { giveBack, type TakenRun } from './queue-store.ts'
+import type { TakenRun } from './queue-store.ts'
 
 export const MAX_LAPSES = 10
 
@@ -32,52 +33,31 @@ export type Queued = TakenRun & { agent: Agent; definition: Definition; run: Liv
  * step.
  */
 export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<void> {
-  const { lapses, lease, run } = queued
-  if (lapses >= MAX_LAPSES) {
-    await endUnrun(queued, 'failed', parts)
-    return
-  }
-  const done = await runInvocation({ ...queued, owner: lease.owner, streaming: true }, parts)
-  if (stop.aborted && done.invocation.status === 'cancelled') {
-    await done.leave()
-    await giveBack(parts.storage.db, lease)
-    return
-  }
-  // It may be woken and taken again, also by this node, as soon as this is on disk.
-  if (done.invocation.status === 'waiting') run.abandon()
-  let written = false
-  try {
-    written = await commitPatiently(done.entry, run.lease, parts)
-  } finally {
-    if (!written) void done.leave()
-  }
-  if (!written || done.invocation.status === 'waiting') return
-  parts.telemetry.countRun(done.invocation.status, queued.definition.kind, queued.agent.project_id)
-  await endCalled(queued, parts)
+  const { lapses, lease } = queued
+  if (lapses >= MAX_LAPSES) return endUnrun(queued, 'failed', parts)
+  const end = await runInvocation({ ...queued, owner: lease.owner, streaming: true, stop }, parts)
+  await commit(end, queued, parts)
+  if (end.kind === 'moved') throw end.cause
 }
 
-/** A run that has ended needs no answer of those that it called. */
-async function endCalled(
-  { definition, invocation: { id, attempt } }: Queued,
-  { now, storage }: EndParts,
-): Promise<void> {
-  if (attempt === 1 || !definition.tools.some(({ type }) => type === 'agent')) return
-  await storage.transaction((db) => cancelBelow(db, id, now()))
-}
+type EndParts = Parameters<typeof finish>[3]
 
-type EndParts = Pick<Parts, 'now' | 'storage'>
+async function commit(end: RunEnd, queued: Queued, parts: EndParts): Promise<void> {
+  const write = async (entry: JournalEntry) => (await commitPatiently(entry, queued.run.lease, parts)) || undefined
+  await finish(end, queued, write, parts)
+}
 
 /** Ends an invocation without running it: it failed too often, its agent was paused, or the run that called it has ended. */
 export async function endUnrun(
   queued: Queued,
   status: 'failed' | 'cancelled',
-  parts: EndParts & Pick<Parts, 'events' | 'journal' | 'newId'>,
+  parts: EndParts & Pick<Parts, 'events' | 'newId'>,
 ): Promise<void> {
-  const { invocation, agent, definition, lease, kept } = queued
+  const { agent, definition, lease, kept } = queued
   const error = status === 'failed' ? GIVEN_UP : CANCELLED
-  const ended = endWith(withKept(invocation, kept), status, error, parts.now())
-  const writes = await effects(ended, agent, definition, logsOf(kept), parts)
-  const ending = rows.ending(ended, lease.owner, kept.length > 0)
-  await commitPatiently({ writes, endings: [ending], reserved: true }, lease, parts)
-  await endCalled(queued, parts)
+  const invocation = endWith(withKept(queued.invocation, kept), status, error, parts.now())
+  const writes = await effects(invocation, agent, definition, logsOf(kept), parts)
+  const ending = rows.ending(invocation.id, lease.owner, kept.length > 0)
+  const entry = { writes: [rows.receiptWrite(invocation), ...writes], endings: [ending], reserved: true }
+  await commit({ kind: 'ended', invocation, entry, storeSpending: async () => {} }, queued, parts)
 }

@@ -4,10 +4,9 @@ import * as budgets from '../../budgets/store.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { settlePending } from '../approvals/approval-store.ts'
-import { UNFINISHED_STATUSES } from '../invocation.ts'
 import { CHILDREN, QUEUED_AFTER_WAIT } from './queue-store.ts'
 
-// A literal and not a parameter: only then the engines see that the indexes of waiting invocations serve the query.
+// A literal and not a parameter: only then the engines see that the indexes of waiting runs serve the query.
 const WAITING = sql.lit('waiting')
 
 const WOKEN_AT_ONCE = 200
@@ -15,10 +14,10 @@ const WOKEN_AT_ONCE = 200
 /** The waiting runs of projects that go on. Those of paused projects wait until they are resumed. */
 function waitingRuns(db: Database) {
   return db
-    .selectFrom('invocations')
+    .selectFrom('runs')
     .where('status', '=', WAITING)
     .where(({ exists, selectFrom }) =>
-      exists(selectFrom('agents').select('seq').whereRef('seq', '=', 'invocations.agent_seq').where(isGoingOn)),
+      exists(selectFrom('agents').select('seq').whereRef('seq', '=', 'runs.agent_seq').where(isGoingOn)),
     )
 }
 
@@ -46,9 +45,9 @@ async function listChangedBudgets(db: Database): Promise<string[]> {
   // It begins with `select`, so that SQLite's readers run it and it does not wait for the writer.
   const { rows } = await sql<{ state: string }>`select state from (
     with recursive waited(state) as (
-      select min(waits_for) from invocations where status = 'waiting' and waits_for is not null
+      select min(waits_for) from runs where status = 'waiting' and waits_for is not null
       union all
-      select (select min(i.waits_for) from invocations i
+      select (select min(i.waits_for) from runs i
         where i.status = 'waiting' and i.waits_for is not null and i.waits_for > waited.state)
       from waited where waited.state is not null
     )
@@ -79,12 +78,7 @@ function answeredRuns(db: Database) {
     .where('waits_for', '=', CHILDREN)
     .where(({ not, exists, selectFrom }) =>
       not(
-        exists(
-          selectFrom('invocations as called')
-            .select('called.id')
-            .whereRef('called.parent_request_id', '=', 'invocations.id')
-            .where('called.status', 'in', UNFINISHED_STATUSES),
-        ),
+        exists(selectFrom('runs as called').select('called.id').whereRef('called.parent_request_id', '=', 'runs.id')),
       ),
     )
 }
@@ -104,12 +98,7 @@ export async function wakeParents(db: Database, id?: string): Promise<number[]> 
 
 /** Puts a waiting run into the queue, because people have decided what it asked. */
 export async function queueWaiting(db: Database, id: string): Promise<void> {
-  await db
-    .updateTable('invocations')
-    .set(QUEUED_AFTER_WAIT)
-    .where('status', '=', WAITING)
-    .where('id', '=', id)
-    .execute()
+  await db.updateTable('runs').set(QUEUED_AFTER_WAIT).where('status', '=', WAITING).where('id', '=', id).execute()
 }
 
 /**
@@ -122,7 +111,7 @@ export async function queueWaitingOfPaused(db: Database, agent_id: string | unde
     .select('seq')
     .where('status', '=', 'paused')
     .$if(agent_id !== undefined, (agents) => agents.where('id', '=', agent_id ?? ''))
-  const waiting = db.selectFrom('invocations').select('id').where('status', '=', WAITING)
+  const waiting = db.selectFrom('runs').select('id').where('status', '=', WAITING)
   const ids = (await queueThose(db, waiting.where('agent_seq', 'in', paused))).map(({ id }) => id)
   await settlePending(db, ids, 'cancelled', now)
   return ids.length
@@ -130,13 +119,13 @@ export async function queueWaitingOfPaused(db: Database, agent_id: string | unde
 
 /** Puts the agent's runs into the queue that wait for budgets. */
 export async function queueWaitingForBudgets(db: Database, agent_seq: number): Promise<void> {
-  const waiting = db.selectFrom('invocations').select('id').where('status', '=', WAITING)
+  const waiting = db.selectFrom('runs').select('id').where('status', '=', WAITING)
   await queueThose(db, waiting.where('agent_seq', '=', agent_seq).where('waits_for', 'is not', null))
 }
 
 function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<{ id: string; agent_seq: number }[]> {
   return db
-    .updateTable('invocations')
+    .updateTable('runs')
     .set(QUEUED_AFTER_WAIT)
     .where('status', '=', WAITING)
     .where(sql<SqlBool>`id in ${ids}`)

@@ -3,14 +3,13 @@ import { jsonOf } from '../../storage/damaged-rows.ts'
 import type { BulkTable, EndedTable, Ending, Write } from '../../storage/journal/rows.ts'
 import type { Lease, Leased } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
-import type { Invocation } from '../invocation.ts'
+import type { EndedInvocation, Invocation } from '../invocation.ts'
 
-type InvocationRow = Selectable<Tables['invocations']>
-
-/** What receipts show, without what only the next run of a conversation reads. */
-export const RECEIPT = [
+/** What a run begins with, and what its receipt tells of it. */
+const ASKED = [
   'id',
   'agent_seq',
+  'status',
   'attempt',
   'attempts',
   'background',
@@ -36,7 +35,12 @@ export const RECEIPT = [
   'person_id',
   'created_at',
   'started_at',
-  'status',
+  'duration_ms',
+] as const
+
+/** What receipts show, without what only the next run of a conversation reads. */
+export const RECEIPT = [
+  ...ASKED,
   'response',
   'structured',
   'error',
@@ -44,56 +48,32 @@ export const RECEIPT = [
   'output_tokens',
   'tokens_used',
   'cost_nano',
-  'duration_ms',
   'steps',
   'finished_at',
   'erased_at',
 ] as const
 
-const COLUMNS = [...RECEIPT, 'given', 'rounds', 'owner', 'lease_until'] as const
+/** Runs that have not ended. */
+const RUNS: BulkTable = { table: 'runs', columns: [...ASKED, 'given', 'project_id', 'owner', 'lease_until'] }
 
-const INVOCATIONS: BulkTable = { table: 'invocations', columns: COLUMNS }
+const RECEIPTS: BulkTable = { table: 'invocations', columns: [...RECEIPT, 'given', 'rounds'] }
 
-/** A running invocation is leased to the node that runs it. */
-export const LEASED_RUNS: Leased = {
-  table: 'invocations',
-  key: ['id'],
-  until: 'lease_until',
-  condition: "status = 'running'",
-}
+/** A run that goes on is leased to the node that runs it. */
+export const LEASED_RUNS: Leased = { table: 'runs', key: ['id'], until: 'lease_until', condition: "status = 'running'" }
 
-const NO_LEASE = { owner: null, lease_until: null }
+/** By the key alone: a run that has an owner is running. */
+const HELD_RUNS: Leased = { ...LEASED_RUNS, condition: 'owner is not null' }
 
-const ENDED_RUNS: EndedTable = {
-  ...LEASED_RUNS,
-  columns: [
-    'status',
-    'response',
-    'structured',
-    'attachments',
-    'error',
-    'input_tokens',
-    'output_tokens',
-    'tokens_used',
-    'cost_nano',
-    'duration_ms',
-    'steps',
-    'rounds',
-    'finished_at',
-    'deadline_at',
-    'owner',
-    'lease_until',
-    'cancel_requested_at',
-  ],
-}
+const ENDED_RUNS: EndedTable = HELD_RUNS
+
 /** The steps are removed, because the receipt has them from then on. */
 const ENDED_STEPS: EndedTable = { ...ENDED_RUNS, drops: { table: 'steps', column: 'request_id' } }
 
 /** A run that goes on. It has made progress, so earlier deaths of its nodes do not count any more. */
-const RENEWED_RUNS: EndedTable = { ...LEASED_RUNS, columns: ['lease_until', 'lapses'] }
+const RENEWED_RUNS: EndedTable = { ...HELD_RUNS, columns: ['lease_until', 'lapses'] }
 
 const WAITING_RUNS: EndedTable = {
-  ...LEASED_RUNS,
+  ...HELD_RUNS,
   columns: [
     'status',
     'background',
@@ -107,16 +87,26 @@ const WAITING_RUNS: EndedTable = {
   ],
 }
 
-/** A row for the journal, for an invocation that is queued, or that begins under a lease. */
-export function insertion(invocation: Invocation, lease?: Lease): Write {
-  const held = lease ? { owner: lease.owner, lease_until: lease.until } : NO_LEASE
-  return { into: INVOCATIONS, row: { ...toRow(invocation), ...held } }
+/** A row for the journal, for a run that is queued, or that begins under a lease. */
+export function insertion(invocation: Invocation, project_id: string, lease?: Lease): Write {
+  return { into: RUNS, row: { ...askedRow(invocation), project_id, owner: lease?.owner, lease_until: lease?.until } }
 }
 
-/** The end of a running invocation, for the journal. It counts only if the owner still holds the run. */
-export function ending(invocation: Invocation, owner: string, hasKeptSteps: boolean): Ending {
-  const of = hasKeptSteps ? ENDED_STEPS : ENDED_RUNS
-  return { of, lease: { key: [invocation.id], owner }, row: { ...toRow(invocation), ...NO_LEASE } }
+/** The receipt of a run that has ended, for the journal or for the transaction that deletes the run. */
+export function receiptWrite(ended: EndedInvocation): Write {
+  const { error, rounds, steps, structured } = ended
+  const outcome = {
+    error: error && JSON.stringify(error),
+    rounds: rounds && JSON.stringify(rounds),
+    steps: JSON.stringify(steps),
+    structured: structured ? 1 : 0,
+  }
+  return { into: RECEIPTS, row: { ...askedRow(ended), ...outcome } }
+}
+
+/** Deletes a run that has ended. It counts only if the owner still holds the run. */
+export function ending(id: string, owner: string, hasKeptSteps: boolean): Ending {
+  return { of: hasKeptSteps ? ENDED_STEPS : ENDED_RUNS, lease: { key: [id], owner } }
 }
 
 /** The owner goes on with the run, if it still holds it. */
@@ -131,52 +121,35 @@ export function waiting(
   { until: wake_at, waits_for = null }: { until: number; waits_for?: string | null | undefined },
 ): Ending {
   const kept = { background: background ? 1 : 0, tree: tree && JSON.stringify(tree), deadline_at }
-  const row = { status: 'waiting', wake_at, waits_for, duration_ms, ...kept, ...NO_LEASE }
+  const row = { status: 'waiting', wake_at, waits_for, duration_ms, ...kept, owner: null, lease_until: null }
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }
 }
 
-export function toRow(invocation: Invocation) {
-  const {
-    context,
-    error,
-    given,
-    rounds,
-    steps,
-    tree,
-    background,
-    keyed,
-    structured,
-    attachments,
-    attempts,
-    ...fields
-  } = invocation
+/** What both tables have. */
+function askedRow({ context, given, tree, background, keyed, attachments, attempts, ...fields }: Invocation) {
+  const { error: _error, rounds: _rounds, steps: _steps, structured: _structured, ...plain } = fields
   return {
-    ...fields,
+    ...plain,
     attempts: attempts && JSON.stringify(attempts),
     background: background ? 1 : 0,
     keyed: keyed ? 1 : 0,
-    structured: structured ? 1 : 0,
     context: JSON.stringify(context),
     user_id: context.user_id ?? null,
     session_id: context.session_id ?? null,
-    error: error && JSON.stringify(error),
     attachments: attachments && JSON.stringify(attachments),
     given: given && JSON.stringify(given),
-    rounds: rounds && JSON.stringify(rounds),
     tree: tree && JSON.stringify(tree),
-    steps: JSON.stringify(steps),
   }
 }
 
-type ReceiptRow = Pick<InvocationRow, (typeof RECEIPT)[number] | 'given' | 'rounds'>
+/** A row of the view of all invocations. */
+type StoredInvocation = Selectable<Tables['all_invocations']>
 
-export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
+export function fromRow(row: StoredInvocation): Invocation {
   const json = jsonOf('invocation', row)
-  const { background, status, door, user_id: _user, session_id: _session, ...rest } = row
-  const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...more } = rest
-  const { keyed, on_budget, structured, wake_at: _wake, waits_for: _waits, begins_after: _after, ...fields } = more
+  const { background, keyed, on_budget, structured, status, door, user_id: _user, session_id: _session, ...rest } = row
   return {
-    ...fields,
+    ...rest,
     status: status as Invocation['status'],
     door: door as Invocation['door'],
     given: json('given'),
@@ -192,4 +165,26 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     error: json('error'),
     steps: json('steps'),
   }
+}
+
+/** What the columns of an outcome have while there is none. */
+const NO_OUTCOME = {
+  response: null,
+  structured: 0,
+  error: null,
+  input_tokens: 0,
+  output_tokens: 0,
+  tokens_used: 0,
+  cost_nano: 0,
+  steps: '[]',
+  rounds: null,
+  finished_at: null,
+  erased_at: null,
+}
+
+/** An invocation that has not ended. */
+export function fromRun(row: Selectable<Tables['runs']>): Invocation {
+  const { project_id: _project, begins_after: _after, owner: _owner, lease_until: _lease, ...more } = row
+  const { cancel_requested_at: _cancel, lapses: _lapses, wake_at: _wake, waits_for: _waits, ...asked } = more
+  return fromRow({ ...asked, ...NO_OUTCOME })
 }

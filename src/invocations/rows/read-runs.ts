@@ -1,7 +1,8 @@
+import { sql } from 'kysely'
 import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
-import { fromRow } from './invocation-rows.ts'
+import { fromRun, RECEIPT } from './invocation-rows.ts'
 
 const DAMAGED = {
   code: 'server_error',
@@ -11,17 +12,30 @@ const DAMAGED = {
 /** Runs that a node is to go on with. Those that cannot be read end here, so that no other run waits for them. */
 export async function readRuns(
   db: Database,
-  rows: readonly Parameters<typeof fromRow>[0][],
+  rows: readonly Parameters<typeof fromRun>[0][],
   now: number,
 ): Promise<Invocation[]> {
-  const runs = readable(db, rows, fromRow)
+  const runs = readable(db, rows, fromRun)
   const read = new Set(runs.map(({ id }) => id))
   for (const { id } of rows) if (!read.has(id)) await endDamaged(db, id, now)
   return runs
 }
 
+const COLUMNS = [...RECEIPT, 'given', 'rounds'] as const
+
+/** The receipt has what is stored of the run, as it is. */
 export async function endDamaged(db: Database, id: string, now: number): Promise<void> {
-  const ended = { status: 'failed', error: JSON.stringify(DAMAGED), finished_at: now, owner: null, lease_until: null }
-  await db.updateTable('invocations').set(ended).where('id', '=', id).where('status', '=', 'running').execute()
+  const end = (held: Database) => moveToReceipts(held, id, now)
+  await (db.isTransaction ? end(db) : db.transaction().execute(end))
+}
+
+async function moveToReceipts(db: Database, id: string, now: number): Promise<void> {
+  const ended = { status: 'failed', error: JSON.stringify(DAMAGED), finished_at: now }
+  const values = COLUMNS.map((name) => (name in ended ? sql`${ended[name as 'status']}` : sql.ref(name)))
+  const names = sql.join(COLUMNS.map((name) => sql.ref(name)))
+  const isRunning = sql`id = ${id} and status = 'running'`
+  await sql`insert into invocations (${names})
+    select ${sql.join(values)} from all_invocations where ${isRunning}`.execute(db)
+  await sql`delete from runs where ${isRunning}`.execute(db)
   await db.deleteFrom('steps').where('request_id', '=', id).execute()
 }

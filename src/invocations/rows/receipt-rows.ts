@@ -19,9 +19,9 @@ const PAGE_BYTES = 8 * BYTES_AT_ONCE
 export type ReceiptKey = { id: string; shown: number; stored: number }
 
 export const RECEIPT_KEY = [
-  sql<string>`invocations.id`.as('id'),
-  textBytes('invocations', ['message', 'context', 'response', 'steps']).as('shown'),
-  textBytes('invocations', ['message', 'context', 'response', 'steps', 'rounds']).as('stored'),
+  sql<string>`all_invocations.id`.as('id'),
+  textBytes('all_invocations', ['message', 'context', 'response', 'steps']).as('shown'),
+  textBytes('all_invocations', ['message', 'context', 'response', 'steps', 'rounds']).as('stored'),
 ]
 
 /** The receipts of the first keys: as many as one page may have, and at least one. `reserve` hears how large they are. */
@@ -51,7 +51,7 @@ async function listNextRows(db: Database, keys: readonly ReceiptKey[]) {
   const ids = firstOf(keys, 'stored', BYTES_AT_ONCE).map(({ id }) => id)
   if (ids.length === 0) return []
   const rows = await db
-    .selectFrom('invocations')
+    .selectFrom('all_invocations')
     .select([...RECEIPT, 'rounds'])
     .where('id', 'in', ids)
     .execute()

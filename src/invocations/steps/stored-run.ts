@@ -5,14 +5,13 @@ import type { ProjectSnapshot } from '../../operation/project-snapshot.ts'
 import type { RunMeter, TakenLines } from '../../operation/spending.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Step, StepNotKept } from '../../runtime/steps.ts'
-import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { Ending, Write } from '../../storage/journal/rows.ts'
-import { LEASE_MS } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { WaitingOutcome } from '../approvals/ask-people.ts'
-import type { Invocation } from '../invocation.ts'
+import type { EndedInvocation, Invocation } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
+import { keep } from '../runs.ts'
 import { replacedStepWrite, stepWrite } from './step-store.ts'
 
 const NOTHING_KEPT_YET = Promise.resolve()
@@ -31,6 +30,8 @@ export type Started = {
   kept: readonly Step[]
   /** The position of the next step that is stored. */
   nextPosition: number
+  /** Aborted when the service stops. Without one the run ends by itself then. */
+  stop?: AbortSignal | undefined
   /** Whether the answer is recorded for followers. */
   streaming: boolean
   /** The request in its trace, if there is one. */
@@ -72,30 +73,28 @@ export class StoredRun {
   }
 
   async #keep(steps: readonly Step[]): Promise<void> {
-    const { invocation, owner, run } = this.#started
+    const { owner, run } = this.#started
     const writes = this.#stepWrites(steps)
     // The call before this one has stored them all.
     if (writes.length === 0) return
-    const lease = { key: [invocation.id], owner, until: this.#parts.now() + LEASE_MS }
     const spent = this.#meter.take()
-    const entry = { writes: [...writes, ...spent.writes], endings: [rows.renewal(lease)], reserved: true }
     this.#hasSteps = true
-    const written = await commitPatiently(entry, run.lease, this.#parts).catch((cause) => {
+    const isKept = await keep(run, owner, [...writes, ...spent.writes], this.#parts).catch((cause) => {
       spent.giveBack()
       throw new StepNotKept('a step of the run could not be stored', { cause })
     })
-    if (!written) {
+    if (!isKept) {
       spent.giveBack()
       throw new StepNotKept('another node has taken the run over')
     }
     this.#kept += writes.length
     this.#nextPosition += writes.length
-    run.lease = lease
   }
 
   /** The end of the run and everything else that it leaves, as a journal entry. */
-  ending(ended: Invocation, writes: JournalEntry['writes']): JournalEntry {
-    return this.#entry(writes, rows.ending(ended, this.#started.owner, this.#hasSteps))
+  ending(ended: EndedInvocation, writes: JournalEntry['writes']): JournalEntry {
+    const ending = rows.ending(ended.id, this.#started.owner, this.#hasSteps)
+    return this.#entry([rows.receiptWrite(ended), ...writes], ending)
   }
 
   /** The run goes on at a later time. What it has done so far is stored, with `more`, and no node holds it. */
@@ -105,7 +104,7 @@ export class StoredRun {
   }
 
   /** What the run has spent is stored even if its last entry is not written, because it goes on elsewhere. */
-  async leave(): Promise<void> {
+  async storeSpending(): Promise<void> {
     this.#spent?.giveBack()
     this.#spent = undefined
     await this.#meter.flush()

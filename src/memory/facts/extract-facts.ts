@@ -37,11 +37,13 @@ export function extractFacts(parts: Needed): JobHandler {
     every_ms: EVERY_MS,
     wants: ({ memory }) => memory.facts === 'model',
     listDue: ({ seq }) => {
-      const due = { since: now() - LOOK_BACK_MS, idle: now() - IDLE_MS, turns: ENOUGH_TURNS, limit: SESSIONS_AT_ONCE }
-      return listDue(storage.db, seq, due)
+      const time = now()
+      const due = { since: time - LOOK_BACK_MS, idle: time - IDLE_MS, turns: ENOUGH_TURNS, now: time }
+      return listDue(storage.db, seq, { ...due, limit: SESSIONS_AT_ONCE })
     },
     work: (agent, session, signal) => extract(parts, agent, session, signal),
     failed: 'facts were not extracted',
+    putOff: 'facts_after',
   })
 }
 

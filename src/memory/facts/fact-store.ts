@@ -16,11 +16,16 @@ type Due = {
   idle: number
   /** Sessions with this number of new turns are due, even while the conversation goes on. */
   turns: number
+  now: number
   limit: number
 }
 
-/** Conversations that have turns which were not searched for facts yet. */
-export async function listDue(db: Database, agent_seq: number, { since, idle, turns, limit }: Due): Promise<Session[]> {
+/** Conversations that have turns which were not searched for facts yet. Those that failed before come last. */
+export async function listDue(
+  db: Database,
+  agent_seq: number,
+  { since, idle, turns, now, limit }: Due,
+): Promise<Session[]> {
   const fresh = sql`select 1 from memories where memories.agent_seq = memory_scopes.agent_seq
     and memories.user_id = memory_scopes.user_id and memories.session_id = memory_scopes.session_id
     and memories.kind = 'turn' and memories.seq > memory_scopes.facts_through`
@@ -31,11 +36,14 @@ export async function listDue(db: Database, agent_seq: number, { since, idle, tu
     .where('level', '=', 2)
     .where('last_at', '>=', since)
     .where('turns', '>', 0)
+    .where('facts_after', '<=', now)
     .where(sql<boolean>`(user_id <> '' or session_id <> '')`)
     .where(
       sql<boolean>`case when last_at <= ${idle} then exists (${fresh})
         else (select count(*) from (${fresh} limit ${sql.lit(turns)}) as fresh) >= ${turns} end`,
     )
+    .orderBy('facts_after')
+    .orderBy('last_at')
     .limit(limit)
     .execute()
 }

@@ -4,6 +4,7 @@ import * as agents from '../../agents/store.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Conversation } from '../../operation/recall.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
+import { type PutOff, putOff } from './put-off.ts'
 
 /** After a failure, how long the model is not asked again about the session. */
 const PAUSE_MS = 3_600_000
@@ -17,25 +18,24 @@ type SessionWork<Session extends Conversation> = {
   work: (agent: ModelAgent, session: Session, signal: AbortSignal) => Promise<string | undefined>
   /** What the log says of a session whose work failed. */
   failed: string
+  /** Where the sessions have when that is tried again. `listDue` leaves them out until then. */
+  putOff: PutOff
 }
 
 /** Recurring. Does the work for every session of a running agent that is due, one after the other, projects in turn. */
 export function sessionJob<Session extends Conversation>(
   { storage, log, now, pauses }: Pick<Parts, 'storage' | 'log' | 'now' | 'pauses'>,
-  { every_ms, wants, listDue, work, failed }: SessionWork<Session>,
+  { every_ms, wants, listDue, work, failed, putOff: column }: SessionWork<Session>,
 ): JobHandler {
-  const paused = new Map<string, number>()
   return {
     every_ms,
     async run(signal) {
-      for (const [key, until] of paused) if (until <= now()) paused.delete(key)
       for await (const { agent, session } of listAllDue()) {
         if (signal.aborted) return
-        const key = JSON.stringify([session.agent_seq, session.user_id, session.session_id])
-        if (paused.has(key) || (await pauses.find(agent.project_id))) continue
+        if (await pauses.find(agent.project_id)) continue
         const problem = await work(agent, session, signal)
         if (problem === undefined) continue
-        paused.set(key, now() + PAUSE_MS)
+        await putOff(storage.db, session, column, now() + PAUSE_MS)
         log.warn({ agent: agent.id, problem }, `${failed}, and will be tried again in an hour`)
       }
     },

@@ -31,11 +31,12 @@ export function keepSummaries(parts: Needed): JobHandler {
     // The built-in models do not read: there is nothing that they could summarize.
     wants: ({ memory, model }) => memory.summarize !== false && !isBuiltin(firstName(model)),
     listDue: (agent) => {
-      const due = { turns: turnsBetween(agent), since: now() - LOOK_BACK_MS, limit: SESSIONS_AT_ONCE }
+      const due = { turns: turnsBetween(agent), since: now() - LOOK_BACK_MS, now: now(), limit: SESSIONS_AT_ONCE }
       return listDueSessions(storage.db, agent.seq, due)
     },
     work: (agent, session, signal) => bringUpToDate(parts, agent, session, signal),
     failed: 'a session was not summarized',
+    putOff: 'summary_after',
   })
 }
 

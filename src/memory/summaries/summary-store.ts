@@ -58,13 +58,13 @@ export type DueSession = Conversation & {
   tokens_used: number
 }
 
-type Due = { turns: number; since: number; limit: number }
+type Due = { turns: number; since: number; now: number; limit: number }
 
-/** Sessions with at least this number of turns that their summary does not cover. */
+/** Sessions with at least this number of turns that their summary does not cover. Those that failed before come last. */
 export async function listDueSessions(
   db: Database,
   agent_seq: number,
-  { turns, since, limit }: Due,
+  { turns, since, now, limit }: Due,
 ): Promise<DueSession[]> {
   const rows = await db
     .selectFrom('memory_scopes as scope')
@@ -80,7 +80,10 @@ export async function listDueSessions(
     .where('scope.level', '=', 2)
     .where('scope.session_id', '!=', '')
     .where('scope.last_at', '>=', since)
+    .where('scope.summary_after', '<=', now)
     .where(sql<boolean>`scope.turns - coalesce(summary.turns, 0) >= ${turns}`)
+    .orderBy('scope.summary_after')
+    .orderBy('scope.last_at')
     .limit(limit)
     .execute()
   return rows.map((row) => ({

@@ -42,13 +42,21 @@ export class PdfTexts {
     const id = `${groupOf(pdf.lane)} ${pdf.sha256}`
     const known = this.#known.get(id)
     if (known) return known
-    const reading = this.#reading.get(id) ?? this.#readInTurn(pdf, most_characters)
+    const answer = await (this.#reading.get(id) ?? this.#readFirst(id, pdf, most_characters))
+    return answer ?? { problem: 'too many PDFs are being read' }
+  }
+
+  /** Only the first that wants a document begins to read it, and ends that: others may have begun anew since. */
+  #readFirst(id: string, pdf: PdfSource, most_characters: number): Promise<PdfAnswer | undefined> {
+    const reading = this.#readInTurn(pdf, most_characters)
+      .then((answer) => {
+        // A problem may be one of this moment: the machine is busy, or others' documents take the memory.
+        if (answer && 'text' in answer) this.#known.set(id, answer)
+        return answer
+      })
+      .finally(() => this.#reading.delete(id))
     this.#reading.set(id, reading)
-    const answer = await reading.finally(() => this.#reading.delete(id))
-    if (!answer) return { problem: 'too many PDFs are being read' }
-    // A problem may be one of this moment: the machine is busy, or others' documents take the memory.
-    if ('text' in answer) this.#known.set(id, answer)
-    return answer
+    return reading
   }
 
   /** Undefined if it had no place in time. */

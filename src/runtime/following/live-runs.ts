@@ -137,7 +137,7 @@ export class LiveRuns {
   }
 
   forget(run: LiveRun): void {
-    this.#runs.delete(run)
+    if (!this.#runs.delete(run)) return
     for (const listener of this.#onEnded) listener(run)
   }
 

@@ -31,26 +31,40 @@ export type LeftOut = {
   room: number
 }
 
-/** Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. */
+/**
+ * Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. A prompt of
+ * several megabytes takes 20 ms to write, so it is written no more often than needed.
+ */
 export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, budget: number): FittedPrompt {
   const prepare = (input: ModelInput) => model.prepare({ ...prompt, input })
-  let ready = model.prepare(prompt)
-  if (ready.tokens <= budget) return { input: prompt.input, ready, left_out: undefined }
-  const tokensWithout = (input: ModelInput) => prepare({ ...input, ...NOTHING_OPTIONAL }).tokens
-  let fixed = tokensWithout(prompt.input)
-  const whole = fixed > budget ? withCutFiles(prompt, budget, fixed, tokensWithout) : prompt.input
-  if (whole !== prompt.input) {
-    fixed = tokensWithout(whole)
-    ready = prepare(whole)
-  }
+  const asIs = resultTokens(prompt.rounds) > budget ? undefined : model.prepare(prompt)
+  if (asIs && asIs.tokens <= budget) return { input: prompt.input, ready: asIs, left_out: undefined }
+  const prepareFixed = (input: ModelInput): Measure => ({ input, ready: prepare({ ...input, ...NOTHING_OPTIONAL }) })
+  const asked = prepareFixed(prompt.input)
+  const { input: whole, ready: least } =
+    asked.ready.tokens > budget ? withCutFiles(prompt, budget, asked, prepareFixed) : asked
+  // Nothing that could be left out fits.
+  if (least.tokens >= budget) return { ...fitIntoRoom(whole, 0), ready: least }
+  let ready = asIs && whole === prompt.input ? asIs : prepare(whole)
+  const fixed = least.tokens
   let fitted: FittedInput = { input: whole, left_out: undefined }
   // What can be left out is estimated turn by turn, so the rest is measured again. The room gets smaller each time.
   for (let optional; ready.tokens > budget && (optional = optionalTokens(fitted.input)) > 0; ) {
     const share = (budget - fixed) / (ready.tokens - fixed)
-    fitted = fitIntoRoom(whole, share > 0 ? optional * share : 0)
+    fitted = fitIntoRoom(whole, optional * share)
     ready = prepare(fitted.input)
   }
   return { ...fitted, ready }
+}
+
+/** An input, and the prompt that it makes without all that can be left out. */
+type Measure = { input: ModelInput; ready: ReadyPrompt }
+
+/** What the results of tools take at the least. They stay whole, so with more than the budget no prompt fits as it is. */
+function resultTokens(rounds: readonly Round[]): number {
+  const results = rounds.flatMap((round) => round.results)
+  const bytes = results.reduce((length, one) => length + (one && 'result' in one ? one.result.length : 0), 0)
+  return likelyTokens({ bytes, images: 0 })
 }
 
 const NOTHING_OPTIONAL = { history: [], recalled: [], summary: undefined }
@@ -95,29 +109,29 @@ export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
   }
 }
 
-/** Cuts the texts of files, so that they leave some room to the latest turns. `fixed` is what the rest has with them. */
+/** Cuts the texts of files, so that they leave some room to the latest turns. */
 function withCutFiles(
   { input, rounds }: ModelPrompt,
   budget: number,
-  fixed: number,
-  tokensOf: (input: ModelInput) => number,
-): ModelInput {
+  asked: Measure,
+  measure: (input: ModelInput) => Measure,
+): Measure {
   const { attachments = [], files } = input
-  if (!files) return input
+  if (!files) return asked
   const all = filesIn({ input, rounds })
   const cutTo = (bytes: number): ModelInput => {
     const cut = cutTexts(all, files, bytes)
     return { ...input, files: cut, ...(input.shown && { shown: shownWith(attachments, cut) }) }
   }
-  const none = cutTo(0)
-  const bare = tokensOf(none)
+  const none = measure(cutTo(0))
+  const bare = none.ready.tokens
   if (bare >= budget) return none
   const room = (budget - bare) * ATTACHED_SHARE
-  let cut = input
+  let cut = asked
   // Quotes and line breaks take more room than letters, so what is left is measured again. It gets less each time.
-  for (let bytes = bytesOfTexts(all, files), tokens = fixed; tokens > budget; tokens = tokensOf(cut)) {
-    bytes = Math.floor((bytes * room) / (tokens - bare))
-    cut = cutTo(bytes)
+  for (let bytes = bytesOfTexts(all, files); cut.ready.tokens > budget; ) {
+    bytes = Math.floor((bytes * room) / (cut.ready.tokens - bare))
+    cut = measure(cutTo(bytes))
   }
   return cut
 }

@@ -110,7 +110,7 @@ async function askProvider(connected: Connected, prompt: WrittenPrompt, request:
   } catch (error) {
     // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated. A request
     // that never left costs nothing.
-    if (answer.hasUsage || answer.hasSpoken || (request.deadline.stopped && sent_at !== undefined)) {
+    if (answer.hasUsage || answer.hasBegun || (request.deadline.stopped && sent_at !== undefined)) {
       const written = Math.floor((performance.now() - (sent_at ?? performance.now())) * TOKENS_PER_MS)
       request.spend(answer.usage(tokens, Math.min(written, request.max_output_tokens ?? Infinity)))
     }

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici'
-import { lazily } from '../../lib/lazily.ts'
+import { lazilyInTurn, PARTS_OF_UNDICI } from '../../lib/lazily.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import { withoutEndingSlashes } from '../../lib/text/text.ts'
 
-const undici = lazily<typeof import('undici')>('undici')
+const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici')
 
 /** The proxies that the operator's environment names. */
 export type ProxySettings = { http?: string | undefined; https?: string | undefined; except?: string | undefined }
@@ -53,13 +53,16 @@ export function openSockets(baseUrl: string, proxy: ProxySettings = {}): Provide
   // A run has a deadline of its own: a model may think for minutes before its first word.
   const options = { headersTimeout: 0, bodyTimeout: 0 }
   const isProxied = (http ?? https) !== undefined && !isLoopback(new URL(baseUrl).hostname)
-  const { Agent, EnvHttpProxyAgent } = undici()
-  const dispatcher = isProxied
-    ? new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: except })
-    : new Agent(options)
+  const open = async () => {
+    const { Agent, EnvHttpProxyAgent } = await undici()
+    return isProxied
+      ? new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: except })
+      : new Agent(options)
+  }
+  let dispatcher: Promise<Dispatcher> | undefined
   return {
-    send: (request, receiver) => dispatch(dispatcher, baseUrl, request, receiver),
-    close: () => dispatcher.destroy(),
+    send: async (request, receiver) => dispatch(await (dispatcher ??= open()), baseUrl, request, receiver),
+    close: async () => (await dispatcher)?.destroy(),
   }
 }
 

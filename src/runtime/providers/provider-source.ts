@@ -12,6 +12,8 @@ export type Provider = {
   vision?: TakesImages | undefined
   /** A client chose the address, through the API. Only the guarded client may call it. */
   isGuarded?: true
+  /** A project gave its key, and pays. Without it the operator does. */
+  isOfProject?: true
 }
 
 /** Returns every provider that the agents of a project may use now. The list stays the same object until one changes. */

@@ -255,9 +255,15 @@ const REMOTE = 'remote'
 async function spend(run: RunInProgress, { model, ...tokens }: Extract<Heard, { kind: 'usage' }>): Promise<void> {
   const { attempt, left, meter } = run
   const { input_tokens, output_tokens } = tokens
-  const call = { model: model ?? REMOTE, attempt, step: left.steps.length }
+  const call = { model: pricedName(model), attempt, step: left.steps.length }
   const cost = await meter.record({ ...call, tokens: { input_tokens, output_tokens } })
   left.usage = addTokens(left.usage, tokens)
   left.cost_nano = addCosts(left.cost_nano, cost)
   run.step_cost = addCosts(run.step_cost, cost)
+}
+
+/** A price is for a provider's model, so a model that the agent names without its provider gets one. */
+function pricedName(model: string | undefined): string {
+  if (model === undefined) return REMOTE
+  return model.includes('/') ? model : `${REMOTE}/${model}`
 }

@@ -46,7 +46,7 @@ export class RemoteRunner implements Runner {
   }
 
   async run(request: RunRequest, host: RunHost): Promise<Answered> {
-    const { request_id, agent_id, tree, attempt, context, agent } = request
+    const { agent_id, tree, context, agent } = request
     const { memory } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no address')
@@ -58,6 +58,20 @@ export class RemoteRunner implements Runner {
       hostSteps({ memory, owner, run: () => run }),
       settings,
     )
+    try {
+      return await this.#converse(settings, request, host, run)
+    } finally {
+      await run.toolbox.close()
+    }
+  }
+
+  async #converse(
+    settings: A2aRemote | SignedRemote,
+    request: RunRequest,
+    host: RunHost,
+    run: RunInProgress,
+  ): Promise<Answered> {
+    const { request_id, attempt } = request
     const take = (steps: readonly AskedStep[]) => conversation.take(steps)
     const way =
       'a2a' in settings ? await this.#openA2a(settings, request, run, take) : this.#openSigned(settings, request, run)
@@ -79,7 +93,6 @@ export class RemoteRunner implements Runner {
       conversation.leave(left)
       void way.leave?.(isOver)
       close()
-      await run.toolbox.close()
     }
   }
 

@@ -39,7 +39,9 @@ const NONE_HANDED: ReadonlySet<string> = new Set()
 export const NO_TOOLS: Toolbox = {
   definitions: [],
   handed: NONE_HANDED,
-  call: async (name) => ({ error: `There is no tool ${name}` }),
+  call: async (name, args) => ({
+    error: 'problem' in args ? `${args.problem}: ${args.raw}` : `There is no tool ${name}`,
+  }),
   retryOf: () => 'never',
   askFor: async () => undefined,
   close: async () => {},
@@ -158,8 +160,8 @@ export async function callTool(
   { name, args, headers }: { name: string; args: ToolArguments; headers: CallHeaders },
   world: ToolWorld,
 ): Promise<CallResult> {
-  if (!tool) return { error: `There is no tool ${name}` }
   if ('problem' in args) return { error: `${args.problem}: ${args.raw}` }
+  if (!tool) return { error: `There is no tool ${name}` }
   const problem = await argumentProblem(args.value, tool.definition.input_schema, world)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   try {

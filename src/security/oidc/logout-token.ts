@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CLOCK_SKEW_SECONDS, jose } from '../tokens/bearer-token.ts'
+import { CLOCK_SKEW_SECONDS, jose, refusalOf } from '../tokens/bearer-token.ts'
 import type { IdentityProvider } from '../tokens/identity-provider.ts'
 import type { OidcSettings } from './oidc-settings.ts'
 
@@ -19,7 +19,7 @@ const Claims = z.object({
 export type EndedThere = { subject: string | undefined; session: string | undefined; began_before: number }
 
 /**
- * Undefined for a token that does not count. Whoever sends a token again ends nothing with it that began later, except
+ * Undefined for a token that does not count, `unavailable` if the provider cannot be asked about it. Whoever sends a token again ends nothing with it that began later, except
  * for the few seconds by which clocks may differ.
  */
 export async function readLogoutToken(
@@ -27,8 +27,8 @@ export async function readLogoutToken(
   { clientId }: OidcSettings,
   provider: IdentityProvider,
   now: number,
-): Promise<EndedThere | undefined> {
-  const { jwtVerify, errors } = jose()
+): Promise<EndedThere | 'unavailable' | undefined> {
+  const { jwtVerify } = jose()
   try {
     const { issuer } = await provider.metadata()
     const { payload } = await jwtVerify(token, provider.keyFor, {
@@ -44,7 +44,6 @@ export async function readLogoutToken(
     const began_before = (claims.iat + CLOCK_SKEW_SECONDS) * 1000
     return { subject: claims.sub, session: claims.sid, began_before }
   } catch (error) {
-    if (error instanceof errors.JOSEError) return undefined
-    throw error
+    return refusalOf(error).reason === 'unavailable' ? 'unavailable' : undefined
   }
 }

@@ -148,7 +148,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Whose sessions the provider says have ended. Undefined if the token does not count. */
+  /** Whose sessions the provider says have ended. Undefined if the token does not count, `unavailable` if that cannot be said. */
   readLogout(token: string): ReturnType<typeof readLogoutToken> {
     return readLogoutToken(token, this.settings, this.#published(), this.#now())
   }

@@ -1,6 +1,8 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
+import { setImmediate as nextPass } from 'node:timers/promises'
 import type { Agent } from 'undici'
+import { lazilyInTurn, PARTS_OF_UNDICI } from '../../lib/lazily.ts'
 import { type IpList, ipList } from '../ip-list.ts'
 import { Dialer } from './dialer.ts'
 import { GuardedFetchError } from './guarded-error.ts'
@@ -8,6 +10,8 @@ import { exchange } from './guarded-exchange.ts'
 import { allowsAddress, checkUrl, hintTo, type UrlPolicy, urlHost } from './guarded-url.ts'
 import { Names } from './names.ts'
 import { Stop } from './stop.ts'
+
+const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici')
 
 export interface OutgoingPolicy extends UrlPolicy {
   /** Finds the addresses of a name, instead of the hosts file and DNS. */
@@ -117,7 +121,10 @@ export class GuardedClient {
   }
 
   async #open(): Promise<Agent> {
-    const { Agent: HttpAgent } = await import('undici')
+    // The platform loads its own Request when it is first named. That has a pass of the event loop for itself.
+    void globalThis.Request
+    await nextPass()
+    const { Agent: HttpAgent } = await undici()
     return new HttpAgent({
       connect: this.#dialer.connect,
       allowH2: false,

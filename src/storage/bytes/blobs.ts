@@ -50,6 +50,16 @@ export async function holdProject(db: Database, project_id: string): Promise<voi
   await sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${project_id}`}, 0))`.execute(db)
 }
 
+/**
+ * Removing files holds their projects before it changes their counts and blobs, as adding one does, and several projects in
+ * one order: so no two transactions deadlock.
+ */
+export async function holdProjectsOf(db: Database, column: 'id' | 'blob_id', ids: readonly string[]): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  const found = db.selectFrom('files').select('project_id').distinct().where(column, 'in', ids)
+  for (const { project_id } of await found.orderBy('project_id').execute()) await holdProject(db, project_id)
+}
+
 /** Drops those of the blobs that no file has any more, but for the files in `going`. It needs a transaction. */
 export async function dropUnused(db: Database, ids: readonly string[], going: readonly string[] = []): Promise<void> {
   if (ids.length === 0) return
@@ -67,7 +77,7 @@ export async function dropUnused(db: Database, ids: readonly string[], going: re
 }
 
 /** No file has the blob, but for those in `going`. */
-function isUnused(going: readonly string[] = []) {
+function isUnused(going: readonly string[]) {
   return ({ not, exists, selectFrom }: ExpressionBuilder<Tables, 'blobs'>) => {
     const having = selectFrom('files').select('files.id').whereRef('files.blob_id', '=', 'blobs.id')
     return not(exists(having.$if(going.length > 0, (others) => others.where('files.id', 'not in', going))))
@@ -106,7 +116,7 @@ export type DroppedBlob = Pick<BlobsTable, 'id' | 'kept_in'>
 
 type DroppedWanted = { before: number; places: readonly BlobsTable['kept_in'][] }
 
-/** Dropped blobs in these places that no file has, those first that could not be removed for the longest time. */
+/** Dropped blobs in these places, those first that could not be removed for the longest time. */
 export async function listDropped(
   db: Database,
   { before, places }: DroppedWanted,
@@ -118,7 +128,6 @@ export async function listDropped(
     .where('state', '=', 'dropped')
     .where('created_at', '<=', before)
     .where('kept_in', 'in', places)
-    .where(isUnused())
     .orderBy('created_at')
     .limit(limit)
     .execute()
@@ -153,8 +162,14 @@ export async function isAnyElsewhere(db: Database, places: readonly BlobsTable['
   return (await dropped.where('kept_in', 'not in', places).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Call this when the bytes are gone. A blob that a file still has stays. */
+/**
+ * Call this when the bytes of dropped blobs are gone. The files that are being erased with them go too. It needs a
+ * transaction.
+ */
 export async function remove(db: Database, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  await db.deleteFrom('blobs').where('id', 'in', ids).where('state', '=', 'dropped').where(isUnused()).execute()
+  await holdProjectsOf(db, 'blob_id', ids)
+  const dropped = db.selectFrom('blobs').select('id').where('id', 'in', ids).where('state', '=', 'dropped')
+  await db.deleteFrom('files').where('blob_id', 'in', dropped).execute()
+  await db.deleteFrom('blobs').where('id', 'in', dropped).execute()
 }

@@ -38,7 +38,7 @@ type Cleared = { gone: string[]; refused: string[]; unanswered: string[]; away: 
 const REFUSED_MS = 3_600_000
 
 type Options = {
-  storage: Pick<Storage, 'db'>
+  storage: Pick<Storage, 'db' | 'transaction'>
   places: Partial<Record<Place, ByteStore>>
   /** Where new bytes go. */
   home: Place
@@ -85,7 +85,7 @@ export class Bytes {
     try {
       if (!(await blobs.dropIncoming(storage.db, id))) return
       await this.#place(home).remove(id)
-      await blobs.remove(storage.db, [id])
+      await storage.transaction((held) => blobs.remove(held, [id]))
     } catch (err) {
       log.warn({ err, id }, 'bytes that are not needed could not be removed now, and will be swept up')
     }
@@ -116,18 +116,19 @@ export class Bytes {
   }
 
   /**
-   * Removes the bytes of dropped blobs, about `limit` of them, and then their rows. Returns how many. Each blob is tried
+   * Removes the bytes of dropped blobs, about `limit` of them, and then their rows, with files whose erasure was interrupted.
+   * Returns how many. Each blob is tried
    * once in the sweep that began at `before`. Rejects if only those are left whose place is away.
    */
   async removeDropped(db: Database, before: number, limit: number): Promise<number> {
-    const { log } = this.#options
+    const { storage, log } = this.#options
     const known = Object.keys(this.#options.places) as Place[]
     const soon = before + 1
     for (let places = known; places.length > 0; ) {
       const dropped = await blobs.listDropped(db, { before, places }, limit)
       if (dropped.length === 0) break
       const { gone, refused, unanswered, away } = await this.clear(dropped)
-      await blobs.remove(db, gone)
+      await storage.transaction((held) => blobs.remove(held, gone))
       await blobs.postpone(db, refused, before + REFUSED_MS)
       await blobs.postpone(db, unanswered, soon)
       if (gone.length > 0) return gone.length

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type * as Aws from 'aws4fetch'
 import type { Dispatcher } from 'undici'
-import { lazily } from '../../lib/lazily.ts'
+import { lazily, lazilyInTurn, PARTS_OF_UNDICI } from '../../lib/lazily.ts'
 import { withoutEndingSlashes } from '../../lib/text/text.ts'
 import { type ByteStore, BytesRefusedError, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
 
@@ -18,7 +18,7 @@ export type S3Options = {
 }
 
 const aws = lazily<typeof Aws>('aws4fetch')
-const undici = lazily<typeof import('undici')>('undici')
+const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici')
 
 const TRIES = 4
 const FIRST_PAUSE_MS = 200
@@ -96,7 +96,8 @@ async function askOnce(options: S3Options, wanted: Wanted): Promise<Dispatcher.R
     service: 's3',
   })
   const signed = await signer.sign()
-  return undici().request(signed.url, {
+  const { request } = await undici()
+  return request(signed.url, {
     method,
     headers: Object.fromEntries(signed.headers),
     body: body?.() ?? null,

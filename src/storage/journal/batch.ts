@@ -16,7 +16,7 @@ export function batchOf(entries: readonly JournalEntry[]): Batch {
   for (const { into, row } of entries.flatMap((entry) => entry.writes)) addTo(rows, into, row)
   const endings = new Map<EndedTable, Value[][]>()
   for (const { of, lease, row } of entries.flatMap((entry) => entry.endings ?? [])) {
-    addTo(endings, of, [...valuesOf(of, row), ...lease.key, lease.owner])
+    addTo(endings, of, [...valuesOf(of, row ?? {}), ...lease.key, lease.owner])
   }
   return {
     inserts: [...rows]

@@ -32,15 +32,16 @@ export type Row = Readonly<Record<string, Value | undefined>>
 /** One row that is to be written. If it is work to do in the background, `lane` is the key of its lane. */
 export type Write = { into: BulkTable; row: Row; lane?: string }
 
-/** The columns that get their last values when the work on a leased row ends. */
+/** What happens to a leased row when the work on it ends, or goes on. */
 export type EndedTable = Leased & {
-  columns: readonly string[]
+  /** The columns that get new values. Without them the row is deleted. */
+  columns?: readonly string[]
   /** Rows that are removed with the end: those whose column has the value of the key. */
   drops?: { table: keyof Tables & string; column: string }
 }
 
-/** The end of a lease. The row gets these values if its owner still holds it. */
-export type Ending = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row: Row }
+/** The end of a lease. The row is changed or deleted if its owner still holds it. */
+export type Ending = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row }
 
 /**
  * What is written together, or not at all. The rows of a batch have their values in the order of the table's columns.
@@ -52,7 +53,7 @@ export type Batch = {
 }
 
 /** The values of a row in the order of the table's columns. */
-export function valuesOf({ columns }: { columns: readonly string[] }, row: Row): Value[] {
+export function valuesOf({ columns = [] }: { columns?: readonly string[] }, row: Row): Value[] {
   return columns.map((column) => row[column] ?? null)
 }
 

@@ -54,16 +54,18 @@ export async function claim(
   }
 }
 
-/** What was answered to a request with this fingerprint. */
-export async function findDone(
+/** What is known of a request with this fingerprint that runs or was answered. */
+export async function findSame(
   db: Database,
   { scope, key, fingerprint }: { scope: string; key: string; fingerprint: string },
   now: number,
-): Promise<Extract<Claimed, { state: 'done' }> | undefined> {
+): Promise<Extract<Claimed, { state: 'done' | 'running' }> | undefined> {
   const found = await find(db, scope, key)
   if (!found || found.created_at + VALID_MS <= now) return undefined
-  const state = stateOf(found, fingerprint)
-  return state.state === 'done' ? state : undefined
+  // A request whose process died is run again, and that needs a code of its own.
+  if (found.status === null && found.lease_until <= now) return undefined
+  const same = stateOf(found, fingerprint)
+  return same.state === 'done' || same.state === 'running' ? same : undefined
 }
 
 function find(db: Database, scope: string, key: string): Promise<FoundClaim | undefined> {

@@ -15,7 +15,7 @@ const RENEWED_AT_ONCE = 500
  * has the condition that the owner still holds it.
  */
 export type Leased = {
-  table: 'claims' | 'deliveries' | 'invocations' | 'jobs' | 'ledger'
+  table: 'claims' | 'deliveries' | 'runs' | 'jobs' | 'ledger'
   /** The columns that name a row. The column of the owner is `owner`. */
   key: readonly string[]
   /** The column of the time at which the lease ends. */

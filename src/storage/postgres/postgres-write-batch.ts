@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type DialectAdapter, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
+import { LOST_LEASE_CODE } from './lost-lease.ts'
 import { connect, type PostgresPool } from './postgres.ts'
 
 /**
@@ -39,9 +40,13 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
     const client = await connect(pool)
     let isBroken = true
     try {
-      const { rows } = await client.query<{ held: boolean }>({ ...statement, values })
+      await client.query({ ...statement, values })
       isBroken = false
-      return rows[0]?.held === true
+      return true
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== LOST_LEASE_CODE) throw error
+      isBroken = false
+      return false
     } finally {
       client.release(isBroken)
     }
@@ -49,26 +54,24 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
 }
 
 /**
- * Every part is a table expression: first the leases that must still be held, then their endings, then the inserts. The
- * rows of a table come as one JSON text, which is several times cheaper for this process than the driver's arrays.
+ * Every part is a table expression: first the leases that end, then the inserts. The statement undoes itself if one of the
+ * leases was lost. The rows of a table come as one JSON text, which is several times cheaper for this process than the
+ * driver's arrays.
  */
-async function batchText(db: Database, batch: Batch): Promise<string> {
+export async function batchText(db: Database, batch: Batch): Promise<string> {
   const parts: string[] = []
   const held: string[] = []
   for (const [i, { of }] of batch.endings.entries()) {
     const rows = `$${i + 1}::jsonb`
-    parts.push(`held${i} as (${await heldText(db, of, rows)})`)
+    parts.push(`held${i} as (${await endingText(db, of, rows)} returning 1)`)
     held.push(`(select count(*) from held${i}) = jsonb_array_length(${rows})`)
-  }
-  for (const [i, { of }] of batch.endings.entries()) {
-    parts.push(`ended${i} as (${await endingText(db, of, `$${i + 1}::jsonb`, held)})`)
-    if (of.drops) parts.push(`dropped${i} as (${dropText(of.drops, of, `$${i + 1}::jsonb`, held)})`)
+    if (of.drops) parts.push(`dropped${i} as (${dropText(of.drops, of, rows)})`)
   }
   // PostgreSQL runs the parts of a statement in any order. A part that reads the result of another part runs after it.
   const runsAfter = (part: string) => `(select count(*) from ${part}) >= 0`
   let before: string | undefined
   for (const [i, { into }] of batch.inserts.entries()) {
-    const conditions = [...held]
+    const conditions: string[] = []
     // Nodes that add to the same rows must lock them in the same order, or they deadlock.
     if (into.merge && before) conditions.push(runsAfter(before))
     if (into.merge) before = `insert${i}`
@@ -76,27 +79,33 @@ async function batchText(db: Database, batch: Batch): Promise<string> {
     if (locked >= 0) conditions.push(runsAfter(`insert${locked}`))
     parts.push(`insert${i} as (${await insertText(db, into, batch.endings.length + i + 1, conditions)} returning 1)`)
   }
-  return `with ${parts.join(', ')} select ${held.join(' and ') || 'true'} as held`
+  const isHeld = held.length > 0 ? `case when ${held.join(' and ')} then true else lost_lease() end` : 'true'
+  return `with ${parts.join(', ')} select ${isHeld} as held`
 }
 
-async function heldText(db: Database, { table, key, columns, condition }: EndedTable, rows: string): Promise<string> {
-  const types = await columnTypes(db, table)
-  const matches = [...key, 'owner'].map((name, i) => `t."${name}" = (r ->> ${columns.length + i})::${types.get(name)}`)
-  return `select 1 from "${table}" t, jsonb_array_elements(${rows}) r where ${matches.join(' and ')} and ${condition} for update of t`
+/**
+ * The rows of a batch whose keys are looked up. All of them are arrays, but PostgreSQL takes the condition for a rare one
+ * and looks them up one by one, by their key. Where it expects many, and knows nothing of the table yet, it would read all
+ * of the table in every commit.
+ */
+function keyedRows(rows: string): string {
+  return `(select r from jsonb_array_elements(${rows}) r where jsonb_typeof(r) = 'array') keyed(r)`
 }
 
-async function endingText(db: Database, of: EndedTable, rows: string, held: string[]): Promise<string> {
-  const { table, key, columns } = of
+/** Changes or deletes the rows whose leases are held. */
+async function endingText(db: Database, of: EndedTable, rows: string): Promise<string> {
+  const { table, key, columns, condition } = of
   const types = await columnTypes(db, table)
   const valueAt = (name: string, i: number) => `(r ->> ${i})::${types.get(name)}`
-  const sets = columns.map((name, i) => `"${name}" = ${valueAt(name, i)}`)
-  const matches = key.map((name, i) => `t."${name}" = ${valueAt(name, columns.length + i)}`)
-  return `update "${table}" t set ${sets.join(', ')} from jsonb_array_elements(${rows}) r where ${[...matches, ...held].join(' and ')}`
+  const after = columns?.length ?? 0
+  const matches = [...key, 'owner'].map((name, i) => `t."${name}" = ${valueAt(name, after + i)}`)
+  const sets = columns?.map((name, i) => `"${name}" = ${valueAt(name, i)}`).join(', ')
+  const change = sets ? `update "${table}" t set ${sets} from` : `delete from "${table}" t using`
+  return `${change} ${keyedRows(rows)} where ${[...matches, condition].join(' and ')}`
 }
 
-function dropText(drops: Required<EndedTable>['drops'], { columns }: EndedTable, rows: string, held: string[]): string {
-  const matches = `t."${drops.column}" = r ->> ${columns.length}`
-  return `delete from "${drops.table}" t using jsonb_array_elements(${rows}) r where ${[matches, ...held].join(' and ')}`
+function dropText(drops: Required<EndedTable>['drops'], { columns = [] }: EndedTable, rows: string): string {
+  return `delete from "${drops.table}" t using ${keyedRows(rows)} where t."${drops.column}" = r ->> ${columns.length}`
 }
 
 /** `conditions` hold for all rows or for none. */

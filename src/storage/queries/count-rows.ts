@@ -14,17 +14,16 @@ export async function countAll<TB extends keyof Tables, Row>(
   return total
 }
 
-/** How many invocations or log entries some agents have. They are counted as they are written. */
+/** How many invocations or log entries some agents have. Receipts and log entries are counted as they are written. */
 export async function countOfAgents(
   db: Database,
   counted: 'invocations' | 'logs',
   seqs: readonly number[],
 ): Promise<number> {
-  const { total } = await db
-    .selectFrom('agent_counts')
-    .select(({ fn }) => fn.sum<number | null>('rows').as('total'))
-    .where('counted', '=', counted)
-    .where(isOneOf(db, sql.ref('agent_seq'), seqs))
-    .executeTakeFirstOrThrow()
-  return Number(total ?? 0)
+  const isOfAgents = isOneOf(db, sql.ref('agent_seq'), seqs)
+  const unfinished = counted === 'invocations' ? sql`(select count(*) from runs where ${isOfAgents})` : sql`0`
+  const { rows } = await sql<{ total: number }>`
+    select coalesce(sum(rows), 0) + ${unfinished} as total from agent_counts
+    where counted = ${counted} and ${isOfAgents}`.execute(db)
+  return Number(rows[0]?.total)
 }

@@ -22,18 +22,22 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       paused_at ${integer} not null
     )`,
 
+    // The definition is the last column: SQLite reads through a long text to what stands behind it.
     `create table agents (
       seq ${sequence},
       id ${text} not null unique,
       project_id ${text} not null references projects (id) on delete cascade,
       name ${text} not null,
       status ${text} not null,
-      definition ${text} not null,
       own_memory ${integer} not null default 0,
       security ${text},
       auth ${text},
       created_at ${integer} not null,
-      updated_at ${integer} not null
+      updated_at ${integer} not null,
+      description ${text},
+      output_schema ${text} not null default 'null',
+      calls ${text} not null default '[]',
+      definition ${text} not null
     )`,
     'create unique index agents_by_name on agents (project_id, name)',
     'create index agents_by_created_at on agents (project_id, created_at, id)',
@@ -42,9 +46,11 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
     `create table versions (
       agent_id ${text} not null references agents (id) on delete cascade,
       version ${text} not null,
-      definition ${text} not null,
       digest ${text} not null,
       created_at ${integer} not null,
+      output_schema ${text} not null default 'null',
+      calls ${text} not null default '[]',
+      definition ${text} not null,
       primary key (agent_id, version)
     )`,
 

@@ -49,6 +49,8 @@ export function memorySchema(types: ColumnTypes): string[] {
       note_terms ${integer} not null,
       last_at ${integer} not null,
       facts_through ${integer} not null default 0,
+      facts_after ${integer} not null default 0,
+      summary_after ${integer} not null default 0,
       primary key (agent_seq, level, user_id, session_id)
     ) ${keyed}`,
     // Users and sessions are listed in the order in which they were last used.

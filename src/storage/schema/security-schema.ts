@@ -113,6 +113,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
       base_url ${text},
       api_key ${text},
       vision ${text},
+      paid_by ${text} not null,
       created_at ${integer} not null,
       updated_at ${integer} not null,
       primary key (project_id, name)

@@ -65,6 +65,7 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
       project_id ${text} not null references projects (id) on delete cascade,
       model ${text} not null,
       rates ${text} not null,
+      set_by ${text} not null,
       created_at ${integer} not null,
       updated_at ${integer} not null,
       primary key (project_id, model)
@@ -99,6 +100,7 @@ export function usageSchema({ text, integer, keyed }: ColumnTypes): string[] {
       reserved ${integer} not null,
       told ${integer} not null,
       exceeded ${integer} not null,
+      kept ${integer} not null,
       primary key (budget_id, subject, period_start)
     ) ${keyed}`,
   ]

@@ -12,32 +12,34 @@ export function entryStatements(entries: readonly JournalEntry[]): SqliteStateme
 
 /** One prepared insert that runs for every row. */
 export function insertStatement(into: BulkTable, rows: Value[][]): SqliteStatement {
-  return { sql: insertText(into), values: rows, many: true }
+  return { sql: textOf(into, insertText), values: rows, many: true }
 }
 
 /** Every entry needs the same few texts. */
-const insertTexts = new WeakMap<BulkTable, string>()
+const texts = new WeakMap<BulkTable | EndedTable, string>()
 
-function insertText(into: BulkTable): string {
-  const known = insertTexts.get(into)
-  if (known !== undefined) return known
-  const marks = into.columns.map(() => '?').join(', ')
-  // Whatever fails undoes its whole transaction. `or fail` tells SQLite so: else it would keep a journal of each statement
-  // that has triggers, which costs 8 µs a row.
-  const text = `insert or fail into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`
-  insertTexts.set(into, text)
+function textOf<T extends BulkTable | EndedTable>(table: T, write: (table: T) => string): string {
+  const text = texts.get(table) ?? write(table)
+  texts.set(table, text)
   return text
 }
 
-function endingStatements({ table, key, columns, condition, drops }: EndedTable, rows: Value[][]): SqliteStatement[] {
-  const sets = columns.map((column) => `"${column}" = ?`).join(', ')
+function insertText(into: BulkTable): string {
+  const marks = into.columns.map(() => '?').join(', ')
+  // Whatever fails undoes its whole transaction. `or fail` tells SQLite so: else it would keep a journal of each statement
+  // that has triggers, which costs 8 µs a row.
+  return `insert or fail into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`
+}
+
+function endingText({ table, key, columns, condition }: EndedTable): string {
   const held = [...key, 'owner'].map((column) => `"${column}" = ?`).join(' and ')
-  const end = {
-    sql: `update "${table}" set ${sets} where ${held} and ${condition}`,
-    values: rows,
-    many: true,
-    mustChange: true,
-  }
+  const sets = columns?.map((column) => `"${column}" = ?`).join(', ')
+  return `${sets ? `update "${table}" set ${sets}` : `delete from "${table}"`} where ${held} and ${condition}`
+}
+
+function endingStatements(of: EndedTable, rows: Value[][]): SqliteStatement[] {
+  const end = { sql: textOf(of, endingText), values: rows, many: true, mustChange: true }
+  const { columns = [], drops } = of
   if (!drops) return [end]
   const keys = rows.map((row) => [row[columns.length] as Value])
   return [end, { sql: `delete from "${drops.table}" where "${drops.column}" = ?`, values: keys, many: true }]

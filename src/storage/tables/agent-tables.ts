@@ -8,6 +8,12 @@ export type AgentsTable = {
   name: string
   status: string
   definition: string
+  /** Of the definition, for lists: a definition may have hundreds of kilobytes. */
+  description: Generated<string | null>
+  /** As above. JSON. */
+  output_schema: Generated<string>
+  /** The agents that its tools call, each with the environment that answers. JSON. */
+  calls: Generated<string>
   /** 1 if its memory needs work in the background: see `memory.retention_days`, `summarize` and `facts`. */
   own_memory: Generated<number>
   security: string | null
@@ -20,6 +26,9 @@ export type VersionsTable = {
   agent_id: string
   version: string
   definition: string
+  /** As of an agent. */
+  output_schema: Generated<string>
+  calls: Generated<string>
   digest: string
   created_at: number
 }
@@ -38,7 +47,8 @@ export type DeploymentsTable = {
   rollback_of: string | null
 }
 
-export type InvocationsTable = {
+/** What a run begins with, and what its receipt tells of it. */
+type AskedColumns = {
   id: string
   agent_seq: number
   status: string
@@ -46,9 +56,12 @@ export type InvocationsTable = {
   attempt: number
   /** The attempts after the first, each with why it began. JSON; null while there is none. */
   attempts: Generated<string | null>
-  /** Why its next attempt will begin, while it is queued: start, wait or lost. */
-  begins_after: Generated<string>
   background: number
+  /** It was asked for with an Idempotency-Key: when its node dies, another goes on with it. */
+  keyed: Generated<number>
+  /** What it does when a budget has no room: fail or wait. */
+  on_budget: Generated<string>
+  door: Generated<string>
   environment: string
   version: string | null
   deployment_id: string | null
@@ -56,40 +69,15 @@ export type InvocationsTable = {
   context: string
   user_id: string | null
   session_id: string | null
-  response: string | null
-  error: string | null
-  input_tokens: number
-  output_tokens: number
-  tokens_used: number
-  /** In billionths of a dollar. Null: a price is not known. */
-  cost_nano: number | null
-  duration_ms: number | null
-  steps: string
-  created_by: string
-  /** The person who began it, with a role or with a key of their own. */
-  person_id: string | null
-  created_at: number
-  started_at: number | null
-  finished_at: number | null
-  /** The node that runs it, until `lease_until`. */
-  owner: string | null
-  lease_until: number | null
-  cancel_requested_at: number | null
-  /** How many nodes have died while they ran it in the background. */
-  lapses: Generated<number>
-  /** It was asked for with an Idempotency-Key: when its node dies, another goes on with it. */
-  keyed: Generated<number>
-  /** What it does when a budget has no room: fail or wait. */
-  on_budget: Generated<string>
-  /** When a waiting run goes on. */
-  wake_at: Generated<number | null>
-  /** The budget for which it waits, as it was then: when that has changed, the run goes on. Or the runs that it called. */
-  waits_for: Generated<string | null>
+  /** The files that came with the message. JSON. */
+  attachments: Generated<string | null>
+  /** What its caller gave besides the message. JSON. */
+  given: Generated<string | null>
   /** The schedule that began it, and the tick that it is for. */
   schedule_id: Generated<string | null>
-  scheduled_at: Generated<number | null>
   /** The keys that made or changed that schedule. JSON. */
   authors: Generated<string | null>
+  scheduled_at: Generated<number | null>
   /** The run that called its agent, and the key of that call. */
   parent_request_id: Generated<string | null>
   call_key: Generated<string | null>
@@ -97,17 +85,54 @@ export type InvocationsTable = {
   tree: Generated<string | null>
   /** When the time that it shares with them is over. Null: each attempt has the whole time of the agent. */
   deadline_at: Generated<number | null>
-  door: Generated<string>
-  /** The files that came with the message. JSON. */
-  attachments: Generated<string | null>
-  /** What its caller gave besides the message. JSON. */
-  given: Generated<string | null>
+  created_by: string
+  /** The person who began it, with a role or with a key of their own. */
+  person_id: string | null
+  created_at: number
+  started_at: number | null
+  /** How long it has run. */
+  duration_ms: number | null
+}
+
+/** A run that has not ended. */
+export type RunsTable = AskedColumns & {
+  /** The project of its agent. */
+  project_id: string
+  /** Why its next attempt will begin, while it is queued: start, wait or lost. */
+  begins_after: Generated<string>
+  /** The node that runs it, until `lease_until`. */
+  owner: string | null
+  lease_until: number | null
+  cancel_requested_at: number | null
+  /** How many nodes have died while they ran it in the background. */
+  lapses: Generated<number>
+  /** When a waiting run goes on. */
+  wake_at: Generated<number | null>
+  /** The budget for which it waits, as it was then: when that has changed, the run goes on. Or the runs that it called. */
+  waits_for: Generated<string | null>
+}
+
+type OutcomeColumns = {
+  response: string | null
   /** 1 if the response is JSON that fits what was wanted. */
   structured: Generated<number>
+  error: string | null
+  input_tokens: number
+  output_tokens: number
+  tokens_used: number
+  /** In billionths of a dollar. Null: a price is not known. */
+  cost_nano: number | null
+  steps: string
   /** What the model answered, if it ended with calls of the caller's own tools. JSON. */
   rounds: Generated<string | null>
   erased_at: Generated<number | null>
 }
+
+/** The receipt of a run that has ended. */
+export type InvocationsTable = AskedColumns & OutcomeColumns & { finished_at: number }
+
+/** A view: the receipts, and the runs that have not ended as if they had one. It is only read. */
+export type AllInvocationsView = AskedColumns & OutcomeColumns & { finished_at: number | null }
 
 /** The files that schedules name, their own and others. It follows from `attachments` of the schedules. */
 export type ScheduleFilesTable = { file_id: string; schedule_id: string }

@@ -37,6 +37,9 @@ export type MemoryScopesTable = {
   last_at: number
   /** Facts were extracted from the memories up to this seq. */
   facts_through: Generated<number>
+  /** After a failure, when the model may be asked again for facts or for a summary of the session. 0: it has not failed. */
+  facts_after: Generated<number>
+  summary_after: Generated<number>
 }
 
 /** One summary for each session that has one. */

@@ -125,6 +125,8 @@ export type ProvidersTable = {
   api_key: string | null
   /** JSON. Null: whether its models take images is tried. */
   vision: string | null
+  /** Whose the key is: `service` if an actor of the service gave it, else `project`. */
+  paid_by: string
   created_at: number
   updated_at: number
 }

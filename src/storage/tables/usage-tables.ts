@@ -71,6 +71,8 @@ export type PricesTable = {
   model: string
   /** JSON: the rates that were given. */
   rates: string
+  /** `service` if an actor of the service set it, else `project`. */
+  set_by: string
   created_at: number
   updated_at: number
 }
@@ -109,4 +111,6 @@ export type BudgetCountersTable = {
   told: number
   /** 1: an event has told that the limit was met. */
   exceeded: number
+  /** 0: its user was erased. It is removed when nothing is held of it, unless the user asks for room again. */
+  kept: number
 }

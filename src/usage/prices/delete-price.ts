@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Needs } from '../../operation/context.ts'
+import { requireService } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { PriceParams, pricedModel, requireAllAgents } from './price-reply.ts'
 import { remove } from './price-store.ts'
@@ -10,16 +11,18 @@ export const deletePrice = operation({
   path: '/v1/prices/{provider}/{model}',
   summary: 'Delete a price that the project has set',
   description:
-    'From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay.',
+    'From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay. If the operator pays for the model, it takes a key of all projects.',
   permission: 'manage',
-  audit: { target: 'model' },
+  audit: { target: ['provider', 'model'] },
   params: PriceParams,
   data: z.object({ model: z.string(), deleted: z.literal(true) }),
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor, prices }: Needs<'db' | 'actor' | 'prices'>) {
     requireAllAgents(actor)
     const model = pricedModel(params)
-    await remove(db, actor.scope.project_id, model)
+    const { project_id } = actor.scope
+    if (await prices.isPaidByService(project_id, model)) requireService(actor)
+    await remove(db, project_id, model)
     return { model, deleted: true as const }
   },
 })

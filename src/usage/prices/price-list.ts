@@ -25,7 +25,10 @@ type Options = {
 /** Prices by `provider/model` and `provider/*`. */
 type NamedPrices = ReadonlyMap<string, Price>
 
-/** What models cost: as the configuration says, or else the project, or else the list of public vendors. */
+/**
+ * What models cost: as the configuration says, or else the project, or else the list of public vendors. If the operator
+ * pays, a price of the project counts only if an actor of the service has set it.
+ */
 export class PriceList implements Prices {
   readonly #options: Options
   readonly #configured: NamedPrices
@@ -38,11 +41,15 @@ export class PriceList implements Prices {
 
   async named(project_id: string): Promise<string[]> {
     const project = await this.#options.findProject(project_id)
-    return [...this.#configured.keys(), ...(project?.prices.keys() ?? [])]
+    return [...this.#configured.keys(), ...(project?.prices.all.keys() ?? [])]
   }
 
   isConfigured(model: string): boolean {
     return priceIn(this.#configured, model) !== undefined
+  }
+
+  async isPaidByService(project_id: string, model: string): Promise<boolean> {
+    return isPaidByService(await this.#options.findProject(project_id), model)
   }
 
   async find(project_id: string, model: string, time: number): Promise<Price | undefined> {
@@ -61,7 +68,8 @@ export class PriceList implements Prices {
   }
 
   #own(project: ProjectSnapshot | undefined, model: string): Price | undefined {
-    const known = priceIn(this.#configured, model) ?? (project && priceIn(project.prices, model))
+    const counting = isPaidByService(project, model) ? project?.prices.byService : project?.prices.all
+    const known = priceIn(this.#configured, model) ?? (counting && priceIn(counting, model))
     if (known) return known
     const isLocal = model.startsWith(EMBEDDER) && this.#options.config.memory.embedder?.type === 'local'
     return splitModelName(model).provider === 'builtin' || isLocal ? FREE : undefined
@@ -88,9 +96,19 @@ export class PriceList implements Prices {
   }
 }
 
-/** The prices that a project has set. */
-export async function listPrices(db: Database, project_id: string): Promise<NamedPrices> {
-  return pricesOf(await listOwn(db, project_id), 'api')
+/** Whether the operator pays for calls of the model: the project has not given the key of its provider. */
+function isPaidByService(project: ProjectSnapshot | undefined, model: string): boolean {
+  const { provider } = splitModelName(model)
+  if (provider === 'builtin' || model.startsWith(EMBEDDER)) return true
+  const known = project?.providers.find(({ name }) => name === provider)
+  return known !== undefined && known.isOfProject !== true
+}
+
+/** The prices that a project has. */
+export async function listPrices(db: Database, project_id: string): Promise<ProjectSnapshot['prices']> {
+  const own = await listOwn(db, project_id)
+  const byService = own.filter(({ set_by }) => set_by === 'service')
+  return { all: pricesOf(own, 'api'), byService: pricesOf(byService, 'api') }
 }
 
 /** The price of the model itself, or else that of all models of its provider. */

@@ -1,25 +1,30 @@
 import type { Config } from '../../config.ts'
 import { conflict, notFound } from '../../errors.ts'
+import type { Actor } from '../../operation/actor.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { announce, type Database } from '../../storage/database.ts'
 
 /** A price as the configuration and the API give it. */
 export type GivenPrice = Config['prices'][number]
 
+/** A price of a project, and who set it. */
+type OwnPrice = GivenPrice & { set_by: Actor['reach'] }
+
 /** The most prices a project may have: all of them are read together when a run first needs one. */
 const MAX_PRICES = 1_000
 
 /** The prices that were set through the API. */
-export async function listOwn(db: Database, project_id: string): Promise<GivenPrice[]> {
+export async function listOwn(db: Database, project_id: string): Promise<OwnPrice[]> {
   const rows = await db
     .selectFrom('prices')
-    .select(['model', 'rates'])
+    .select(['model', 'rates', 'set_by'])
     .where('project_id', '=', project_id)
     .orderBy('model')
     .execute()
   return readable(db, rows, (row) => ({
     ...jsonOf('price', { ...row, id: row.model })<Omit<GivenPrice, 'model'>>('rates'),
     model: row.model,
+    set_by: row.set_by as OwnPrice['set_by'],
   }))
 }
 
@@ -27,14 +32,14 @@ export async function listOwn(db: Database, project_id: string): Promise<GivenPr
 export async function put(
   db: Database,
   project_id: string,
-  { model, ...given }: GivenPrice,
+  { model, set_by, ...given }: OwnPrice,
   updated_at: number,
 ): Promise<void> {
   const rates = JSON.stringify(given)
   await db
     .insertInto('prices')
-    .values({ project_id, model, rates, created_at: updated_at, updated_at })
-    .onConflict((known) => known.columns(['project_id', 'model']).doUpdateSet({ rates, updated_at }))
+    .values({ project_id, model, rates, set_by, created_at: updated_at, updated_at })
+    .onConflict((known) => known.columns(['project_id', 'model']).doUpdateSet({ rates, set_by, updated_at }))
     .execute()
   const { total } = await db
     .selectFrom('prices')

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { GivenRates } from '../../config/price-shape.ts'
 import { conflict, invalid } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
+import { requireService } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { wholeRates } from './price-list.ts'
 import { PriceParams, PriceReply, presentPrice, pricedModel, requireAllAgents } from './price-reply.ts'
@@ -13,9 +14,9 @@ export const setPrice = operation({
   path: '/v1/prices/{provider}/{model}',
   summary: 'Set what a model costs',
   description:
-    'A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins.',
+    'A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins. If the operator pays for the model, because its provider is in `moorage.yaml` or has a key of the operator, it takes a key of all projects.',
   permission: 'manage',
-  audit: { target: 'model' },
+  audit: { target: ['provider', 'model'] },
   errors: ['conflict'],
   params: PriceParams,
   body: z.strictObject(GivenRates).meta({ id: 'SetPrice' }),
@@ -25,10 +26,12 @@ export const setPrice = operation({
     requireAllAgents(actor)
     const model = pricedModel(params)
     if (!NAME.test(model)) throw invalid({ field: 'model', error: 'must not have spaces, and at most 500 characters' })
+    const { project_id } = actor.scope
+    if (await prices.isPaidByService(project_id, model)) requireService(actor)
     if (prices.isConfigured(model)) {
       throw conflict(`The price of ${model} is in moorage.yaml, which wins: change it there`)
     }
-    await put(db, actor.scope.project_id, { model, ...body }, now())
+    await put(db, project_id, { model, ...body, set_by: actor.reach }, now())
     return presentPrice(model, { source: 'api', set_for: model, rates: wholeRates(body), tiers: [] })
   },
 })

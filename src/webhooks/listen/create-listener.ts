@@ -1,9 +1,9 @@
 import * as agents from '../../agents/store.ts'
 import { conflict, invalid } from '../../errors.ts'
+import { requireLasting } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
-import { requireKey } from '../webhook-in-scope.ts'
 import { CreateListenerBody, LISTENER_LIFE_MS, ListenerReply } from './listener.ts'
 import * as listeners from './listener-store.ts'
 
@@ -27,7 +27,7 @@ export const createListener = operation({
   data: ListenerReply,
 
   async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
-    requireKey(actor)
+    requireLasting(actor, 'A webhook')
     const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)
     if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })

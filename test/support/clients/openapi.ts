@@ -45,8 +45,10 @@ export function checkReply(
 const withinDocument = (written: string) => JSON.parse(written.replaceAll('"$ref":"#', '"$ref":"api#'))
 
 /** Not asked of the service: one that lets nobody in shows no document either. */
+const described = JSON.stringify(await openApiDocument(operations))
+
 function newChecker(): Checker {
-  const document = JSON.parse(JSON.stringify(openApiDocument(operations))) as Document
+  const document = JSON.parse(described) as Document
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')

@@ -31,7 +31,7 @@ export const SAMPLE_SETTINGS: Settings = {
   MOORAGE_CONSOLE__OIDC: JSON.stringify([{ name: 'sample', issuer: 'https://sample.example.com', clientId: 'sample' }]),
 }
 
-const document = openApiDocument(operations)
+const document = await openApiDocument(operations)
 const components = document.components.schemas as Record<string, Schema>
 let made = 0
 

@@ -25,6 +25,12 @@ export class ConsoleScene {
     this.#sent = recordRequests(window.page)
   }
 
+  /** What the first page asks for is not written down, however late it asks. */
+  async begin(): Promise<void> {
+    await this.#still()
+    this.#sent()
+  }
+
   /** Goes to a page and writes it down. */
   async open(path: string, title = path): Promise<void> {
     // The page before may ask for something once more when it is left.
@@ -123,7 +129,9 @@ export function inHarbour(
         const at = world.clock.now()
         const window = await visit(path, { isStill: true, timezone: 'Europe/Berlin', at, ...options })
         await window.settled()
-        return new ConsoleScene(window)
+        const scene = new ConsoleScene(window)
+        await scene.begin()
+        return scene
       }
       story(
         open,

@@ -121,6 +121,7 @@ function watch(page: Page, origin: string) {
   const allowed: RegExp[] = []
   let asked: string[] = []
   const underWay = new Set<Request>()
+  let coming: Request | undefined
   let changedAt = 0
   const isOver = (request: Request) => {
     underWay.delete(request)
@@ -134,16 +135,19 @@ function watch(page: Page, origin: string) {
   page.on('request', (request) => {
     const url = new URL(request.url())
     if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) found.push(`elsewhere: ${url}`)
-    // What the page before asked for, nobody hears of any more.
-    if (request.isNavigationRequest()) {
-      asked = []
-      underWay.clear()
-    }
+    if (request.isNavigationRequest()) coming = request
     if (/\/v1\/|\/console\/session/.test(url.pathname)) asked.push(`${request.method()} ${url.pathname}`)
     // What was asked before the sign-out may be answered after it.
     if (request.method() === 'DELETE' && url.pathname.endsWith('/console/session')) allowed.push(/status of 401/)
     underWay.add(request)
     changedAt = performance.now()
+  })
+  // The page before may ask for something until the new one takes its place. Nobody hears of that any more.
+  page.on('framenavigated', () => {
+    if (!coming) return
+    asked = []
+    for (const request of underWay) if (request !== coming) underWay.delete(request)
+    coming = undefined
   })
   page.on('requestfinished', isOver)
   page.on('requestfailed', isOver)

@@ -7,6 +7,6 @@ import { endOtherConnections } from '../stores/other-connections.ts'
  */
 export async function endLeases(db: Database): Promise<void> {
   await endOtherConnections(db)
-  await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
+  await db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running').execute()
   await db.updateTable('claims').set({ lease_until: 0 }).execute()
 }

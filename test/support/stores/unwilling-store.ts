@@ -6,8 +6,8 @@ import type { Service } from '../service/service.ts'
 /** What a service writes, as the database sees it. */
 const WRITES = {
   'a result of a tool': { event: 'insert', table: 'steps', when: "new.kind = 'tool'" },
-  'a wait': { event: 'update', table: 'invocations', when: 'new.wake_at is not null' },
-  'the end of a run': { event: 'update', table: 'invocations', when: 'new.finished_at is not null' },
+  'a wait': { event: 'update', table: 'runs', when: 'new.wake_at is not null' },
+  'the end of a run': { event: 'insert', table: 'invocations', when: 'true' },
   'the success of a delivery': { event: 'update', table: 'deliveries', when: "new.status = 'delivered'" },
 } as const
 

@@ -291,7 +291,7 @@ inConsole(
       assert.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
       // The address of a form that another reader has sent.
       await go('/webhooks?open=webhook')
-      await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+      await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
       await settled()
       assert.equal(await page.getByRole('dialog').count(), 0)
       await leave()

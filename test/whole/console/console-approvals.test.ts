@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashOf } from '../../../src/audit/audit-entry.ts'
+import { removeOldEntries } from '../../../src/audit/chain.ts'
 import { list as listAuditLog } from '../../../src/audit/store.ts'
 import { inConsole } from '../../support/console/console.ts'
 import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
@@ -153,11 +154,30 @@ inConsole(
     })
 
     test('the audit log is checked in the browser, and an altered entry is found', async () => {
+      await createAgent(service(), 'created-last')
       const { page, leave } = await visit('/system?view=audit')
-      await page.getByRole('cell', { name: 'createAgent' }).waitFor()
+      await page.getByRole('cell', { name: 'createAgent' }).first().waitFor()
       await page.getByRole('button', { name: 'Check the chain' }).click()
       await page.getByText(/the chain of the newest \d+ entries holds/).waitFor()
       const { db } = service().app.parts.storage
+      // What retention removes, it says. What somebody else removes, is missing.
+      const oldest = () =>
+        db.selectFrom('audit_log').select(['id', 'seq', 'created_at']).orderBy('seq').limit(3).execute()
+      const [, , third] = await oldest()
+      assert.equal(await removeOldEntries(service().app.parts, (third?.created_at ?? 0) + 1, 2), 2)
+      await page.getByRole('button', { name: 'Check the chain' }).click()
+      const left = await db.selectFrom('audit_log').select('id').execute()
+      await page.getByText(`the chain of the newest ${left.length} entries holds`).waitFor()
+      const [first] = await oldest()
+      const row = await db
+        .selectFrom('audit_log')
+        .selectAll()
+        .where('id', '=', first?.id ?? '')
+        .executeTakeFirstOrThrow()
+      await db.deleteFrom('audit_log').where('id', '=', row.id).execute()
+      await page.getByRole('button', { name: 'Check the chain' }).click()
+      await page.getByText(`entry ${row.seq} is missing`).waitFor()
+      await db.insertInto('audit_log').values(row).execute()
       await db.updateTable('audit_log').set({ actor: 'somebody else' }).where('action', '=', 'createAgent').execute()
       await page.getByRole('button', { name: 'Check the chain' }).click()
       await page.getByText(/entry \d+ was altered/).waitFor()
@@ -176,6 +196,8 @@ inConsole(
       service().advance(-TEN_MINUTES)
       const { page, leave } = await visit('/system')
       await page.getByText('SQLite').first().waitFor()
+      await page.getByText(/^measured /).waitFor()
+      await page.locator('dd', { hasText: 'healthy' }).waitFor()
       service().advance(TEN_MINUTES)
       await page.getByRole('button', { name: 'Configuration' }).click()
       await page.getByRole('cell', { name: 'outgoing.allowInsecure', exact: true }).waitFor()

@@ -171,7 +171,7 @@ inConsole(
 
       const { secret } = await createKey(shop, { role: 'viewer' })
       const reader = await visit('/usage', { key: secret })
-      await reader.page.getByRole('heading', { name: 'Usage' }).waitFor()
+      await reader.page.getByRole('heading', { name: 'Usage', exact: true }).waitFor()
       await reader.page.getByText('No usage in this range').waitFor()
       assert.equal(await reader.page.getByRole('link', { name: 'Budgets' }).count(), 0)
       await reader.leave()

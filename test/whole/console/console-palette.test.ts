@@ -10,7 +10,7 @@ inConsole('finding things in the console', (visit, service) => {
 
   test('Ctrl+K finds pages, agents and commands by a few letters, without the mouse', async () => {
     const { page, leave } = await visit('/keys')
-    await page.getByRole('heading', { name: 'Keys' }).waitFor()
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
     await page.keyboard.press('Control+k')
     const field = page.getByRole('combobox', { name: 'A page, a command, an agent, or any id' })
     await field.fill('harb log')
@@ -28,11 +28,17 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('heading', { name: 'quay' }).waitFor()
     // What was made is not asked for again.
     await page.getByRole('link', { name: 'Agents', exact: true }).first().click()
-    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
     assert.equal(new URL(page.url()).search, '')
     assert.equal(await page.getByRole('dialog').count(), 0)
     await page.keyboard.press('Control+k')
     await field.waitFor()
+    // Pages come before what can be done with each agent.
+    await field.fill('deploy')
+    await untilHolds(async () => {
+      const found = (await page.getByRole('option').allTextContents()).map((label) => label.replace(/^.* › /, ''))
+      assert.deepEqual(found, ['Deployments', 'Deployments', 'Deployments', 'Deploy', 'Deploy', 'Deploy'])
+    })
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Escape')
     await field.waitFor({ state: 'detached' })

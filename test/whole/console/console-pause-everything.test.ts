@@ -41,7 +41,7 @@ inConsole('pausing everything in the console', (visit, service) => {
   test('a project is paused from the palette, and a key that may not resume it sees why', async () => {
     await service().call('POST', '/v1/projects', { body: { name: 'harbour' } })
     const { page, leave } = await visit('/activity', { isHurried: true })
-    await page.getByRole('heading', { name: 'Activity' }).waitFor()
+    await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox', { name: 'A page' }).fill('pause everything')
     await page.getByRole('option', { name: 'Pause everything', selected: true }).waitFor()

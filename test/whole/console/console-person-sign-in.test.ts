@@ -48,7 +48,7 @@ inConsole(
       await page.getByText('or with a key').waitFor()
       await checkAccess(page)
       await signIn(window, 'ada')
-      await page.getByRole('heading', { name: 'Activity' }).waitFor()
+      await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
       assert.equal(page.url(), `${consoleUrl(service())}/activity?status=failed`)
       await page.getByRole('button', { name: 'Ada', exact: true }).click()
       const menu = page.locator('.account-menu')

@@ -54,7 +54,7 @@ inConsole(
         'API docs',
       ])
       await menu.getByRole('link', { name: 'Keys' }).click()
-      await page.getByRole('heading', { name: 'Keys' }).waitFor()
+      await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
       assert.equal(await menu.isVisible(), false)
       await leave()
     })
@@ -113,7 +113,7 @@ inConsole(
       await page.getByRole('heading', { name: 'Moorage API' }).waitFor()
       await page.locator('html[data-theme=dark]').waitFor({ state: 'attached' })
       await page.getByRole('link', { name: '← Console' }).click()
-      await page.getByRole('heading', { name: 'Agents' }).waitFor()
+      await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
       await leave()
     })
   },

@@ -197,14 +197,14 @@ inConsole('projects in the console', (visit, service) => {
 
   test('one that is gone is told once, and the console goes on in the default one', async () => {
     const { page, expect, leave } = await visit('/activity')
-    await page.getByRole('heading', { name: 'Activity' }).waitFor()
+    await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
     // Made by another person: the list of projects shows it, and it can be opened.
     await newProject(service(), 'brief')
     await page.getByRole('link', { name: 'Projects' }).click()
     await page.getByRole('link', { name: 'brief' }).click()
     await page.getByText('No agents yet').waitFor()
     await page.getByRole('link', { name: 'Activity' }).click()
-    await page.getByRole('heading', { name: 'Activity' }).waitFor()
+    await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
     await service().call('DELETE', '/v1/projects/brief?name=brief')
     expect(/400/)
     await page.getByRole('link', { name: 'Agents' }).click()
@@ -224,6 +224,7 @@ inConsole('projects in the console', (visit, service) => {
     const { page, expect, leave } = await visit('/agents/twin/settings?project=default&open=move')
     const dialog = page.getByRole('dialog', { name: 'Move to another project' })
     expect(/409/)
+    await dialog.getByLabel('Project').selectOption('shop')
     await dialog.getByRole('button', { name: 'Move agent' }).click()
     await dialog.getByText('The project has an agent named "twin" already').waitFor()
     await page.goto(`${service().url}/agents/pilot/settings?project=default`)

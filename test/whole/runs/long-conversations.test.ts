@@ -127,7 +127,7 @@ onAnyEngine(
       const runs = `/v1/agents/${agent}/invocations`
       const [{ request_id }] = (await service().call('GET', `${runs}?status=running`)).body.data
       const lost = { owner: 'service:another', lease_until: 1 }
-      await storage.db.updateTable('invocations').set(lost).where('id', '=', request_id).execute()
+      await storage.db.updateTable('runs').set(lost).where('id', '=', request_id).execute()
       service().app.jobs.wake()
       assert.equal((await cut).status, 503)
       await until(

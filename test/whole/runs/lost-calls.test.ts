@@ -142,7 +142,7 @@ describe('budgets between two nodes', () => {
       // Its leases end, as when another node has not heard of it for long.
       const { db } = one.app.parts.storage
       const dead = { owner: 'service:dead', lease_until: 0 }
-      await db.updateTable('invocations').set(dead).where('status', '=', 'running').execute()
+      await db.updateTable('runs').set(dead).where('status', '=', 'running').execute()
       await db.updateTable('ledger').set(dead).where('status', '=', 'reserved').execute()
       other.app.jobs.wake()
       await until('the call is given up', async () => (await spent()).reserved === 0)

@@ -2,7 +2,7 @@ import type { MoorageError } from '../../../../sdk/client.ts'
 import { countText } from '../../../lib/text/format.ts'
 import { Button } from '../../button.tsx'
 import { Failure } from '../../failure.tsx'
-import { ComingRow, Heads, Row, type TableProps } from '../table.tsx'
+import { ComingRow, Heads, idOf, Row, type TableProps } from '../table.tsx'
 import { type LongRows, PART, useLongRows } from './long-rows.ts'
 import { ROW_PX, usePosition, usePositionInUrl } from './list-position.ts'
 
@@ -22,7 +22,7 @@ const MOST_ROWS = 400_000
  * A list that may have hundreds of thousands of rows. It scrolls in a window of its own, and only the rows in the window
  * are in the page. The URL has the position. The list is live; rows that the reader looks at stay where they are.
  */
-export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sort = '', empty, error }: Props<Item>) {
+export function LongList<Item>({ name, load, everyMs, label, columns, keyOf = idOf, sort = '', empty, error }: Props<Item>) {
   const position = usePosition()
   const { at, visible } = position
   const long = useLongRows<Item>({

@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander'
-import type { Provider } from '../../../../sdk/client.ts'
+import type { Client, Provider } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
+import { parseJson } from '../../terminal/input.ts'
 import { type Column, printDone, printRows } from '../../terminal/output.ts'
 import { confirm, readSecret } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
@@ -19,7 +20,7 @@ const COLUMNS: Column<Provider>[] = [
 
 const UNTESTED = '. The list is public, so the key is not tested: have a model answer with --model'
 
-type SetOptions = Common & { type: Provider['type']; baseUrl?: string; key: boolean }
+type SetOptions = Common & { type: Provider['type']; baseUrl?: string; vision?: string; key: boolean }
 
 export function providers(command: Command, world: World): void {
   takesStore(command.command('set'))
@@ -33,11 +34,19 @@ export function providers(command: Command, world: World): void {
         .default('openai-compatible'),
     )
     .option('--base-url <url>', 'its address, such as https://llm.example.com/v1')
+    .option(
+      '--vision <json>',
+      'whether its models accept images: true, false or {"model": true}. Without it, as stored',
+    )
     .option('--no-key', 'it wants no key')
-    .action(async (name: string, { type, baseUrl, key, ...options }: SetOptions) => {
+    .action(async (name: string, { type, baseUrl, vision, key, ...options }: SetOptions) => {
+      const images = vision === undefined ? undefined : (parseJson(vision, '--vision') as Provider['vision'])
       const typed = key ? await readSecret(world, 'API key (empty: as it is stored)') : null
       const body = { type, base_url: baseUrl ?? null, ...(typed !== '' && { api_key: typed }) }
-      const provider = await withClientOrStore(world, options, (client) => client.providers.set(name, body, options))
+      const provider = await withClientOrStore(world, options, async (client) => {
+        const kept = images === undefined ? await storedVision(client, name) : images
+        return client.providers.set(name, { ...body, vision: kept }, options)
+      })
       const keyless = provider.has_key ? '' : ', without a key'
       printDone(world, provider, options, `Set ${provider.name}${keyless}: agents use it as ${name}/<model>`)
     })
@@ -89,4 +98,12 @@ export function providers(command: Command, world: World): void {
       const deleted = await withClientOrStore(world, options, (client) => client.providers.delete(name, options))
       printDone(world, deleted, options, `Deleted ${name}`)
     })
+}
+
+/** Setting a provider replaces it as a whole, so what was not named is sent again. */
+async function storedVision(client: Pick<Client, 'providers'>, name: string): Promise<Provider['vision']> {
+  for await (const provider of client.providers.list({ limit: 100 })) {
+    if (provider.name === name && provider.source === 'api') return provider.vision
+  }
+  return null
 }

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { copyFileSync, createReadStream, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../../config.ts'
@@ -7,9 +6,9 @@ import { counted } from '../../../lib/text/counted.ts'
 import { keyedChecksum, loadMasterKey, masterKeyFingerprint } from '../../../security/keyring.ts'
 import { configOption, dataOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, print, printJson, success } from '../../terminal/output.ts'
+import { note, print, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
-import { copyFiles, keepFiles } from './copy-files.ts'
+import { copyFiles, listLost, lostText, removeUnexpected, sha256Of } from './copy-files.ts'
 
 /** What is in a backup. It is written last, so a folder without it is not a whole backup. */
 export type Manifest = {
@@ -37,18 +36,24 @@ export const MANIFEST = 'manifest.json'
 export const STORE = 'moorage.db'
 export const MASTER_KEY = 'master.key'
 
-type BackupOptions = { config?: string; data?: string; includeMasterKey?: boolean; json?: boolean }
+type BackupOptions = {
+  config?: string
+  data?: string
+  includeMasterKey?: boolean
+  allowMissing?: boolean
+  json?: boolean
+}
 
 export function backup(command: Command, world: World): void {
   command
     .argument('[folder]', 'a new folder for it (moorage-backup-<time>)')
     .option('--include-master-key', 'put master.key into it; then the backup is enough to read its secrets')
+    .option('--allow-missing', 'back up what is there, even if files of the store are missing or altered')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')
     .action(async (given: string | undefined, options: BackupOptions) => {
-      const { copySqlite } = await import('../../../storage/sqlite-copy.ts')
-      const { inspectSqlite, listKeptFiles } = await import('../../../storage/inspect.ts')
+      const { inspectSqlite } = await import('../../../storage/inspect.ts')
       const { readConfig, requireSqlite } = await import('../../connect/local-store.ts')
       const config = readConfig(world, options)
       const store = requireSqlite(config, 'pg_dump --format=custom --file=moorage.dump "$DATABASE_URL"')
@@ -63,12 +68,15 @@ export function backup(command: Command, world: World): void {
       note(world, `Copying ${store} …`, 'dim')
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const copy = join(folder, STORE)
-      // Files before and after the store: what is deleted or uploaded meanwhile is there if the copy of the store has it.
-      copyFiles(config.data, folder)
-      copySqlite(store, copy)
-      const expected = listKeptFiles(copy)
-      copyFiles(config.data, folder, expected)
-      const files = keepFiles(folder, expected)
+      const { files, lost } = await copyTogether(config.data, folder)
+      if (lost.length > 0 && !options.allowMissing) {
+        for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
+        throw new Failure(
+          EXIT.failed,
+          `Nothing was backed up: ${lostText(lost)}`,
+          `  Put them back into ${config.data}, or back up the rest with --allow-missing`,
+        )
+      }
       const { schema_version, master_key } = inspectSqlite(copy)
       if (options.includeMasterKey) copyMasterKey(config.data, folder)
       const { size: bytes } = statSync(copy)
@@ -78,12 +86,38 @@ export function backup(command: Command, world: World): void {
       writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
 
       success(world, `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB) with ${counted(files, 'file')}`)
+      if (lost.length > 0) warn(world, lostText(lost))
       if (!options.includeMasterKey) {
         note(world, '  The master key is not in it: keep a copy of master.key, or of MOORAGE_MASTER_KEY, elsewhere.')
       }
       if (options.json) printJson(world, { folder, ...manifest })
       else print(world, folder)
     })
+}
+
+/** Copies the store and its files. `lost` are files that the copy of the store expects and that are not there. */
+async function copyTogether(data: string, folder: string): Promise<{ files: number; lost: string[] }> {
+  const { copySqlite } = await import('../../../storage/sqlite-copy.ts')
+  const { listExpectedBytes } = await import('../../../storage/inspect.ts')
+  const copy = join(folder, STORE)
+  // What is deleted from now on is there if the copy of the store has it.
+  copyFiles(data, folder)
+  for (let tries = 1; ; tries++) {
+    rmSync(copy, { force: true })
+    copySqlite(join(data, STORE), copy)
+    const expected = listExpectedBytes(copy)
+    // Files that were uploaded meanwhile, and those of which only a part had come.
+    const late = new Set(await listLost(folder, expected))
+    copyFiles(data, folder, [...late])
+    const lost = await listLost(
+      folder,
+      expected.filter(({ id }) => late.has(id)),
+    )
+    // A file may have been deleted since the store was copied: then a second copy does not expect it.
+    if (lost.length > 0 && tries === 1) continue
+    removeUnexpected(folder, expected)
+    return { files: expected.length - lost.length, lost }
+  }
 }
 
 /** The key with which the store is sealed. It also seals the backup. */
@@ -104,11 +138,4 @@ function copyMasterKey(data: string, folder: string): void {
     throw new Failure(EXIT.notFound, `There is no ${key}: the master key comes from the configuration, keep it there`)
   }
   copyFileSync(key, join(folder, MASTER_KEY))
-}
-
-/** Reads the file in pieces, because a store may be larger than what Node reads at once. */
-export async function sha256Of(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const piece of createReadStream(file, { highWaterMark: 1024 * 1024 })) hash.update(piece)
-  return hash.digest('hex')
 }

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import {
   closeSync,
   constants,
   copyFileSync,
+  createReadStream,
   existsSync,
   fsyncSync,
   lstatSync,
@@ -12,30 +14,55 @@ import {
   rmSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { counted } from '../../../lib/text/counted.ts'
 import { FILES_FOLDER } from '../../../storage/bytes/byte-store.ts'
+import type { ExpectedBytes } from '../../../storage/inspect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 
-/** Copies files that are not there yet. What is gone meanwhile is left out. */
+/** Copies files. What is gone meanwhile is left out. */
 export function copyFiles(data: string, folder: string, ids: readonly string[] = listFiles(data)): void {
   mkdirSync(join(folder, FILES_FOLDER), { recursive: true, mode: 0o700 })
   for (const id of ids) {
     const copy = join(folder, FILES_FOLDER, id)
-    if (existsSync(copy)) continue
     try {
-      copyFileSync(join(data, FILES_FOLDER, id), copy, constants.COPYFILE_FICLONE)
-      sync(copy)
+      copyDurably(join(data, FILES_FOLDER, id), copy)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   }
+  sync(join(folder, FILES_FOLDER))
 }
 
-/** Leaves the files with these ids in the folder, and no others. Returns how many of them are there. */
-export function keepFiles(folder: string, ids: readonly string[]): number {
-  const kept = new Set(ids)
-  const there = listFiles(folder)
-  for (const id of there) if (!kept.has(id)) rmSync(join(folder, FILES_FOLDER, id))
-  return there.filter((id) => kept.has(id)).length
+/** Removes files that the store does not expect. */
+export function removeUnexpected(folder: string, expected: readonly ExpectedBytes[]): void {
+  const ids = new Set(expected.map(({ id }) => id))
+  for (const id of listFiles(folder)) if (!ids.has(id)) rmSync(join(folder, FILES_FOLDER, id))
+}
+
+/** The ids of expected files that are missing, or have other bytes. */
+export async function listLost(folder: string, expected: readonly ExpectedBytes[]): Promise<string[]> {
+  const lost: string[] = []
+  for (const { id, sha256 } of expected) {
+    const file = join(folder, FILES_FOLDER, id)
+    if (!existsSync(file) || (await sha256Of(file)) !== sha256) lost.push(id)
+  }
+  return lost
+}
+
+const NAMED = 20
+
+/** Says which files are lost. */
+export function lostText(lost: readonly string[]): string {
+  const names = lost.slice(0, NAMED).map((id) => `${FILES_FOLDER}/${id}`)
+  const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : ''
+  return `${counted(lost.length, 'file is', 'files are')} missing or altered: ${names.join(', ')}${more}`
+}
+
+/** Reads the file in pieces, because a store may be larger than what Node reads at once. */
+export async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(file, { highWaterMark: 1024 * 1024 })) hash.update(piece)
+  return hash.digest('hex')
 }
 
 /** A link in a backup would bring in whatever it points to on this machine. */
@@ -50,14 +77,37 @@ export function refuseLinks(folder: string): void {
   }
 }
 
-/** Puts the files of a backup in place of those that are there, which are kept under another name. */
-export function replaceFiles(folder: string, data: string, suffix: string): void {
-  const draft = join(data, `.restoring-${process.pid}`)
-  copyFiles(folder, draft)
-  if (existsSync(join(data, FILES_FOLDER)))
-    renameSync(join(data, FILES_FOLDER), join(data, `${FILES_FOLDER}.${suffix}`))
-  renameSync(join(draft, FILES_FOLDER), join(data, FILES_FOLDER))
-  rmSync(draft, { recursive: true })
+/** Copies one file so that the copy survives a power cut. */
+export function copyDurably(from: string, to: string): void {
+  copyFileSync(from, to, constants.COPYFILE_FICLONE)
+  sync(to)
+}
+
+/** What is put in the place of something, which is kept under another name. */
+export type Replacement = { draft: string; path: string; kept: string }
+
+/** Makes all replacements, then `finish`. If anything fails, everything is put back and the error is thrown. */
+export function replaceAll(replacements: readonly Replacement[], finish: () => void): void {
+  const undo: (() => void)[] = []
+  const move = (from: string, to: string) => {
+    renameSync(from, to)
+    undo.unshift(() => renameSync(to, from))
+  }
+  try {
+    for (const { draft, path, kept } of replacements) {
+      if (existsSync(path)) move(path, kept)
+      move(draft, path)
+    }
+    finish()
+  } catch (error) {
+    try {
+      for (const moveBack of undo) moveBack()
+    } catch (cause) {
+      const message = `The restore stopped halfway: ${(error as Error).message}; ${(cause as Error).message}`
+      throw new Failure(EXIT.failed, message, '  Run it again; what was there is kept under names with before-restore')
+    }
+    throw error
+  }
 }
 
 function sync(path: string): void {

@@ -1,16 +1,33 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../../config.ts'
+import { FILES_FOLDER } from '../../../storage/bytes/byte-store.ts'
 import { configOption, dataOption, yesOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, print, printJson, success } from '../../terminal/output.ts'
+import { note, print, printJson, success, warn } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
-import { MANIFEST, MASTER_KEY, type Manifest, STORE, sealOf, sha256Of } from './backup.ts'
-import { refuseLinks, replaceFiles } from './copy-files.ts'
+import { MANIFEST, MASTER_KEY, type Manifest, STORE, sealOf } from './backup.ts'
+import {
+  copyDurably,
+  copyFiles,
+  listLost,
+  lostText,
+  type Replacement,
+  refuseLinks,
+  replaceAll,
+  sha256Of,
+} from './copy-files.ts'
 
-type RestoreOptions = { config?: string; data?: string; running?: boolean; yes?: boolean; json?: boolean }
+type RestoreOptions = {
+  config?: string
+  data?: string
+  running?: boolean
+  allowMissing?: boolean
+  yes?: boolean
+  json?: boolean
+}
 
 export function restore(command: Command, world: World): void {
   command
@@ -19,10 +36,11 @@ export function restore(command: Command, world: World): void {
     .addOption(dataOption())
     .addOption(yesOption())
     .option('--running', 'do not pause it: what it had begun goes on with its next start')
+    .option('--allow-missing', 'restore what is there, even if files of the backup are missing or altered')
     .option('--json', 'print JSON')
     .action(async (given: string, options: RestoreOptions) => {
-      const { pauseSqlite, replaceSqlite, StoreInUseError } = await import('../../../storage/sqlite-copy.ts')
-      const { inspectSqlite } = await import('../../../storage/inspect.ts')
+      const { leaveWal, pauseSqlite, replaceSqlite, StoreInUseError } = await import('../../../storage/sqlite-copy.ts')
+      const { inspectSqlite, listExpectedBytes } = await import('../../../storage/inspect.ts')
       const { readConfig, refusePostgres } = await import('../../connect/local-store.ts')
       const config = readConfig(world, options)
       refusePostgres(
@@ -33,27 +51,47 @@ export function restore(command: Command, world: World): void {
       const manifest = await readManifest(folder)
       const key = await chooseKey(config, folder, manifest)
       refuseLinks(folder)
+      const expected = listExpectedBytes(join(folder, STORE))
+      const lost = await listLost(folder, expected)
+      if (lost.length > 0 && !options.allowMissing) {
+        const hint = '  Use another backup, or restore the rest with --allow-missing'
+        throw new Failure(EXIT.failed, `Nothing was restored from ${folder}: ${lostText(lost)}`, hint)
+      }
 
       const store = join(config.data, STORE)
       const suffix = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
       if (existsSync(store))
         await confirm(world, `Replace ${store} with the backup of ${manifest.created_at}?`, options)
       mkdirSync(config.data, { recursive: true, mode: 0o700 })
-      const draft = `${store}.restoring-${process.pid}`
-      try {
-        copyFileSync(join(folder, STORE), draft)
-        inspectSqlite(draft)
-        if (!options.running) pauseSqlite(draft, `Restored from the backup of ${manifest.created_at}`, Date.now())
-        replaceSqlite(store, draft, `${store}.${suffix}`)
-      } catch (error) {
-        if (!(error instanceof StoreInUseError)) throw error
-        throw new Failure(EXIT.failed, `${error.message}: stop the service first`)
-      } finally {
-        rmSync(draft, { force: true })
+      const drafts = join(config.data, `.restoring-${process.pid}`)
+      const replacing = (name: string): Replacement => {
+        const path = join(config.data, name)
+        return { draft: join(drafts, name), path, kept: `${path}.${suffix}` }
       }
-      replaceFiles(folder, config.data, suffix)
-      if (key === 'from backup') putKey(folder, config.data, suffix)
+      try {
+        copyFiles(
+          folder,
+          drafts,
+          expected.map(({ id }) => id),
+        )
+        copyDurably(join(folder, STORE), join(drafts, STORE))
+        inspectSqlite(join(drafts, STORE))
+        if (!options.running) {
+          pauseSqlite(join(drafts, STORE), `Restored from the backup of ${manifest.created_at}`, Date.now())
+        }
+        if (key === 'from backup') copyDurably(join(folder, MASTER_KEY), join(drafts, MASTER_KEY))
+        leaveWal(store)
+        const beside = [...(key === 'from backup' ? [MASTER_KEY] : []), FILES_FOLDER].map(replacing)
+        replaceAll(beside, () => replaceSqlite(store, join(drafts, STORE), `${store}.${suffix}`))
+      } catch (error) {
+        if (error instanceof Failure) throw error
+        if (error instanceof StoreInUseError) throw new Failure(EXIT.failed, `${error.message}: stop the service first`)
+        throw new Failure(EXIT.failed, `Nothing was restored: ${(error as Error).message}`)
+      } finally {
+        rmSync(drafts, { recursive: true, force: true })
+      }
       success(world, `Restored the store of ${manifest.created_at}`)
+      if (lost.length > 0) warn(world, lostText(lost))
       const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
       if (kept) note(world, `  What was there is now ${kept}`)
       if (!options.running) {
@@ -92,11 +130,4 @@ async function chooseKey(config: Config, folder: string, manifest: Manifest): Pr
     `The master key of this backup is not here (its fingerprint is ${manifest.master_key})`,
     `  Put it into ${join(config.data, MASTER_KEY)}, or set MOORAGE_MASTER_KEY`,
   )
-}
-
-function putKey(folder: string, data: string, suffix: string): void {
-  const key = join(data, MASTER_KEY)
-  if (existsSync(key)) copyFileSync(key, `${key}.${suffix}`)
-  copyFileSync(join(folder, MASTER_KEY), `${key}.new`)
-  renameSync(`${key}.new`, key)
 }

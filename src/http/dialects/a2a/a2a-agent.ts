@@ -62,13 +62,12 @@ export class A2aAgent implements A2ARequestHandler {
       if (!returnImmediately) await this.#follower.settle(answered.taskId)
       return this.#taskOf(answered, historyLength)
     }
-    const { body, teller } = this.#read(params)
+    const { body, tellerOf } = this.#read(params)
     const mode = returnImmediately || body.callback ? 'background' : 'reply'
     const input = { params: this.#agent, body, sent: params, mode } as const
     try {
       const { status, data } = await this.#calls.run<Begun>('invokeAgent', input)
-      // A repeated message gets the task of the first one.
-      const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id, this.#calls.runner)
+      const answered = tellerOf(data.request_id)
       if (mode === 'background' && !returnImmediately) {
         await this.#follower.settle(data.request_id)
         return await this.#taskOf(answered, historyLength)
@@ -81,21 +80,21 @@ export class A2aAgent implements A2ARequestHandler {
       const state = error instanceof RunFailure ? stateAfter(error) : undefined
       if (!state) throw error
       const { run_id, message } = error as RunFailure
-      return new TaskTeller(run_id, teller.contextId, this.#calls.runner).task(state, { words: message })
+      return tellerOf(run_id).task(state, { words: message })
     }
   }
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
     if (isAnswer(params)) return yield* this.#follower.followBegun(await this.#answer(params))
-    const { body, teller } = this.#read(params)
+    const { body, tellerOf } = this.#read(params)
     const input = { params: this.#agent, body, sent: params }
     if (!body.callback) {
       const streamed = { ...input, mode: 'stream' } as const
-      return yield* this.#follower.follow(teller, (emit) => this.#calls.run<Begun>('invokeAgent', streamed, { emit }))
+      return yield* this.#follower.follow(tellerOf, (emit) => this.#calls.run<Begun>('invokeAgent', streamed, { emit }))
     }
     // A client that wants to be notified may leave, so the task runs in the background.
     const { data } = await this.#calls.run<Begun>('invokeAgent', { ...input, mode: 'background' })
-    yield* this.#follower.followBegun(new TaskTeller(data.request_id, teller.contextId, this.#calls.runner))
+    yield* this.#follower.followBegun(tellerOf(data.request_id))
   }
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -180,8 +179,15 @@ export class A2aAgent implements A2ARequestHandler {
     if (message && filesIn(message).length > 0)
       throw new ContentTypeNotSupportedError('A question is answered in words')
     const push = configuration?.taskPushNotificationConfig
-    if (push) await this.#pushes.create({ ...push, taskId })
-    await this.#questions.answer(taskId, textIn(message))
+    const question = await this.#questions.first(taskId)
+    // It is made before the answer, so that a wrong address is refused while the task still waits.
+    const made = push && (await this.#pushes.create({ ...push, taskId }, 'push'))
+    try {
+      await this.#questions.answer(taskId, question, textIn(message))
+    } catch (error) {
+      if (made) await this.#pushes.remove(made)
+      throw error
+    }
     return teller
   }
 
@@ -197,7 +203,9 @@ export class A2aAgent implements A2ARequestHandler {
       ...(attachments.length > 0 && { attachments }),
       ...(push && { callback: callbackBody(push) }),
     }
-    return { body, teller: new TaskTeller(request_id, contextId, this.#calls.runner) }
+    // A repeated message gets the task of the first one, and with it the context that the first one began.
+    const tellerOf = (task: string) => new TaskTeller(task, message.contextId || task, this.#calls.runner)
+    return { body, tellerOf }
   }
 
   get #agent(): { agent_id: string } {

@@ -1,3 +1,4 @@
+import { lazilyInTurn } from '../../../lib/lazily.ts'
 import type { Operation } from '../../../operation.ts'
 import type { Dialect, Route } from '../dialect.ts'
 import { moorage } from '../moorage.ts'
@@ -15,8 +16,13 @@ export const a2a: Dialect = {
   error: renderA2aError,
 }
 
+const sdk = lazilyInTurn('@a2a-js/sdk/errors', '@a2a-js/sdk')
+
 /** Loaded for the first client, because many services have none. */
-const loadDoor = () => import('./a2a-door.ts')
+const loadDoor = async () => {
+  await sdk()
+  return import('./a2a-door.ts')
+}
 
 function routes(operations: readonly Operation[]): Route[] {
   const operation = operations.find(({ id }) => id === 'invokeAgent')

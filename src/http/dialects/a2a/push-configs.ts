@@ -19,8 +19,14 @@ export class PushConfigs {
     this.#calls = calls
   }
 
-  async create(config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
-    const input = { params: this.#run(config), body: callbackBody(config), sent: config }
+  /** `beside`: the request does something else as well, which its Idempotency-Key is for. */
+  async create(config: TaskPushNotificationConfig, beside?: string): Promise<TaskPushNotificationConfig> {
+    const input = {
+      params: this.#run(config),
+      body: callbackBody(config),
+      sent: config,
+      ...(beside !== undefined && { beside }),
+    }
     return shown((await this.#calls.run<ShownCallback>('createCallback', input)).data)
   }
 

@@ -56,7 +56,10 @@ export class TaskFollower {
 
   followTask(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     const input = this.#stream(teller.taskId)
-    return this.follow(teller, (emit) => this.#calls.run<Begun>('streamInvocation', input, { emit }))
+    return this.follow(
+      () => teller,
+      (emit) => this.#calls.run<Begun>('streamInvocation', input, { emit }),
+    )
   }
 
   /** The same of a task that this request has begun: its client hears of it, also where it may not follow it now. */
@@ -73,17 +76,22 @@ export class TaskFollower {
     }
   }
 
-  /** An error before the run begins is thrown. */
+  /**
+   * An error before the run begins is thrown. A repeated request follows the run of the first one, so the start of the run,
+   * or its answer, says which task it is.
+   */
   async *follow(
-    teller: TaskTeller,
+    tellerOf: (request_id: string) => TaskTeller,
     run: (emit: (event: StreamEvent) => void) => Promise<{ status: number; data: Begun }>,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const events = new PassThrough({ objectMode: true })
     const running = run((event) => events.write(event)).finally(() => events.end())
     // The error is thrown again below, for a client that is still there. Without this it would count as unhandled.
     running.catch(() => {})
-    let isTold = false
+    let known: TaskTeller | undefined
     for await (const { event, data } of events as AsyncIterable<StreamEvent>) {
+      known ??= tellerOf((data as Partial<Begun>).request_id ?? this.#calls.received.request_id)
+      const teller = known
       if (event === 'start') yield teller.begun()
       if (event === 'restart') teller.restart()
       if (event === 'waiting') {
@@ -91,20 +99,20 @@ export class TaskFollower {
         yield teller.nowWaiting(approvals, reason)
       }
       if (event === 'delta') yield teller.piece((data as { text: string }).text)
-      isTold = true
     }
     try {
       const { status, data } = await running
+      const teller = known ?? tellerOf(data.request_id)
       // A repeated answer comes without events.
-      if (!isTold) yield teller.begun()
-      if (!isTold && status !== 202) yield teller.piece(data.response)
+      if (!known) yield teller.begun()
+      if (!known && status !== 202) yield teller.piece(data.response)
       if (data.output !== undefined) yield teller.value(data.output)
       if (data.files) yield teller.files(data.files)
       if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
     } catch (error) {
-      const state = isTold ? stateAfter(error) : undefined
-      if (!state) throw error
-      yield teller.now(state, (error as ApiError).message)
+      const state = stateAfter(error)
+      if (!known || !state) throw error
+      yield known.now(state, (error as ApiError).message)
     }
   }
 

@@ -26,13 +26,18 @@ export class TaskQuestions {
     return (await this.#calls.run<OpenQuestion[]>('listApprovals', { query })).data
   }
 
-  /** Answers the first question. The client needs the same rights as to answer it with the API. */
-  async answer(request_id: string, answer: string): Promise<void> {
+  /** The first question, which a message answers. */
+  async first(request_id: string): Promise<OpenQuestion> {
     const question = (await this.list(request_id)).find(({ kind }) => kind === 'question')
     if (!question) {
       throw new UnsupportedOperationError('This task waits for the approval of a call: a person decides with the API')
     }
-    const params = { agent_id: this.#agent_id, request_id, call_id: question.call_id }
+    return question
+  }
+
+  /** The client needs the same rights as to answer it with the API. */
+  async answer(request_id: string, { call_id }: OpenQuestion, answer: string): Promise<void> {
+    const params = { agent_id: this.#agent_id, request_id, call_id }
     await this.#calls.run('decideApproval', { params, body: { decision: 'approve', answer } })
   }
 

@@ -59,7 +59,7 @@ export async function listTools(calls: OperationCalls, cursor = '0'): Promise<{ 
   const { data, pagination } = await calls.run<AgentTool[]>('listInvocable', {
     query: { limit: PAGE, offset, sort: 'name' },
   })
-  return { tools: data.map(toolOf), ...(pagination.has_more && { nextCursor: String(offset + PAGE) }) }
+  return { tools: data.map(toolOf), ...(pagination.has_more && { nextCursor: String(offset + data.length) }) }
 }
 
 /** Our cursors are offsets. */

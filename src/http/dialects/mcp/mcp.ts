@@ -1,3 +1,4 @@
+import { lazilyInTurn, PARTS_OF_MCP } from '../../../lib/lazily.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
 import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
@@ -5,6 +6,8 @@ import type { Dialect, Received, Route } from '../dialect.ts'
 import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'
 import type { McpDoor } from './mcp-door.ts'
+
+const server = lazilyInTurn(...PARTS_OF_MCP, '@modelcontextprotocol/server')
 
 const PATHS = ['/v1/mcp', '/v1/agents/{agent_id}/mcp']
 /** Clients of revision 2025-11-25 hear of changes on a stream that they GET. */
@@ -46,8 +49,11 @@ function routes(operations: readonly Operation[]): Route[] {
       agentIn: toolIn,
       async serve(received, calls) {
         // Loaded for the first client, because many services have none.
-        const { McpDoor } = await import('./mcp-door.ts')
-        door ??= new McpDoor(operations)
+        if (!door) {
+          await server()
+          const { McpDoor } = await import('./mcp-door.ts')
+          door ??= new McpDoor(operations)
+        }
         return door.serve(method, received, calls)
       },
     })),

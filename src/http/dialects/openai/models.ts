@@ -10,10 +10,16 @@ type Listed = { id: string; name: string; created_at: string }
 
 /** The agents that the key may invoke. OpenAI's list has no pages, so it ends with the thousandth and says so. */
 export async function listModels(calls: OperationCalls): Promise<Rendered> {
-  const query = { limit: MAX_LISTED_AGENTS, sort: 'name' }
-  const { data, pagination } = await calls.run<Listed[]>('listInvocable', { query })
-  const models = data.map((agent) => modelOf(agent, agent.name))
-  const body = { object: 'list', data: models, has_more: pagination.has_more }
+  const models: ReturnType<typeof modelOf>[] = []
+  let has_more = true
+  // A page ends early if its agents have large output schemas.
+  for (let left = MAX_LISTED_AGENTS; has_more && left > 0; left = MAX_LISTED_AGENTS - models.length) {
+    const query = { limit: left, offset: models.length, sort: 'name' }
+    const { data, pagination } = await calls.run<Listed[]>('listInvocable', { query })
+    models.push(...data.map((agent) => modelOf(agent, agent.name)))
+    has_more = pagination.has_more && data.length > 0
+  }
+  const body = { object: 'list', data: models, has_more }
   return { status: 200, headers: {}, body: JSON.stringify(body) }
 }
 

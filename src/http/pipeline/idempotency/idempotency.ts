@@ -70,14 +70,20 @@ export class Idempotency {
     })
   }
 
-  /** What was answered to the same request under its key. One that runs on this node is waited for. */
+  /** What was answered to the same request under its key. One that runs, here or on another node, is waited for. */
   async findAnswer(request: Repeatable): Promise<Rendered | undefined> {
     const { storage, now, waitMs } = this.#parts
     const { scope, key, fingerprint } = request
-    const here = this.#requests.find(JSON.stringify([scope, key]))
-    if (here?.fingerprint === fingerprint) await Promise.race([here.ended, delay(waitMs, undefined, { ref: false })])
-    const found = await claims.findDone(storage.db, request, now())
-    return found && this.#answerOf(found, request)
+    const id = JSON.stringify([scope, key])
+    const deadline = performance.now() + waitMs
+    for (;;) {
+      const here = this.#requests.find(id)
+      if (here?.fingerprint !== fingerprint) {
+        const found = await claims.findSame(storage.db, request, now())
+        if (found?.state !== 'running') return found && this.#answerOf(found, request)
+      }
+      await this.#waitForEnd(id, deadline)
+    }
   }
 
   /** Resolves when no run holds a key any more. */

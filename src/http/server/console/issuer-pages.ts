@@ -134,8 +134,15 @@ class IssuerPages {
     const bytes = await readBytes(arrived.message, parts.config)
     const token = new URLSearchParams(bytes?.toString('utf8') ?? '').get('logout_token') ?? ''
     const whose = await issuer.readLogout(token)
-    if (!whose) {
+    if (whose === undefined || whose === 'unavailable') {
       await this.#front.steps.countFailure(addressBucket(arrived.address))
+      if (whose === 'unavailable') {
+        parts.log.warn(
+          { request_id: arrived.request_id, issuer: issuer.settings.name },
+          'a logout could not be checked',
+        )
+        throw unavailable('The identity provider does not answer, try again shortly', 5_000)
+      }
       throw badRequest('This logout token is not valid')
     }
     await this.#console.sessions.endOfIssuer(issuer.settings.name, whose, arrived)

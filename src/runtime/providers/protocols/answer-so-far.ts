@@ -30,6 +30,8 @@ export class AnswerSoFar {
   #tokens: ReportedTokens = {}
   #unsaid = ''
   #characters = 0
+  /** How many there were when the output was reported. */
+  #reportedAt = 0
 
   constructor(say: (text: string) => void) {
     this.#say = say
@@ -69,10 +71,16 @@ export class AnswerSoFar {
       const reported = tokens[kind]
       if (typeof reported === 'number' && reported >= (this.#tokens[kind] ?? 0)) this.#tokens[kind] = reported
     }
+    if (tokens.output !== undefined) this.#reportedAt = this.#characters
   }
 
   get hasSpoken(): boolean {
     return this.text !== ''
+  }
+
+  /** Anything of it was heard: a word, a thought or a call. */
+  get hasBegun(): boolean {
+    return this.#characters > 0
   }
 
   get hasUsage(): boolean {
@@ -81,12 +89,16 @@ export class AnswerSoFar {
 
   /**
    * The reported tokens, or an estimate. An answer that broke off has at least `written` tokens: the provider charges what
-   * the model wrote and thought, and not only what has arrived. Some endpoints report fractions.
+   * the model wrote and thought, and not only what has arrived. What was reported before the last piece of it is too
+   * little. Some endpoints report fractions.
    */
   usage(promptTokens: number, written = 0) {
     const { input, output, cached, reasoning } = this.#tokens
     const input_tokens = Math.round(input ?? promptTokens)
-    const output_tokens = Math.round(output ?? Math.max(estimateTokens(this.#characters), written))
+    const hasEnded = this.finish !== undefined || this.isDone
+    const isWholeReport = output !== undefined && (hasEnded || this.#reportedAt === this.#characters)
+    const least = Math.max(output ?? 0, estimateTokens(this.#characters), written)
+    const output_tokens = Math.round(isWholeReport ? output : least)
     return {
       input_tokens,
       output_tokens,

@@ -35,6 +35,8 @@ class AnthropicAnswer {
     switch (event['type']) {
       case 'message_start':
         this.#begin(fieldsOf(event['message']))
+        // The output that it reports is that of its beginning.
+        this.#takeUsage({ ...fieldsOf(fieldsOf(event['message'])['usage']), output_tokens: undefined })
         break
       case 'content_block_start':
         this.#open(index, fieldsOf(event['content_block']))
@@ -61,6 +63,7 @@ class AnthropicAnswer {
     const { content } = message
     if (!Array.isArray(content)) throw new NotAnAnswer('the content is not a list')
     this.#begin(message)
+    this.#takeUsage(fieldsOf(message['usage']))
     for (const [index, block] of content.entries()) this.#open(index, fieldsOf(block))
     this.#finish(message['stop_reason'])
     this.#answer.isDone = true
@@ -78,7 +81,6 @@ class AnthropicAnswer {
   #begin(message: ReplyFields): void {
     if (typeof message['id'] === 'string') this.#answer.id = message['id']
     if (typeof message['model'] === 'string') this.#answer.model = message['model']
-    this.#takeUsage(fieldsOf(message['usage']))
   }
 
   #open(index: number, block: ReplyFields): void {

@@ -52,11 +52,15 @@ class ChatAnswer {
     // vLLM's word for an error.
     if (chunk['object'] === 'error') throw new ReportedError(chunk)
     if (choices !== null && !Array.isArray(choices)) throw new NotAnAnswer('the choices are not a list')
-    this.#takeUsage(chunk)
     if (typeof chunk['id'] === 'string') this.#answer.id ??= chunk['id']
     if (typeof chunk['model'] === 'string' && chunk['model'] !== '') this.#answer.model = chunk['model']
-    for (const choice of choices ?? []) {
-      if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#takeChoice(choice)
+    try {
+      for (const choice of choices ?? []) {
+        if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#takeChoice(choice)
+      }
+    } finally {
+      // It counts what came with it, also if that is the end of an answer that the server gave up.
+      this.#takeUsage(chunk)
     }
   }
 

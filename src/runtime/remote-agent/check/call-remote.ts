@@ -64,6 +64,8 @@ export type TriedRemote = {
   status: number | undefined
   said: string
   asked: AskedTogether[]
+  /** Models that it says it has used. */
+  models: Set<string>
 }
 
 /** Steps that were asked for side by side, what came of them, and what had been said before. */
@@ -82,7 +84,15 @@ export async function callRemote(
   const { url, timeout_ms, host, signal } = trial
   const { run = newRun(), take = (steps) => steps.map(doStep) } = plan
   const { request_id } = run
-  const tried: TriedRemote = { request_id, problem: undefined, isLate: false, status: undefined, said: '', asked: [] }
+  const nothing = {
+    problem: undefined,
+    isLate: false,
+    status: undefined,
+    said: '',
+    asked: [],
+    models: new Set<string>(),
+  }
+  const tried: TriedRemote = { request_id, ...nothing }
   const closing = new AbortController()
   const hangUp = () => plan.closeAfterMs !== undefined && closing.abort()
   const door = host.open(run, hearing(tried, take, hangUp))
@@ -95,6 +105,7 @@ export async function callRemote(
       { sockets, signal: AbortSignal.any([signal, timeout, closing.signal]), now: Date.now },
       (heard) => {
         if (heard.kind === 'text') tried.said += heard.text
+        if (heard.kind === 'usage' && heard.model) tried.models.add(heard.model)
         hangUp()
       },
     )

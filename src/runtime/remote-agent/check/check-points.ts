@@ -39,7 +39,7 @@ export async function* checkPoints(
   const call = (plan: CallPlan = {}) => callRemote(trial, plan, (step) => doneBy(answers, step))
   const first = await call()
   const asked = counted(first.asked.flatMap(({ steps }) => steps).length, 'step')
-  yield judged('answers', first.problem, `${asked} asked for`)
+  yield judged('answers', first.problem, `${asked} asked for${namelessText(first)}`)
   if (isRefused(first)) {
     // An agent that refuses every call proves nothing by refusing these.
     for (const name of ['signature', 'time'] as const) yield notTried(name, 'the signed call was refused too')
@@ -63,6 +63,12 @@ export async function* checkPoints(
   await delay(HEARS_AFTER_MS)
   const { problem } = await call()
   yield judged('closed', problem && `the next call: ${problem}`)
+}
+
+/** A price is for a provider's model. */
+function namelessText({ models }: TriedRemote): string {
+  const [nameless] = [...models].filter((model) => !model.includes('/'))
+  return nameless === undefined ? '' : `; report usage of "${nameless}" as provider/model, so that its price is known`
 }
 
 type Call = (plan: CallPlan) => Promise<TriedRemote>

@@ -5,8 +5,11 @@ import type {
   StreamableHTTPClientTransport,
   Tool,
 } from '@modelcontextprotocol/client'
+import { lazilyInTurn, PARTS_OF_MCP } from '../../../lib/lazily.ts'
 import type { CallHeaders, Fetch } from '../tool.ts'
 import { boundedAnswer } from './bounded-answer.ts'
+
+const mcp = lazilyInTurn<typeof import('@modelcontextprotocol/client')>(...PARTS_OF_MCP, '@modelcontextprotocol/client')
 
 const ANSWER_TIMEOUT_MS = 10_000
 const GOODBYE_TIMEOUT_MS = 2_000
@@ -50,7 +53,7 @@ export class McpConnection {
 
   static async open({ url, headers, fetch, prior }: McpAddress, signal: AbortSignal): Promise<McpConnection> {
     // Loaded for the first server, because most agents have none.
-    const sdk = await import('@modelcontextprotocol/client')
+    const sdk = await mcp()
     const wire = new Wire(fetch, signal)
     const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
       fetch: wire.fetch,

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from 'preact'
+import type { Action } from '../../lib/resource.ts'
+import { Button } from '../button.tsx'
+import { Failure } from '../failure.tsx'
+import { Form } from '../forms/form.tsx'
+import { Dialog, DialogActions } from './dialog.tsx'
+
+type Props = {
+  title: string
+  isWide?: boolean
+  isGuarded?: boolean
+  /** What the button says, and what it does. Without a word there is no button yet. */
+  action: string | undefined
+  doing: Action<[]>
+  isBusy?: boolean
+  isDanger?: boolean
+  disabled?: boolean
+  cancel?: string
+  onClose(): void
+  children: ComponentChildren
+}
+
+/** A dialog with fields and one button that sends them. What the service refuses is told above it. */
+export function FormDialog({
+  action,
+  doing,
+  isBusy,
+  isDanger,
+  disabled,
+  cancel = 'Cancel',
+  children,
+  ...dialog
+}: Props) {
+  return (
+    <Dialog {...dialog}>
+      <Form onSubmit={() => doing.run()}>
+        {children}
+        <Failure error={doing.error} />
+        <DialogActions>
+          <Button onClick={dialog.onClose}>{cancel}</Button>
+          <Button look={isDanger ? 'danger' : 'main'} type="submit" isBusy={doing.isBusy || isBusy} disabled={disabled}>
+            {action}
+          </Button>
+        </DialogActions>
+      </Form>
+    </Dialog>
+  )
+}

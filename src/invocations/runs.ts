@@ -1,0 +1,210 @@
+import { sql } from 'kysely'
+import type { Agent } from '../agents/agent.ts'
+import type { Definition } from '../agents/definition.ts'
+import { ApiError, unavailable } from '../errors.ts'
+import { laneKey } from '../lib/work/lane-key.ts'
+import type { Parts } from '../operation/parts.ts'
+import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
+import { requireRoom } from '../projects/project.ts'
+import type { LiveRun } from '../runtime/following/live-runs.ts'
+import { announce, type Database } from '../storage/database.ts'
+import { commitPatiently } from '../storage/journal/commit-patiently.ts'
+import type { JournalEntry } from '../storage/journal/entry.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import { insertIf } from '../storage/journal/write-rows.ts'
+import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
+import type { Approval } from './approvals/approval.ts'
+import { cancelBelow } from './children/child-store.ts'
+import type { EndedInvocation, Invocation, WaitingInvocation } from './invocation.ts'
+import {
+  giveBack,
+  isProjectFull,
+  requeueLapsed,
+  runsOfProject,
+  runsUnderWay,
+  type TakeOptions,
+  takeQueued,
+} from './queue/queue-store.ts'
+import * as rows from './rows/invocation-rows.ts'
+
+/*
+ * The contract of a durable run: what may be done with one, and what holds when the process dies. A run that has not ended
+ * is a row of `runs`, and a row that is running is leased to one node. The node that holds the lease decides; each of its
+ * writes has the condition that it holds the lease, in the same statement. docs/ARCHITECTURE.md follows a run through the
+ * verbs, under "A durable run":
+ *
+ *   admit ─► keep ─► … ─► finish       (ended: the run is deleted and its receipt inserted)
+ *   enqueue ─► take ─► keep ─► finish  (waiting: it is kept without a lease, and taken again when its wait is over)
+ *   takeUp                             (the node died: the run is taken again, or has failed)
+ */
+
+/** Why a run may not begin now. */
+export type NotAdmitted = 'no_place' | 'project_full' | 'overloaded'
+
+type Asking = { invocation: Invocation; agent: Agent; definition: Definition; project: ProjectSnapshot }
+
+/**
+ * Admits a run that a client waits for. Where its agent or its project limits its runs, the statement that stores the run
+ * counts them on all nodes. An admitted run has a place in the journal, so that its entries are always accepted.
+ *
+ * Dies before: nothing is stored, and the client may ask again. Dies after: the run is on disk, leased to this node; every
+ * node shows, follows and cancels it, and `takeUp` finds it.
+ */
+export async function admit(
+  run: LiveRun,
+  { invocation, agent, definition, project }: Asking,
+  parts: Pick<Parts, 'journal' | 'node' | 'now' | 'storage'>,
+): Promise<NotAdmitted | undefined> {
+  const { journal, node, now, storage } = parts
+  const mostOfAgent = definition.limits.max_concurrency
+  requireRoom(project)
+  const mostOfProject = project.limits.concurrent_runs
+  if (!journal.reserve()) return 'overloaded'
+  run.hasPlace = true
+  const time = now()
+  const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
+  const row = rows.insertion(invocation, agent.project_id, lease)
+  if (mostOfAgent === null && mostOfProject === null) await journal.commit({ writes: [row], reserved: true })
+  else {
+    const { db } = storage
+    const ofProject = sql`${runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
+    const ofAgent = sql`${runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
+    // The project is asked before the agent, as for the queue.
+    const hasRoom = sql<boolean>`case when ${mostOfProject === null ? sql`true` : ofProject}
+      then ${mostOfAgent === null ? sql`true` : ofAgent} else false end`
+    if (!(await insertIf(db, row, hasRoom))) {
+      return (await isProjectFull(db, agent.seq, time)) ? 'project_full' : 'no_place'
+    }
+    run.limited_lane = laneKey(agent.project_id, agent.seq)
+  }
+  run.lease = lease
+  return undefined
+}
+
+/** The error for a client that waits for the answer. */
+export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): ApiError {
+  if (refusal === 'overloaded') return unavailable('The service is overloaded, try again shortly', 1000)
+  const full =
+    refusal === 'project_full'
+      ? 'The project runs as many invocations as it may (limits.concurrent_runs): try again soon, or raise the limit'
+      : `Agent "${name}" runs ${limits.max_concurrency} invocations already`
+  return new ApiError('rate_limited', full, { retry_after: 1 })
+}
+
+/**
+ * Takes queued runs of an agent, the oldest first, as many as its limits allow on all nodes: one statement marks them as
+ * running and leases them to this node, so no other node has them.
+ *
+ * Dies before: they stay in the queue. Dies after: they are leased to a dead node, and `takeUp` queues them again.
+ */
+export const take: (db: Database, options: TakeOptions) => ReturnType<typeof takeQueued> = takeQueued
+
+/**
+ * Keeps steps of a run, with what they have cost, and renews its lease. Returns the new lease, or undefined if this node
+ * does not hold the run any more; then nothing is written, and the run must stop here.
+ *
+ * Dies before: the next attempt does the steps again. Dies after: it goes on behind them.
+ */
+export async function keep(
+  run: LiveRun,
+  owner: string,
+  writes: Write[],
+  parts: Pick<Parts, 'journal' | 'now'>,
+): Promise<boolean> {
+  const lease = { key: [run.request_id], owner, until: parts.now() + LEASE_MS }
+  const entry = { writes, endings: [rows.renewal(lease)], reserved: true }
+  const isKept = await commitPatiently(entry, run.lease, parts)
+  if (isKept) run.lease = lease
+  return isKept
+}
+
+/** How the work of a node on a run ends. */
+export type WorkEnd =
+  /** It has completed, failed or was cancelled. */
+  | { kind: 'ended'; invocation: EndedInvocation; entry: JournalEntry }
+  /** It goes on when people have decided what it `asked`, when the runs that it called have ended, or at a time. */
+  | {
+      kind: 'waiting'
+      invocation: WaitingInvocation
+      entry: JournalEntry
+      asked: readonly Approval[]
+      waitsForRuns: boolean
+    }
+  /** The service stops. The run goes back into the queue. */
+  | { kind: 'stopped' }
+  /** This node cannot go on with it: another one has it, or the lease ends and one takes it. */
+  | { kind: 'moved'; cause: unknown }
+
+/** The same, with what stores what the run has spent if its entry is not written. */
+export type RunEnd = WorkEnd & { storeSpending(): Promise<void> }
+
+type Finished = { run: LiveRun; agent: Agent; definition: Definition; invocation: Invocation }
+
+/**
+ * Ends the work of this node on a run. `write` commits the entry and resolves with nothing if the lease was lost. An ended
+ * run is deleted, and its receipt, log entries, metrics, memories, events and ledger lines are inserted in one commit. A
+ * waiting run keeps its row, without a lease. Returns what `write` has written. The run gives back its place either way.
+ *
+ * Dies before: the run is leased to a dead node, and `takeUp` finds it with the steps that were kept. Dies after: all of it
+ * is on disk; the runs that it called are cancelled by `takeUp`.
+ */
+export async function finish<Written>(
+  end: RunEnd,
+  { run, agent, definition, invocation }: Finished,
+  write: (entry: JournalEntry) => Promise<Written | undefined>,
+  parts: Pick<Parts, 'journal' | 'now' | 'storage' | 'telemetry'>,
+): Promise<Written | undefined> {
+  let written: Written | undefined
+  try {
+    if (end.kind === 'stopped') {
+      await end.storeSpending()
+      if (run.lease) await queueAgain(run.lease, parts)
+    }
+    if (end.kind === 'ended' || end.kind === 'waiting') {
+      // It may be woken and taken again, also by this node, as soon as this is on disk.
+      if (end.kind === 'waiting') run.abandon()
+      written = await write(end.entry)
+    }
+    if (written && end.kind === 'ended') {
+      parts.telemetry.countRun(end.invocation.status, definition.kind, agent.project_id)
+      await cancelCalled(invocation, definition, parts)
+    }
+    return written
+  } finally {
+    // The database may be away for long, and the client waits.
+    if (!written && end.kind !== 'stopped') void end.storeSpending()
+    leave(run, parts)
+  }
+}
+
+/** A run gives back its place, whether it was admitted or not. Who waits for its end on this node hears of it. */
+export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
+  if (run.hasPlace) journal.release()
+  run.hasPlace = false
+  run.end()
+}
+
+/** Another node, or the next start, goes on with the run. */
+async function queueAgain(lease: Lease, { storage }: Pick<Parts, 'storage'>): Promise<void> {
+  await storage.transaction(async (db) => {
+    await giveBack(db, lease)
+    await announce(db, 'queue')
+  })
+}
+
+/** A run that has ended needs no answer of those that it called. Only a run that has waited has called some. */
+async function cancelCalled(
+  { id, attempt }: Invocation,
+  definition: Definition,
+  { now, storage }: Pick<Parts, 'now' | 'storage'>,
+): Promise<void> {
+  if (attempt === 1 || !definition.tools.some(({ type }) => type === 'agent')) return
+  await storage.transaction((db) => cancelBelow(db, id, now()))
+}
+
+/**
+ * Queues the runs of dead nodes again, if they are in the background or have an Idempotency-Key; returns their ids. One
+ * statement checks that the lease has ended, so no run is taken from a node that lives. The others have failed: see
+ * `tend-runs.ts`.
+ */
+export const takeUp: (db: Database, now: number) => Promise<string[]> = requeueLapsed

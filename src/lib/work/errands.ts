@@ -1,0 +1,35 @@
+import type { Logger } from '../log.ts'
+
+/**
+ * Short work that no request waits for. The stop does: it ends before what it uses is closed, and nothing begins after
+ * that.
+ */
+export class Errands {
+  readonly #log: Logger
+  readonly #stop = new AbortController()
+  readonly #underWay = new Set<Promise<void>>()
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** `what` names the work in the log if it fails. Work that takes long throws the reason of the signal once it is aborted. */
+  begin(what: string, work: (signal: AbortSignal) => Promise<unknown>): void {
+    const { signal } = this.#stop
+    if (signal.aborted) return
+    const ended = work(signal)
+      .then(
+        () => {},
+        (err) => {
+          if (err !== signal.reason) this.#log.warn({ err }, `${what} failed, and will be tried again`)
+        },
+      )
+      .finally(() => this.#underWay.delete(ended))
+    this.#underWay.add(ended)
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await Promise.all(this.#underWay)
+  }
+}

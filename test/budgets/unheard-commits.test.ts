@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { spenderOf } from '../../src/operation/spending.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { startService } from '../support/service/service.ts'
+import { freshPostgres } from '../support/stores/fresh-store.ts'
+import { startNetwork } from '../support/stores/silent-network.ts'
+
+/** Longer than a call waits for the database. */
+const TOO_LONG = 31_000
+
+describe('a reservation whose commit is not answered, because the connection to PostgreSQL breaks', () => {
+  for (const [outcome, passes] of [
+    ['is made once', 0],
+    ['is taken back if its call is given up: it is neither held nor counted', TOO_LONG],
+  ] as const) {
+    test(outcome, async (t) => {
+      const database = await freshPostgres()
+      t.after(() => database.drop())
+      const network = await startNetwork(new URL(database.url))
+      t.after(() => network.close())
+      const service = await startService('postgres', { DATABASE_URL: network.url })
+      t.after(() => service.stop())
+      const direct = await service.beside({ DATABASE_URL: database.url })
+      t.after(() => direct.stop())
+      const { db } = direct.app.parts.storage
+      const agent_id = await newAgent(service)
+      const body = { name: 'test', per: 'ever', scope: { type: 'agent', id: agent_id }, limit: { tokens: 1_000 } }
+      const budget = await service.call('POST', '/v1/budgets', { body })
+      const spent = async () => {
+        const { used, reserved } = (await direct.call('GET', `/v1/budgets/${budget.body.data.id}`)).body.data
+        return { used, reserved }
+      }
+      const lines = async () => (await db.selectFrom('ledger').select('status').execute()).map(({ status }) => status)
+
+      network.loseCommit(async () => {
+        const isReserved = (await lines()).includes('reserved')
+        if (isReserved) service.advance(passes)
+        return isReserved
+      })
+      const meter = service.app.parts.spending.meter(
+        spenderOf({ project_id: 'prj_default', agent_id, purpose: 'test' }),
+      )
+      const call = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
+      const begun = meter.begin({ ...call, mostInputTokens: () => 10 })
+      if (passes > 0) {
+        await assert.rejects(begun, /room in a budget could not be reserved/)
+        await until('it is taken back', async () => (await lines()).length === 0)
+        assert.deepEqual(await spent(), { used: 0, reserved: 0 })
+        return
+      }
+      const { end } = await begun
+      assert.deepEqual(await spent(), { used: 0, reserved: 110 })
+      end('completed', { input_tokens: 3, output_tokens: 4 })
+      await meter.flush()
+      assert.deepEqual([await spent(), await lines()], [{ used: 7, reserved: 0 }, ['completed']])
+    })
+  }
+})

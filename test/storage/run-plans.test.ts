@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { batchOf } from '../../src/storage/journal/batch.ts'
+import type { JournalEntry } from '../../src/storage/journal/entry.ts'
+import { batchText } from '../../src/storage/postgres/postgres-write-batch.ts'
+import { type Service, withService } from '../support/service/service.ts'
+
+const DEAD = 30_000
+
+/** Rows that are found by their key, in the words of a plan. */
+const BY_KEY = /^\s*(->\s*)?(Bitmap )?Index (Only )?Scan (using|on) (runs|claims|steps|ledger)_pkey/
+const SCANS = /Scan/
+/** What comes with the statement, or was found by it. */
+const OWN = /Function Scan|CTE Scan|Bitmap Heap Scan|Subquery Scan/
+
+describe('what every run writes to PostgreSQL', () => {
+  test('is found by its key, on a database that was never analysed and after many runs without a vacuum', () =>
+    withService('postgres', async (service) => {
+      const { storage } = service.app.parts
+      const entries = await entriesOf(service)
+      assert.ok(entries.length >= 5, `${entries.length} entries`)
+      // The statements are planned while the tables are empty, and for what they become.
+      for (const fill of [async () => {}, () => leaveDead(service)]) {
+        await fill()
+        for (const entry of entries) {
+          const text = await batchText(storage.db, batchOf([entry]))
+          const reads = (await planOf(service, text)).filter((line) => SCANS.test(line) && !OWN.test(line))
+          assert.deepEqual(
+            reads.filter((line) => !BY_KEY.test(line)),
+            [],
+            text,
+          )
+        }
+      }
+    }))
+})
+
+/** What plain runs, keyed ones and those in the background hand to the journal. */
+async function entriesOf(service: Service): Promise<JournalEntry[]> {
+  const { storage } = service.app.parts
+  const entries: JournalEntry[] = []
+  const { write } = storage
+  storage.write = (entry) => {
+    entries.push(entry)
+    return write(entry)
+  }
+  const body = { message: 'ahoy', context: { user_id: 'anna', session_id: 'noon' } }
+  for (const headers of [{}, { 'Idempotency-Key': 'one' }]) {
+    const { status } = await service.call('POST', '/v1/agents/hello/invoke', { body, headers })
+    assert.equal(status, 200)
+  }
+  const headers = { Prefer: 'respond-async' }
+  const queued = await service.call('POST', '/v1/agents/hello/invoke', { body, headers })
+  const path = `/v1/agents/hello/invocations/${queued.body.data.request_id}/stream`
+  assert.match((await service.call('GET', path)).text, /event: end|done/)
+  storage.write = write
+  return entries
+}
+
+/** Runs that have come and gone: no vacuum has removed what is left of them. */
+async function leaveDead(service: Service): Promise<void> {
+  const { db } = service.app.parts.storage
+  await sql`insert into runs (id, agent_seq, project_id, status, background, environment, message, context, created_by,
+    created_at, owner) select 'req_' || i, 1, 'prj_default', 'running', 0, 'production', 'm', '{}', 'key_1', 1, 'node'
+    from generate_series(1, ${DEAD}::int) i`.execute(db)
+  await sql`delete from runs where owner = 'node'`.execute(db)
+}
+
+/** The plan that a connection keeps, whatever the values are. */
+async function planOf(service: Service, text: string): Promise<string[]> {
+  const parameters = new Set(text.match(/\$\d+/g)).size
+  return service.app.parts.storage.transaction(async (db) => {
+    await sql`set local plan_cache_mode = force_generic_plan`.execute(db)
+    await sql.raw(`prepare asked as ${text}`).execute(db)
+    const values = Array.from({ length: parameters }, () => 'null').join(', ')
+    const { rows } = await sql.raw<{ 'QUERY PLAN': string }>(`explain execute asked(${values})`).execute(db)
+    await sql`deallocate asked`.execute(db)
+    return rows.map((row) => row['QUERY PLAN'])
+  })
+}
