@@ -110,8 +110,8 @@ export class TaskFollower {
       if (data.files) yield teller.files(data.files)
       if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
     } catch (error) {
-      const state = known && stateAfter(error)
-      if (!state) throw error
+      const state = stateAfter(error)
+      if (!known || !state) throw error
       yield known.now(state, (error as ApiError).message)
     }
   }
