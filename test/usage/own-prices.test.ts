@@ -114,7 +114,7 @@ for (const engine of ENGINES) {
       assert.equal((await set(PATH, RATES)).status, 200)
       const { body } = await service.call('GET', '/v1/audit-log?limit=1')
       const [{ action, target }] = body.data
-      assert.deepEqual([action, target], ['setPrice', 'test-model'])
+      assert.deepEqual([action, target], ['setPrice', 'local/test-model'])
       await service.call('DELETE', PATH)
     })
 
