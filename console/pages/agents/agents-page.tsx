@@ -89,7 +89,7 @@ function NewAgent({ loadForm }: { loadForm(): Promise<DialogForm> }) {
   useEffect(() => {
     loadForm()
       .then((Form) => setDialog({ Form }))
-      .catch(() => toast('The dialog could not be loaded. Check your connection and try again.'))
+      .catch(() => toast('Could not load the dialog'))
   }, [])
   return dialog ? <dialog.Form onClose={closeDialog} /> : null
 }

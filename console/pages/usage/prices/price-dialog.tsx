@@ -95,7 +95,6 @@ export function PriceDialog({ model: given, price, onClose, onSaved }: Props) {
     onInput: (value: string) => setValues({ ...values, [name]: value }),
   })
   return (
-<<<<<<< HEAD
     <FormDialog
       title={given === undefined ? 'Set price' : `Price of ${given}`}
       onClose={onClose}
@@ -141,62 +140,8 @@ export function PriceDialog({ model: given, price, onClose, onSaved }: Props) {
       <NumberField label="Request (USD each)" hint="Default: 0." {...field('request')} />
       <p class="hint">
         The price applies to this project's calls from now on. To apply it to past calls, run{' '}
-        <code>moorage usage reprice</code>.
+        <code>moorage usage reprice --from 30d</code>.
       </p>
     </FormDialog>
-=======
-    <Dialog title={given === undefined ? 'Set price' : `Price of ${given}`} onClose={onClose}>
-      <Form onSubmit={() => save.run()}>
-        {given === undefined && (
-          <Field
-            label="Model"
-            placeholder="local/llama-3.3-70b"
-            hint="provider/model, or provider/* for all other models of the provider."
-            pattern="[^\/\s]+\/\S+"
-            value={model}
-            onInput={setModel}
-            error={reasonOf(save.error, 'model')}
-            isRequired
-            isMono
-            hasFocus
-          />
-        )}
-        <div class="columns">
-          <NumberField
-            label="Input (USD per million tokens)"
-            placeholder="0.50"
-            isRequired
-            hasFocus={given !== undefined}
-            {...field('input')}
-          />
-          <NumberField label="Output (USD per million tokens)" placeholder="1.50" isRequired {...field('output')} />
-        </div>
-        <div class="columns">
-          <NumberField
-            label="Cached input (USD per million tokens)"
-            hint="Leave empty for the price of input."
-            {...field('cached_input')}
-          />
-          <NumberField
-            label="Reasoning (USD per million tokens)"
-            hint="Leave empty for the price of output."
-            {...field('reasoning')}
-          />
-        </div>
-        <NumberField label="Request (USD each)" hint="Default: 0." {...field('request')} />
-        <p class="hint">
-          The price applies to this project's calls from now on. To apply it to past calls, run{' '}
-          <code>moorage usage reprice --from 30d</code>.
-        </p>
-        <Failure error={save.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={save.isBusy}>
-            Save price
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
->>>>>>> w/mend3
   )
 }
