@@ -1,4 +1,4 @@
-import type { ComponentType } from 'preact'
+import { type ComponentType, h } from 'preact'
 import type { OperationId } from '../sdk/call.ts'
 import { projects } from './lib/projects/chosen-project.ts'
 import { may, session } from './lib/session-state.ts'
@@ -14,10 +14,12 @@ type Route = { path: string; needs: OperationId[]; load(): Promise<PageComponent
 
 const pages = () => import('./pages/all-pages.ts')
 
+const HomePage = () => h(AgentsPage, { loadForm: async () => (await pages()).CreateDialog })
+
 /** Every page. The first one comes with the shell; the others are loaded together, when one of them is opened. */
 const ROUTES: Route[] = [
-  { path: '/', needs: ['listOverview'], load: async () => AgentsPage },
-  { path: '/agents', needs: ['listOverview'], load: async () => AgentsPage },
+  { path: '/', needs: ['listOverview'], load: async () => HomePage },
+  { path: '/agents', needs: ['listOverview'], load: async () => HomePage },
   { path: '/agents/:agent', needs: ['getAgent'], load: async () => (await pages()).PlaygroundPage },
   { path: '/agents/:agent/deployments', needs: ['listDeployments'], load: async () => (await pages()).DeploymentsPage },
   { path: '/agents/:agent/logs', needs: ['getLogs'], load: async () => (await pages()).LogsPage },

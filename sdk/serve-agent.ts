@@ -123,6 +123,8 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
     }
     const call = new OpenCall(sent, options.fetch ?? fetch)
     request.signal?.addEventListener('abort', () => call.end())
+    // A signal tells of its end only once: the service may have hung up while the signature was checked.
+    if (request.signal?.aborted) call.end()
     const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
     return new Response(call.answer(handler), { headers })
   }
@@ -138,8 +140,8 @@ class BusyError extends Error {
   /** What the service asks for, if it says so. */
   readonly pauseMs: number | undefined
 
-  constructor({ status, headers }: Response) {
-    super(`The service answered ${status}`)
+  constructor({ status, headers }: Response, reason: string | undefined) {
+    super(`The service answered ${status}${reason === undefined ? '' : `: ${reason}`}`)
     const seconds = Number(headers.get('retry-after') ?? Number.NaN)
     this.pauseMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
   }
@@ -316,8 +318,8 @@ class OpenCall {
     const init = { method: 'POST', headers, body: JSON.stringify({ steps }), signal: this.#stop.signal }
     const response = await this.#fetch(steps_url, init)
     if (response.status === 429 || response.status >= 500) {
-      await response.body?.cancel()
-      throw new BusyError(response)
+      const said = (await response.json().catch(() => null)) as { error?: { message?: string } } | null
+      throw new BusyError(response, said?.error?.message)
     }
     const reply = (await response.json()) as { data?: { status: string; steps: Told[] }; error?: { message?: string } }
     if (response.ok && reply.data?.status === 'done') return reply.data.steps

@@ -7,7 +7,7 @@ here=$(dirname "$0")
 # Where `moorage` is not installed, the one of this clone.
 command -v moorage > /dev/null || moorage() { "$here/../../bin/moorage.js" "$@"; }
 
-existing=$(moorage schedules list "$agent")
+existing=$(moorage schedules list "$agent" --limit 100)
 
 # schedule NAME MESSAGE OPTION...
 schedule() {

@@ -41,7 +41,7 @@ export type ExpectedBytes = { id: string; sha256: string }
 
 /** All bytes that the store in a backup expects in its folder of files. */
 export function listExpectedBytes(path: string): ExpectedBytes[] {
-  // The file itself is what a backup is sealed by: SQLite must not read a log that somebody put beside it.
+  // The seal covers this file only, so SQLite must not read a log beside it.
   const url = pathToFileURL(path)
   url.search = 'immutable=1'
   const connection = new DatabaseSync(url, { readOnly: true })

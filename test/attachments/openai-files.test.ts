@@ -48,6 +48,22 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
     assert.equal(own.body.data[0].name, 'two.txt')
   })
 
+  test('a file whose stored row is damaged is left out, and hides no other', async () => {
+    const client = openaiClient(service())
+    const made: string[] = []
+    for (const name of ['whole.txt', 'damaged.txt']) {
+      made.push((await client.files.create({ file: await toFile(Buffer.from(name), name), purpose: 'user_data' })).id)
+    }
+    const [whole = '', damaged = ''] = made
+    const { db } = service().app.parts.storage
+    // A year before the first one.
+    await db.updateTable('files').set({ created_at: -70_000_000_000_000 }).where('id', '=', damaged).execute()
+    const ids = new Set((await gathered(client.files.list())).map(({ id }) => id))
+    assert.deepEqual([ids.has(whole), ids.has(damaged)], [true, false])
+    assert.match(service().log(), new RegExp(`The stored item ${damaged} is damaged`))
+    await db.deleteFrom('files').where('id', '=', damaged).execute()
+  })
+
   test('a key that may only invoke sees what it uploaded, and may not delete it', async () => {
     const { secret } = await createKey(service(), { role: 'caller' })
     const client = openaiClient({ url: service().url, admin: secret })

@@ -34,7 +34,7 @@ describe('errors of commands with --json', () => {
       error: {
         code: 'usage',
         message:
-          'Delete hello with its deployments, memory, logs, webhooks and keys? There is no terminal to ask at: say --yes',
+          'Delete hello with its deployments, schedules, memory, logs, webhooks and keys? There is no terminal to ask at: say --yes',
       },
       exit_code: 2,
     })

@@ -151,6 +151,26 @@ describe('an answer that a restart of the service took back', () => {
   })
 })
 
+test('approvals approve says that a paused run resumes with its project', async () => {
+  const till = await startTill()
+  const { service, model, stop } = await startWithModel('sqlite', LOCAL_TOOLS)
+  const shell = newShell(service)
+  try {
+    const { tools } = refundingAgent(till)
+    const agent = await newAgent(service, { model: 'local/tiny', tools, approvals: { self: true } })
+    model.reply({ calls: [{ name: 'refund', arguments: { order: 'one', amount: 1 } }] })
+    const { request_id } = await startWaiting(service, agent, 'go')
+    await service.call('POST', '/v1/pause', { body: { reason: 'fire' } })
+    const { code, stderr } = await shell.moorage(['approvals', 'approve', request_id])
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /refund is approved\. The run resumes when the pause ends\./)
+  } finally {
+    shell.remove()
+    await stop()
+    await till.close()
+  }
+})
+
 test('approvals approve says that the run waits for further decisions', async () => {
   const till = await startTill()
   const { service, model, stop } = await startWithModel('sqlite', LOCAL_TOOLS)

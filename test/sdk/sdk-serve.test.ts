@@ -96,7 +96,7 @@ test('steps that the service refuses are not asked for again', async () => {
 })
 
 describe('an agent that asks for a step of a service which is busy', () => {
-  type Refusal = { code: number; after?: string }
+  type Refusal = { code: number; after?: string; body?: string }
   /** The events that the service hears, and how often it was asked for steps. */
   const askedOf = async (refusals: Refusal[]) => {
     const bodies: string[] = []
@@ -105,7 +105,7 @@ describe('an agent that asks for a step of a service which is busy', () => {
       const refusal = refusals.shift()
       if (refusal) {
         const headers = refusal.after === undefined ? {} : { 'retry-after': refusal.after }
-        return response.writeHead(refusal.code, headers).end('busy')
+        return response.writeHead(refusal.code, headers).end(refusal.body ?? 'busy')
       }
       response.end('{"success":true,"data":{"status":"done","steps":[{"id":"look","result":"calm"}]}}')
     })
@@ -126,6 +126,12 @@ describe('an agent that asks for a step of a service which is busy', () => {
     const { text, bodies } = await askedOf(Array.from({ length: 20 }, () => ({ code: 429, after: '0' })))
     assert.match(text, /event: error\ndata: {"message":"The service answered 429"}/)
     assert.equal(bodies.length, 10)
+  })
+
+  test('says why the service could not take it', async () => {
+    const refusal = { code: 503, after: '3600', body: '{"success":false,"error":{"message":"The disk is full"}}' }
+    const { text } = await askedOf([refusal])
+    assert.match(text, /event: error\ndata: {"message":"The service answered 503: The disk is full"}/)
   })
 })
 

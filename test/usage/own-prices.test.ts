@@ -114,7 +114,7 @@ for (const engine of ENGINES) {
       assert.equal((await set(PATH, RATES)).status, 200)
       const { body } = await service.call('GET', '/v1/audit-log?limit=1')
       const [{ action, target }] = body.data
-      assert.deepEqual([action, target], ['setPrice', 'test-model'])
+      assert.deepEqual([action, target], ['setPrice', 'local/test-model'])
       await service.call('DELETE', PATH)
     })
 
@@ -145,9 +145,8 @@ for (const engine of ENGINES) {
       await set(PATH, { input: 2, output: 20 })
       const repriced = await service.call('POST', '/v1/usage/reprice', { body: { from } })
       assert.equal(repriced.status, 200, repriced.text)
-      const [{ request_id }] = (await service.call('GET', `/v1/agents/${agent}/invocations`)).body.data
-      const { body: running } = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
-      assert.equal(running.data.cost_usd, 0.004)
+      const spent = await service.call('GET', `/v1/usage?agent_id=${agent}`)
+      assert.equal(spent.body.data.totals.cost_usd, 0.004, spent.text)
       answered.resolve()
       assert.equal((await invoked).status, 200)
       await service.call('DELETE', PATH)

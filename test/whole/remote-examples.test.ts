@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { text as readText } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import project from '../../package.json' with { type: 'json' }
@@ -210,7 +210,7 @@ serve(answer, os.environ['AGENT_SECRET'], 0)`
       const post = async (more: string) => {
         const socket = connect(Number(new URL(url).port), '127.0.0.1')
         socket.end(Buffer.from(`POST / HTTP/1.1\r\n${more}\r\n\r\n`, 'latin1'))
-        return /^HTTP\S+ (\d+)/.exec(await text(socket))?.[1]
+        return /^HTTP\S+ (\d+)/.exec(await readText(socket))?.[1]
       }
       const signed = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
       assert.equal(await post(`${signed.join('')}content-length: 0\r\nwebhook-signature: v\u00e9`), '401')

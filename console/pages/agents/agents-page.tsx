@@ -55,7 +55,10 @@ const COLUMNS: Column<AgentOverview>[] = [
   },
 ]
 
-export function AgentsPage() {
+type DialogForm = ComponentType<{ onClose(): void }>
+
+/** `loadForm` loads the dialog for a new agent. */
+export function AgentsPage({ loadForm }: { loadForm(): Promise<DialogForm> }) {
   const query = pageQuery(LIMIT, 'name')
   const agents = useResource(
     `agents ${JSON.stringify(query)}`,
@@ -75,18 +78,18 @@ export function AgentsPage() {
       {agents.data && !areStepsOver && <FirstSteps agents={agents.data} onOver={() => setStepsOver(true)} />}
       {agents.data && areStepsOver && <Attention agents={agents.data} />}
       <List of={agents} label="Agents" columns={COLUMNS} sort={query.sort} empty={<NoAgents />} />
-      {openedDialog() === 'agent' && may('createAgent') && <NewAgent />}
+      {openedDialog() === 'agent' && may('createAgent') && <NewAgent loadForm={loadForm} />}
     </Page>
   )
 }
 
-/** Loaded with the other pages when it is opened, because few visits of this page need it. */
-function NewAgent() {
-  const [dialog, setDialog] = useState<{ Form: ComponentType<{ onClose(): void }> }>()
+/** Loaded when it is opened, because few visits of this page need it. */
+function NewAgent({ loadForm }: { loadForm(): Promise<DialogForm> }) {
+  const [dialog, setDialog] = useState<{ Form: DialogForm }>()
   useEffect(() => {
-    import('../all-pages.ts')
-      .then(({ CreateDialog }) => setDialog({ Form: CreateDialog }))
-      .catch(() => toast('The dialog could not be loaded. Check your connection and try again.'))
+    loadForm()
+      .then((Form) => setDialog({ Form }))
+      .catch(() => toast('Could not load the dialog'))
   }, [])
   return dialog ? <dialog.Form onClose={closeDialog} /> : null
 }

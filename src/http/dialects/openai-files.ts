@@ -1,7 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { z } from 'zod'
 import type { Operation } from '../../operation.ts'
-import type { Page } from '../../storage/queries/page.ts'
 import type { Writer } from './dialect.ts'
 
 /** No list of ours has longer pages. */
@@ -20,21 +18,24 @@ export function openaiFileWriter({ path, content }: Operation, ours: Writer): Wr
   return {
     ...ours,
     reply(operation, result, asked) {
-      const { status, headers } = ours.reply(operation, result, asked)
-      return { status, headers, body: JSON.stringify(replyOf(operation, result, asked.paging)) }
+      const { body, ...reply } = ours.reply(operation, result, asked)
+      return { ...reply, body: JSON.stringify(replyOf(JSON.parse(body))) }
     },
   }
 }
 
-function replyOf(operation: Operation, result: unknown, paging: unknown) {
-  if (operation.list) {
-    const { items, total } = result as Page<unknown>
-    const data = items.map((item) => fileOf((operation.list as z.ZodType).parse(item) as ShownFile))
-    const { offset } = paging as { offset: number }
+type Shown =
+  | { data: ShownFile[]; pagination: { has_more: boolean } }
+  | { data: ShownFile | { id: string; deleted: true } }
+
+/** The same as our own reply: also what it leaves out. */
+function replyOf(shown: Shown) {
+  if ('pagination' in shown) {
+    const data = shown.data.map(fileOf)
     const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
-    return { object: 'list', data, has_more: offset + items.length < total, ...ends }
+    return { object: 'list', data, has_more: shown.pagination.has_more, ...ends }
   }
-  const data = (operation.data as z.ZodType).parse(result) as ShownFile | { id: string; deleted: true }
+  const { data } = shown
   return 'deleted' in data ? { ...data, object: 'file' } : fileOf(data)
 }
 

@@ -140,7 +140,7 @@ export function PriceDialog({ model: given, price, onClose, onSaved }: Props) {
       <NumberField label="Request (USD each)" hint="Default: 0." {...field('request')} />
       <p class="hint">
         The price applies to this project's calls from now on. To apply it to past calls, run{' '}
-        <code>moorage usage reprice</code>.
+        <code>moorage usage reprice --from 30d</code>.
       </p>
     </FormDialog>
   )

@@ -44,7 +44,7 @@ export function prices(command: Command, world: World): void {
         world,
         price,
         options,
-        `Set the price of ${price.model}; \`moorage usage reprice\` applies it to the past`,
+        `Set the price of ${price.model}; \`moorage usage reprice --from 30d\` applies it to the past 30 days`,
       )
     })
 

@@ -132,7 +132,7 @@ export function agents(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .addOption(yesOption())
     .action(async (agent: string, options: Common & { yes?: boolean }) => {
-      await confirm(world, `Delete ${agent} with its deployments, memory, logs, webhooks and keys?`, options)
+      await confirm(world, `Delete ${agent} with its deployments, schedules, memory, logs, webhooks and keys?`, options)
       const deleted = await withClient(world, options, (client) => client.agents.delete(agent, options))
       printDone(world, deleted, options, `Deleted ${deleted.id}`)
     })

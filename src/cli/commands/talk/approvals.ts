@@ -106,11 +106,17 @@ async function decide(world: World, request_id: string, options: WhichOptions, d
   await withClient(world, options, async (client) => {
     const { agent_id, call_id } = await findCall(client, request_id, options)
     const decided = await client.approvals.decide(agent_id, request_id, call_id, decision, options)
-    const { pagination } = await client.approvals.list({ request_id, status: 'pending', limit: 1 })
-    const then =
-      pagination.total === 0 ? 'The run resumes.' : `The run waits for ${counted(pagination.total, 'more decision')}.`
-    printDone(world, decided, options, `${decided.tool} is ${decided.status}. ${then} (${request_id})`)
+    const then = await whatFollows(client, request_id).catch(() => '')
+    printDone(world, decided, options, `${decided.tool} is ${decided.status}.${then} (${request_id})`)
   })
+}
+
+/** The decision is stored: that this cannot be looked up does not make it fail. */
+async function whatFollows(client: Client, request_id: string): Promise<string> {
+  const { pagination } = await client.approvals.list({ request_id, status: 'pending', limit: 1 })
+  if (pagination.total > 0) return ` The run waits for ${counted(pagination.total, 'more decision')}.`
+  const { paused } = await client.pauses.get()
+  return paused ? ' The run resumes when the pause ends.' : ' The run resumes.'
 }
 
 /** What is pending comes first: a run that has asked before may ask again. */

@@ -67,7 +67,7 @@ export async function* checkPoints(
 
 /** A price is for a provider's model. */
 function namelessText({ models }: TriedRemote): string {
-  const [nameless] = [...models].filter((model) => !model.includes('/'))
+  const nameless = [...models].find((model) => !model.includes('/'))
   return nameless === undefined ? '' : `; report usage of "${nameless}" as provider/model, so that its price is known`
 }
 
