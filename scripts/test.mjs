@@ -20,8 +20,8 @@ import { redisEngine } from '../test/support/stores/redis.ts'
 import { runFolder } from '../test/support/stores/store-folder.ts'
 
 const RUN_LIMIT_MS = 40 * 60_000 * PATIENCE
-/** One more than there are processors: tests wait for other processes, for the disk and for time. */
-const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))
+/** Two more than there are processors: tests wait for other processes, for the disk and for time. */
+const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 2))
 
 /** The files that take longest begin first: one that begins last would be waited for alone. */
 const LONGEST = [
