@@ -1,6 +1,6 @@
 // npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…]
 // npm run test:all adds test/whole: what packs, installs, walks through whole documents or takes long. It runs on both
-// engines what npm test runs on one.
+// engines what npm test runs on one, unless --once is given, as in CI.
 // A few processes run side by side and take one file after the other from a common list.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -65,7 +65,8 @@ const LONGEST = [
 
 const root = dirname(import.meta.dirname)
 const isAll = process.argv.includes('--all')
-const options = process.argv.slice(2).filter((arg) => arg.startsWith('-') && arg !== '--all')
+const isOnce = process.argv.includes('--once')
+const options = process.argv.slice(2).filter((arg) => arg.startsWith('-') && !['--all', '--once'].includes(arg))
 const names = process.argv.slice(2).filter((arg) => !arg.startsWith('-'))
 
 const files = globSync('test/**/*.test.ts', { cwd: root })
@@ -131,6 +132,7 @@ async function run() {
     MOORAGE_TEST_REDIS: givenRedis,
     MOORAGE_TEST_CHROMIUM: chromium,
     MOORAGE_TEST_ALL: isAll ? '1' : '',
+    MOORAGE_TEST_ONCE: isOnce ? '1' : '',
   }
   // A service under test must not find the developer's own servers by accident.
   delete env.DATABASE_URL

@@ -26,7 +26,7 @@ onBothEngines('what the store has', (service) => {
       assert.deepEqual(await storageOf(large), before)
       large.advance(60_000)
       assert.deepEqual(await storageOf(large), before, 'while it is counted, the last one is told')
-      await until('it is counted', async () => (await storageOf(large)).rows.agents === before.rows.agents + MANY)
+      await until('it is counted', async () => (await storageOf(large)).rows.agents > MANY)
       const counted = await storageOf(large)
       await createAgent(large, 'another')
       await large.restart()

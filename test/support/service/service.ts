@@ -16,8 +16,9 @@ export type Engine = 'sqlite' | 'postgres'
 
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
-// `npm test` tells a story once where both engines run the same queries; with --all both run it.
-const once = (engine: Engine): readonly Engine[] => (process.env['MOORAGE_TEST_ALL'] ? ENGINES : [engine])
+// `npm test` tells a story once where both engines run the same queries; with --all both run it, unless --once is given.
+const { MOORAGE_TEST_ALL, MOORAGE_TEST_ONCE } = process.env
+const once = (engine: Engine): readonly Engine[] => (MOORAGE_TEST_ALL && !MOORAGE_TEST_ONCE ? ENGINES : [engine])
 
 /** For a story whose outcome no query of one engine decides. */
 export const ANY_ENGINE = once('sqlite')
