@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { LOCAL_TOOLS, NOWHERE } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, ENGINES, inProject, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
@@ -158,7 +159,7 @@ for (const engine of ENGINES) {
       try {
         assert.equal(await costOf(agent, node), null)
         await set(PATH, RATES)
-        assert.equal(await costOf(agent, node), 0.002)
+        await until('the other node uses the price', async () => (await costOf(agent, node)) === 0.002)
       } finally {
         await service.call('DELETE', PATH)
         await node.stop()
