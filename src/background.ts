@@ -161,6 +161,9 @@ function staleRoles({ audit, config, newId, storage, now }: Parts): Sweepable[] 
 function jobHandlers(parts: Parts): Record<string, JobHandler> {
   const { retention } = parts.config
   const old: Sweepable[] = [
+    // Before anything old is removed: a recent sum is a part of one that may go and of one that stays.
+    { name: 'recent metrics, now summed', keep_ms: 0, remove: inTransaction(parts, metrics.rollUp) },
+    { name: 'recent usage, now summed', keep_ms: 0, remove: inTransaction(parts, usage.rollUp) },
     { name: 'logs', keep_ms: retention.logs, remove: logs.remove },
     { name: 'metrics', keep_ms: retention.metrics, remove: metrics.remove },
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import { bucketOf, middleOf } from '../../src/metrics/histogram.ts'
-import { metricWrites } from '../../src/metrics/store.ts'
+import { metricWrites, rollUp } from '../../src/metrics/store.ts'
 import { openJournal } from '../../src/storage/journal/journal.ts'
 import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
@@ -32,15 +32,21 @@ onBothEngines('metrics', (service) => {
     const { id, seq } = await agents.get(service().app.parts.storage.db, body.data.id)
     return { id, seq }
   }
+  const rolledUp = (limit: number) => {
+    const { now, storage } = service().app.parts
+    return storage.transaction((db) => rollUp(db, now(), limit))
+  }
   const agentWith = async (samples: Sample[]) => {
     const agent = await newAgent()
     const { journal, storage } = service().app.parts
-    await Promise.all<unknown>(
-      samples.map(({ isAlone, ...sample }) => {
-        const writes = metricWrites({ agent_seq: agent.seq, ...sample })
-        return isAlone ? storage.transaction((db) => writeRows(db, writes)) : journal.commit({ writes })
-      }),
-    )
+    const write = ({ isAlone, ...sample }: Sample) => {
+      const writes = metricWrites({ agent_seq: agent.seq, ...sample })
+      return isAlone ? storage.transaction((db) => writeRows(db, writes)) : journal.commit({ writes })
+    }
+    // The first half is summed by hour while the second one comes.
+    const half = Math.ceil(samples.length / 2)
+    await Promise.all<unknown>(samples.slice(0, half).map(write))
+    await Promise.all<unknown>([...samples.slice(half).map(write), rolledUp(1_000)])
     return agent
   }
   const get = (id: string, query: Record<string, string>) =>
@@ -311,6 +317,7 @@ onBothEngines('metrics', (service) => {
         return order.map((write) => journal.commit({ writes: node === 0 ? write : write.toReversed() }))
       }),
     )
+    await Promise.all(nodes.map((storage) => storage.transaction((db) => rollUp(db, service().app.parts.now(), 1_000))))
     await Promise.all(nodes.map((storage) => storage.close()))
     assert.deepEqual(
       counted.filter(({ status }) => status === 'rejected'),
