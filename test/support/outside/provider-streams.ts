@@ -294,6 +294,26 @@ export const CHAT_STREAMS: ProviderStream[] = [
     becomes: { calls: [CLOCK, { id: 'call_b', name: 'tide', arguments: '{}' }], usage: COUNTED },
   },
   {
+    name: 'three calls side by side that were cut at the limit, one of them whole',
+    seen: 'not seen: the pieces of OpenAI API reference: delta.tool_calls with index, and finish_reason length',
+    api: 'chat',
+    sent: lines(
+      call(0, 'call_a', 'clock', ''),
+      call(1, 'call_b', 'tide', ''),
+      call(2, 'call_c', 'tide', ''),
+      call(1, undefined, undefined, '{}'),
+      end('length'),
+      '[DONE]',
+    ),
+    becomes: {
+      calls: [
+        { id: 'call_a', name: 'clock', arguments: '', cut: true },
+        { id: 'call_b', name: 'tide', arguments: '{}' },
+        { id: 'call_c', name: 'tide', arguments: '', cut: true },
+      ],
+    },
+  },
+  {
     name: 'calls without index, one whole and one in pieces, with marks; the reason is stop',
     seen: "Gemini's OpenAI endpoint (open-webui/computer#224, THU-MAIC/OpenMAIC#1556)",
     api: 'chat',

@@ -108,12 +108,14 @@ export class AnswerSoFar {
     }
   }
 
-  /** An answer that did not end by itself may have been cut within its last call, also before the arguments began. */
+  /**
+   * An answer that did not end by itself may have been cut within a call, also before the arguments began. Servers may send
+   * the pieces of several calls side by side, so that is not only the last one.
+   */
   toolCalls(finish: ModelAnswer['finish']): ToolCall[] {
-    const last = finish === 'stop' ? undefined : this.calls.at(-1)
-    return this.calls.map((call) => {
-      const { id, name, arguments: written } = call
-      return { id, name, arguments: written, ...(call === last && !isWhole(written) && { cut: true }) }
+    return this.calls.map(({ id, name, arguments: written }) => {
+      const isCut = finish !== 'stop' && !isWhole(written)
+      return { id, name, arguments: written, ...(isCut && { cut: true }) }
     })
   }
 }
