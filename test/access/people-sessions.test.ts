@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
 import { PersonTab } from '../support/console/person-tab.ts'
@@ -55,26 +56,40 @@ for (const engine of ANY_ENGINE) {
       assert.equal(new URL(body.data.sign_out_url).pathname, '/end')
     })
 
-    test('a logout token that is sent again ends no session that began after it', async () => {
-      const first = newTab()
-      await issuer.signIn(first)
-      const logout_token = await new SignJWT({ events: { [LOGOUT]: {} }, jti: 'once' })
+    const logoutToken = () =>
+      new SignJWT({ events: { [LOGOUT]: {} }, jti: randomUUID() })
         .setProtectedHeader({ alg: 'ES256', kid: 'one', typ: 'logout+jwt' })
         .setIssuer(issuer.issuer)
         .setAudience(CLIENT.id)
         .setSubject('ada')
         .setIssuedAt()
         .sign(issuer.key.privateKey)
-      const tell = async () => {
-        const body = new URLSearchParams({ logout_token })
-        return (await fetch(`${service.url}/console/sign-in/told/logout`, { method: 'POST', body })).status
-      }
-      assert.equal(await tell(), 200)
+    const logout = async (form: Record<string, string>) => {
+      const body = new URLSearchParams(form)
+      return (await fetch(`${service.url}/console/sign-in/told/logout`, { method: 'POST', body })).status
+    }
+
+    test('400 for a logout form that is far larger than a token, because parsing it would block other requests', async () => {
+      const tab = newTab()
+      await issuer.signIn(tab)
+      const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`field${i}`, '']))
+      const logout_token = await logoutToken()
+      assert.equal(await logout({ logout_token, ...many }), 400)
+      assert.equal(await tab.isIn(), true)
+      assert.equal(await logout({ logout_token }), 200)
+      assert.equal(await tab.isIn(), false)
+    })
+
+    test('a logout token that is sent again ends no session that began after it', async () => {
+      const first = newTab()
+      await issuer.signIn(first)
+      const logout_token = await logoutToken()
+      assert.equal(await logout({ logout_token }), 200)
       assert.equal(await first.isIn(), false)
       service.advance(MINUTE)
       const second = newTab()
       await issuer.signIn(second)
-      assert.equal(await tell(), 200)
+      assert.equal(await logout({ logout_token }), 200)
       assert.equal(await second.isIn(), true)
     })
   })

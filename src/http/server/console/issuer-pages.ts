@@ -34,6 +34,14 @@ const UNANSWERED = new Set(['issuer_unavailable'])
 /** Who it was is not known, or not proven. Otherwise the person is known, and may not come in. */
 const UNPROVEN = new Set(['expired', 'denied', 'refused'])
 
+/** A token has a few kilobytes. Parsing a form of a megabyte of small fields would block other requests. */
+const MAX_FORM_BYTES = 64 * 1024
+
+function logoutTokenIn(form: Buffer | undefined): string {
+  if (!form || form.length > MAX_FORM_BYTES) return ''
+  return new URLSearchParams(form.toString('utf8')).get('logout_token') ?? ''
+}
+
 /** Signing in with an identity provider: the way there, the way back, and its word that a person has signed out. */
 export function issuerPages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
   const pages = new IssuerPages(front, console)
@@ -132,8 +140,7 @@ class IssuerPages {
     arrived.trace.action = 'signOutByIssuer'
     const issuer = this.#issuerOf(arrived)
     const bytes = await readBytes(arrived.message, parts.config)
-    const token = new URLSearchParams(bytes?.toString('utf8') ?? '').get('logout_token') ?? ''
-    const whose = await issuer.readLogout(token)
+    const whose = await issuer.readLogout(logoutTokenIn(bytes))
     if (whose === undefined || whose === 'unavailable') {
       await this.#front.steps.countFailure(addressBucket(arrived.address))
       if (whose === 'unavailable') {
