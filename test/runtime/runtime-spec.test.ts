@@ -125,9 +125,10 @@ describe('the other shapes', () => {
   })
 })
 
-describe('docs/runtime.md', () => {
+describe('docs/agents.md, docs/models.md and docs/tools.md', () => {
   test('every JSON sample fits the shapes', async () => {
-    const text = await readFile(new URL('../../docs/runtime.md', import.meta.url), 'utf8')
+    const pages = ['agents', 'models', 'tools'].map((page) => new URL(`../../docs/${page}.md`, import.meta.url))
+    const text = (await Promise.all(pages.map((page) => readFile(page, 'utf8')))).join('\n')
     const samples = [...text.matchAll(/```json\n(.*?)```/gs)].map((match) => JSON.parse(match[1] ?? ''))
     assert.equal(samples.length, 6)
     const Sample = z
