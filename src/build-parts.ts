@@ -83,10 +83,7 @@ export async function buildParts(
   const ownLog = overrides.log ?? createLog(config.log)
   const { migrations, watch = new MigrationWatch(ownLog) } = overrides
   const telemetry = new Telemetry()
-  const onCommit = (entries: number, ms: number) => {
-    telemetry.batchEntries.add(entries)
-    telemetry.batchSeconds.add(ms / 1000)
-  }
+  const onCommit = telemetry.countCommit
   // Before the store is opened: a start that fails because packages are missing must not migrate the database.
   const tracer = await openTracer(config.otel, ownLog)
   opened.defer(() => tracer?.close())
@@ -97,8 +94,8 @@ export async function buildParts(
     await openStorage({ ...config, migrations, watch, warn: (message) => ownLog.warn(message), onCommit }),
     (store) => store.close(),
   )
-  // All nodes go by one clock, the database's: leases mean the same on each of them.
-  const now = () => clock() + storage.skew()
+  // All nodes go by one clock, the database's: leases mean the same on each of them. SQLite has one node.
+  const now = storage.engine === 'sqlite' ? clock : () => clock() + storage.skew()
   const probe = new WriteProbe(storage, now)
   const log = outageLog(ownLog, now, probe)
   const masterKey = await checkedMasterKey(config, storage)

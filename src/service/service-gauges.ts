@@ -3,7 +3,7 @@ import project from '../../package.json' with { type: 'json' }
 import type { Parts } from '../operation/parts.ts'
 import * as projects from '../projects/store.ts'
 import type { WriteProbe } from '../storage/health/write-probe.ts'
-import { busiest } from '../telemetry/instruments.ts'
+import { busiest } from '../telemetry/telemetry.ts'
 import { type Backlog, countDisabledWebhooks, listBacklogs } from './store.ts'
 
 type GaugeParts = Pick<Parts, 'config' | 'journal' | 'live' | 'now' | 'storage' | 'telemetry'>
