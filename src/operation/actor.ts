@@ -1,4 +1,4 @@
-import { forbidden } from '../errors.ts'
+import { type ApiError, forbidden } from '../errors.ts'
 import { covers, type Permission } from '../security/permissions.ts'
 import type { TokenRun } from '../security/run-token.ts'
 import type { Scope } from './scope.ts'
@@ -72,8 +72,11 @@ export function requireRun({ run }: Actor, request_id: string): TokenRun {
   return run
 }
 
-export function requirePermission({ kind, permissions }: Actor, permission: Permission): void {
-  if (covers(permissions, permission)) return
+export function lacksPermission({ kind }: Actor, permission: Permission): ApiError {
   const who = kind === 'person' ? 'Your role here' : 'This key'
-  throw forbidden(`${who} lacks the permission "${permission}"`)
+  return forbidden(`${who} lacks the permission "${permission}"`)
+}
+
+export function requirePermission(actor: Actor, permission: Permission): void {
+  if (!covers(actor.permissions, permission)) throw lacksPermission(actor, permission)
 }

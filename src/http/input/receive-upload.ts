@@ -4,8 +4,8 @@ import { within } from '../../lib/work/within.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
 import { Upload } from '../../storage/bytes/upload.ts'
+import { tooSlow } from './body.ts'
 import { openForm } from './form-file.ts'
-import { tooSlow } from './read-bytes.ts'
 
 /** What a form has besides its file. */
 const FORM_BYTES = 65_536

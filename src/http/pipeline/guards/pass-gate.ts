@@ -15,7 +15,9 @@ export function passesGate(arrived: Arrived, gate: Gate, time: number): boolean 
   return refusalOf(arrived, gate, time) === undefined
 }
 
-function refusalOf(arrived: Arrived, { https, addresses, certificate }: Gate, time: number): ApiError | undefined {
+function refusalOf(arrived: Arrived, { connection }: Gate, time: number): ApiError | undefined {
+  if (!connection) return undefined
+  const { https, addresses, certificate } = connection
   if (https && !arrived.secure) {
     return new ApiError('https_required', 'This is served over HTTPS only. What was sent just now went in plain text')
   }
@@ -27,8 +29,8 @@ function refusalOf(arrived: Arrived, { https, addresses, certificate }: Gate, ti
 }
 
 /** Browsers keep one promise for the whole host, so the longer one of the agent's and the service's is sent. */
-export function promiseHttps({ secure, headers }: Arrived, { hsts }: Gate): void {
-  if (hsts === undefined || !secure) return
+export function promiseHttps({ secure, headers }: Arrived, hsts: number): void {
+  if (!secure) return
   const name = 'Strict-Transport-Security'
   const promised = Number(/\d+/.exec(headers[name] ?? '')?.[0] ?? 0)
   headers[name] = `max-age=${Math.max(hsts, promised)}`

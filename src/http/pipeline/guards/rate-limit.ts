@@ -1,51 +1,67 @@
 import type { Config } from '../../../config.ts'
 import { ApiError } from '../../../errors.ts'
-import type { ProjectSnapshot } from '../../../operation/project-snapshot.ts'
+import type { Actor } from '../../../operation/actor.ts'
 import type { Gate } from '../../../security/gate.ts'
-import type { Decision, RateLimiter } from '../../../security/limits/rate-limiter.ts'
+import type { Rate, RateLimiter } from '../../../security/limits/rate-limiter.ts'
+import type { Edge } from '../edge.ts'
 import type { Arrived, Known } from '../request.ts'
 
-/** Counts an authenticated request against the tier of its actor, and says in headers what is left. */
-export async function countRequest(
-  { arrived, actor }: Known,
+/**
+ * Counts a request, or a further call in it: against the tier of its actor, its project and the service. Finds the agent
+ * that the path names.
+ */
+export async function countRequest(edge: Edge, known: Known): Promise<Known> {
+  const { arrived, actor } = known
+  const { run, scope } = actor
+  const { config, findProject, limiter } = edge.parts
+  if (run && arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return known
+  await takeFromTier(arrived, actor, limiter, config.limits)
+  const ref = arrived.params['agent_id']
+  const agent = known.agent ?? (ref === undefined ? undefined : await edge.findAgent(scope.project_id, ref))
+  const project = agent?.project ?? (await findProject(scope.project_id))
+  const limit = project?.limits.requests_per_minute ?? null
+  if (project && limit !== null) {
+    const reason = () => `the project has ${limit} requests a minute (limits of the project)`
+    const rate = { perMinute: limit, burst: limit }
+    await take(arrived, limiter, { bucket: `project:${project.id}`, rate, limit, reason })
+  }
+  const { gate } = edge.service
+  if (gate.rate) await takeFromGate(arrived, gate.rate, { bucket: 'service', whose: 'the service' }, limiter)
+  return { arrived, actor, agent }
+}
+
+/** Counts a request against the tier of its actor. */
+export async function takeFromTier(
+  arrived: Arrived,
+  actor: Actor,
   limiter: RateLimiter,
   { tiers, defaultTier }: Config['limits'],
 ): Promise<void> {
   const name = Object.hasOwn(tiers, actor.tier) ? actor.tier : defaultTier
   const tier = tiers[name]
   if (!tier) return
-  const { requestsPerMinute, burst } = tier
-  const decision = await limiter.take(`key:${actor.id}`, { perMinute: requestsPerMinute, burst })
-  const reason = () => `tier ${name} has ${requestsPerMinute} requests a minute (limits.tiers.${name})`
-  apply(arrived, decision, requestsPerMinute, reason)
-}
-
-/** Counts a request against the limit of its project, which all callers of the project share. */
-export async function takeFromProject(
-  arrived: Arrived,
-  project: ProjectSnapshot | undefined,
-  limiter: RateLimiter,
-): Promise<void> {
-  const limit = project?.limits.requests_per_minute ?? null
-  if (!project || limit === null) return
-  const decision = await limiter.take(`project:${project.id}`, { perMinute: limit, burst: limit })
-  apply(arrived, decision, limit, () => `the project has ${limit} requests a minute (limits of the project)`)
+  const { requestsPerMinute: limit, burst } = tier
+  const reason = () => `tier ${name} has ${limit} requests a minute (limits.tiers.${name})`
+  await take(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
 }
 
 /** Counts a request against the limit that the service or an agent sets for all its callers together. */
 export async function takeFromGate(
   arrived: Arrived,
-  { rate }: Gate,
+  rate: NonNullable<Gate['rate']>,
   { bucket, whose }: { bucket: string; whose: string },
   limiter: RateLimiter,
 ): Promise<void> {
-  if (!rate) return
-  const reason = () => `${whose} has ${rate.limit} requests for all callers together (security.rateLimit)`
-  apply(arrived, await limiter.take(bucket, rate), rate.limit, reason)
+  const { limit } = rate
+  const reason = () => `${whose} has ${limit} requests for all callers together (security.rateLimit)`
+  await take(arrived, limiter, { bucket, rate, limit, reason })
 }
 
+type RateLimit = { bucket: string; rate: Rate; limit: number; reason(): string }
+
 /** When several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
-function apply(arrived: Arrived, decision: Decision, limit: number, reason: () => string): void {
+async function take(arrived: Arrived, limiter: RateLimiter, { bucket, rate, limit, reason }: RateLimit): Promise<void> {
+  const decision = await limiter.take(bucket, rate)
   const { allowed, remaining, reset_at, retry_after_ms } = decision
   if (allowed && arrived.rate && arrived.rate.remaining <= remaining) return
   arrived.rate = decision

@@ -5,15 +5,13 @@ import { parseIfJson } from '../../../lib/json.ts'
 import { ONE_LINE } from '../../../lib/text/text.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { IssuerRefusal, IssuerUnavailable, type OidcIssuer } from '../../../security/oidc/oidc-issuer.ts'
-import { readBody } from '../../input/body.ts'
-import { readBytes } from '../../input/read-bytes.ts'
+import { checkBodyHeaders, readBody, readBytes } from '../../input/body.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
 import type { Arrived } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { send } from '../replies/send.ts'
-import { checkBodyHeaders } from '../transport.ts'
 
 const PURPOSE = 'console.device'
 
@@ -69,7 +67,7 @@ class DevicePages {
     const vouched = await this.#asked(arrived, issuer, () => issuer.finishDevice(device_code))
     if (typeof vouched === 'string') return this.#reply(arrived, response, 202, { status: vouched })
     // To make a key may need a second factor, and a device has none but that of the provider.
-    if (this.#front.edge.gate().mfa?.has('keys') && !vouched.identity.is_strong) {
+    if (this.#front.edge.service.gate.mfa?.has('keys') && !vouched.identity.is_strong) {
       throw new ApiError(
         'mfa_required',
         'This needs a second factor at the identity provider, or a key made in the console',

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { ApiError } from '../../../errors.ts'
 import type { ByteRange } from '../../../storage/bytes/byte-store.ts'
 import type { Content } from '../../../storage/bytes/content.ts'
-import { isKnown } from '../../input/if-none-match.ts'
+import { isKnown } from '../../input/request-headers.ts'
 import { send, sendLines } from './send.ts'
 
 /** One range. What is written otherwise, or names several ranges, is ignored, as RFC 9110 allows. */

@@ -1,4 +1,8 @@
+import type { IncomingMessage } from 'node:http'
+import { invalid } from '../../errors.ts'
+
 const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i
+const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
  * Whether the client would rather have this type than JSON: its Accept header names it, and gives JSON no higher quality
@@ -22,4 +26,20 @@ export function prefers(accept: string | undefined, type: string): boolean {
 function qualityOf(parameters: readonly string[]): number {
   const given = parameters.map((parameter) => QUALITY.exec(parameter)?.[1]).find((quality) => quality !== undefined)
   return given === undefined ? 1 : Number(given)
+}
+
+/** The key in the header, or undefined. Quotes around it, as in the IETF draft, do not make it another key. */
+export function readIdempotencyKey(message: Pick<IncomingMessage, 'headers' | 'headersDistinct'>): string | undefined {
+  if (message.headers['idempotency-key'] === undefined) return undefined
+  const values = message.headersDistinct['idempotency-key'] ?? []
+  const field = 'Idempotency-Key'
+  if (values.length > 1) throw invalid({ field, error: 'is given more than once' })
+  const key = (values[0] as string).replace(/^"(.*)"$/, '$1')
+  if (!KEY.test(key)) throw invalid({ field, error: 'must be 1 to 255 visible ASCII characters' })
+  return key
+}
+
+/** Whether a client has what it asks for already, as its `If-None-Match` says. */
+export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*') ?? false
 }
