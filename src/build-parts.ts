@@ -48,6 +48,7 @@ import { addProcessGauges } from './telemetry/process-gauges.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 import { openSpending } from './usage/open-spending.ts'
 import { PriceList } from './usage/prices/price-list.ts'
+import { DELIVERIES } from './webhooks/delivery/delivery-store.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 import { newWebhookSecret, signDelivery } from './webhooks/signature.ts'
 
@@ -108,7 +109,7 @@ export async function buildParts(
   const findProject = projectSnapshots({ config, storage, memo, keyring: ring, log })
   const events = openEvents({ findProject, memo, storage }, newId)
   const journal = openJournal(storage, config.limits)
-  journal.onWritten(events.wake)
+  journal.onWritten(DELIVERIES, events.wake)
   opened.defer(() => journal.drain())
   const errands = opened.adopt(new Errands(log), (begun) => begun.close())
   const policies = policiesOf(config)

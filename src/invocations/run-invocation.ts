@@ -65,7 +65,7 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
     created_by,
   } = started.invocation
   const began_at = parts.now()
-  run.begin({ attempt, milestones: milestonesOf(kept), user_id: context.user_id, created_by })
+  run.begin({ attempt, milestones: kept.length > 0 ? milestonesOf(kept) : [], user_id: context.user_id, created_by })
   const span = beginRunSpan(started, parts)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
   const waitsForBudgets = started.invocation.on_budget === 'wait'

@@ -11,8 +11,7 @@ import { addTokens, NO_USAGE, tokensSince, type Usage } from './models/usage.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { checkOutput } from './output/check-output.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
-import type { LeftOut } from './prompt/fit-prompt.ts'
-import type { ModelWindows } from './prompt/model-windows.ts'
+import type { LeftOut, ModelWindows } from './prompt/fit-prompt.ts'
 import type { ModelInput } from './run-input.ts'
 import { PAUSED, type Spent, type Step, type StepKeeper, type WaitStep } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
@@ -27,7 +26,7 @@ export type RunInProgress = {
   meter: Meter
   windows: ModelWindows
   /** What is attached to messages and results of tools. */
-  files: RunFiles
+  readonly files: RunFiles
   toolbox: Toolbox
   deadline: Deadline
   emit: ((event: RunEvent) => void) | undefined

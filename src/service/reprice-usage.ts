@@ -7,8 +7,7 @@ import { operation } from '../operation.ts'
 import { usdOf } from '../runtime/models/cost.ts'
 import { Label, TimeInput } from '../shapes.ts'
 import type { LedgerLine } from '../usage/ledger-line.ts'
-import { costOf } from '../usage/prices/cost-of.ts'
-import { mostCostOf, priceText, ratesFor } from '../usage/prices/rates.ts'
+import { costOf, mostCostOf, priceText, ratesFor } from '../usage/prices/rates.ts'
 import * as usage from '../usage/store.ts'
 
 /** One request looks at this number of calls, so that others can write meanwhile. */

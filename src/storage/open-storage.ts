@@ -25,9 +25,9 @@ import { VectorThread } from './postgres/vector-thread.ts'
 import { findStranger, MIGRATIONS, migrate } from './schema/migrate.ts'
 import type { Migration } from './schema/migration.ts'
 import type { MigrationWatch } from './schema/migration-watch.ts'
-import { isDamaged } from './sqlite/damage.ts'
 import { privateFolder, privateStore } from './sqlite/private-files.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
+import { isDamaged } from './sqlite/sqlite-thread.ts'
 import type { Tables } from './tables.ts'
 
 export type Storage = {
@@ -158,7 +158,7 @@ export async function openStorage({
     emptyLog,
     wire: wire && { publish: (message) => wire.publish(db, message), onMessage: wire.onMessage },
     onChange: (listener) => listeners.push(listener),
-    skew: () => databaseClock.skew,
+    skew: url ? () => databaseClock.skew : () => 0,
     pool,
     unusable: () => unusable,
     lost: lost.promise,
@@ -232,8 +232,8 @@ function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSes
 }
 
 function openFile(options: SqliteOptions): Opened {
-  const { write, readers, ...sqlite } = openSqlite(options)
-  return { ...sqlite, write: (_db, entry) => write(entry), pool: readers }
+  const { readers, ...sqlite } = openSqlite(options)
+  return { ...sqlite, pool: readers }
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */

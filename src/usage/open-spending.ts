@@ -7,8 +7,7 @@ import { splitModelName } from '../runtime/models/model-name.ts'
 import type { TokenCount } from '../runtime/models/usage.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { LateLines } from './late-lines.ts'
-import { costOf } from './prices/cost-of.ts'
-import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
+import { costOf, mostCostOf, priceText, ratesFor } from './prices/rates.ts'
 import type { BegunLine, Desk, EndedLine, Reservation, Wanted } from './reservation.ts'
 import { lineWrites } from './store.ts'
 
@@ -64,7 +63,7 @@ class LedgerMeter implements RunMeter {
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
     // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
     await this.#settling
-    const held = await this.#reserve({ line, call, mostCost, project })
+    const held = hasBudgets(project) ? await this.#reserve({ line, call, mostCost, project }) : this.#goOn(line)
     return {
       max_output_tokens: held?.max_output_tokens,
       end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
@@ -75,7 +74,7 @@ class LedgerMeter implements RunMeter {
     const { line, price, project } = await this.#lineOf(call)
     const isFirst = this.#isFirst && this.#first === undefined
     if (isFirst) this.#isFirst = false
-    const held = await this.#parts.desk.count({ line, isFirst, project })
+    const held = hasBudgets(project) ? await this.#parts.desk.count({ line, isFirst, project }) : undefined
     return this.#end({ line, held, price }, 'completed', tokens)
   }
 
@@ -96,6 +95,11 @@ class LedgerMeter implements RunMeter {
     } finally {
       this.#first = undefined
     }
+  }
+
+  /** No budget is over the call. One that is made later does not count this run. */
+  #goOn({ purpose }: BegunLine): undefined {
+    if (purpose === 'run') this.#isFirst = false
   }
 
   async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Planned> {
@@ -143,6 +147,10 @@ class LedgerMeter implements RunMeter {
     }
     return cost_nano
   }
+}
+
+function hasBudgets(project: ProjectSnapshot | undefined): boolean {
+  return project !== undefined && project.budgets.length > 0
 }
 
 type Planned = Pick<Begun, 'line' | 'price'> & Pick<Wanted, 'project'>

@@ -24,9 +24,12 @@ test(`an echo run takes ${MOST.lookups} look-ups, ${MOST.files} files, ${MOST.fu
     return samples.reduce((sum, { value }) => sum + value, 0)
   }
   let rows = 0
-  service.app.parts.journal.onWritten((writes) => {
-    rows += writes.length
-  })
+  const { journal } = service.app.parts
+  const { commit } = journal
+  journal.commit = (entry) => {
+    rows += entry.writes.length
+    return commit(entry)
+  }
   for (let i = 0; i < 20; i++) await invoke()
 
   const session = new Session()

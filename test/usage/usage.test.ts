@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { TimeZone } from '../../src/usage/periods.ts'
-import { costOf } from '../../src/usage/prices/cost-of.ts'
+import { costOf } from '../../src/usage/prices/rates.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ENGINES, inProject, type Service } from '../support/service/service.ts'

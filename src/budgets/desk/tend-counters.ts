@@ -53,10 +53,8 @@ function toldLost(line: LedgerLine, timestamp: number): Write[] {
 export function watchCounters(parts: TendParts & Pick<Parts, 'errands'>): () => void {
   const { errands, journal } = parts
   const touched = new Map<string, CounterKey>()
-  journal.onWritten((writes) => {
-    for (const { into, row } of writes) {
-      if (into === COUNTERS) touched.set(counterName(row as CounterKey), row as CounterKey)
-    }
+  journal.onWritten(COUNTERS, (writes) => {
+    for (const { row } of writes) touched.set(counterName(row as CounterKey), row as CounterKey)
   })
   const timer = setInterval(() => {
     if (touched.size === 0) return

@@ -115,14 +115,6 @@ export class RunFiles {
   }
 }
 
-/** Whether anything in the prompt has files. */
-export function hasFiles(input: ModelInput, rounds: readonly Round[]): boolean {
-  if (input.attachments?.length) return true
-  return (
-    input.history.some(({ attachments }) => attachments?.length) || rounds.some((round) => filesOf(round).length > 0)
-  )
-}
-
 /** What is shown of the message's own attachments. */
 export function shownAttachments({ attachments = [], files }: ModelInput): ShownAttachment[] {
   return attachments.map((one) => {

@@ -39,8 +39,9 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
   // Before the first answer nothing has seen the files, unless the run goes on with the message of another.
-  const isFirst = !run.input.given?.goes_on && !left.steps.some((step) => step.kind === 'model')
-  if (isFirst) await run.files.require(run.input.attachments ?? [])
+  const { attachments, given } = run.input
+  const isFirst = !given?.goes_on && !left.steps.some((step) => step.kind === 'model')
+  if (isFirst && attachments?.length) await run.files.require(attachments)
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {

@@ -7,7 +7,7 @@ import { Refusals } from '../models/refusing-models.ts'
 import { Models } from '../models/registry.ts'
 import { checkOutput } from '../output/check-output.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
-import { ModelWindows } from '../prompt/model-windows.ts'
+import { ModelWindows } from '../prompt/fit-prompt.ts'
 import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
 import { keysOf, ProviderKeys, type ProviderSource } from '../providers/provider-source.ts'
 import type { RunInProgress, RunOutput } from '../run-in-progress.ts'
@@ -71,19 +71,25 @@ export class Equipment {
   ): Promise<RunInProgress> {
     const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter } = request
     const { retryDelayMs = RETRY_DELAY_MS } = this.#options
-    host.hide(this.#providerKeys.redactorOf(providers ?? (await this.#options.providers(project_id))))
+    const known = providers ?? (await this.#options.providers(project_id))
+    if (known.length > 0) host.hide(this.#providerKeys.redactorOf(known))
     const isEquipped = request.agent.tools.length + hostSteps.length > 0
     let toolbox = isEquipped ? await this.#openToolbox(request, host, hostSteps, remote) : NO_TOOLS
     if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
     const wanted = wantedOutput(request)
     const isAtOnce = toolbox.definitions.length === 0 || given?.tool_choice === 'none'
     const outputFor = (one: WantedOutput) => this.#outputFor(one, request)
+    let files: RunFiles | undefined
+    const filesOf = () => (files ??= this.#filesOf(request))
     return {
       request_id,
       attempt,
       input: request,
       windows: this.#learntIn(project_id).windows,
-      files: this.#filesOf(request),
+      // Most runs have none.
+      get files() {
+        return filesOf()
+      },
       output: wanted && { ...outputFor(wanted), isAtOnce },
       outputFor,
       toolbox,

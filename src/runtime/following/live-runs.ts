@@ -97,7 +97,8 @@ export class LiveRuns {
   /** Not by id: while an attempt ends here, this node may have begun the next one. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
-  readonly #onBegun: ((run: LiveRun) => void)[] = []
+  /** Who waits until a run begins here, by its id; mostly none. */
+  readonly #awaited = new Map<string, Set<(run: LiveRun) => void>>()
 
   start(request_id: string, agent_id: string): LiveRun {
     const run = new LiveRun(request_id, agent_id, this)
@@ -122,13 +123,18 @@ export class LiveRuns {
     return [...new Set(this.all().map(({ agent_id }) => agent_id))]
   }
 
-  /** Calls back when a run begins. */
-  onBegun(listener: (run: LiveRun) => void): void {
-    this.#onBegun.push(listener)
+  /** Calls back each time that an attempt of the run begins here. Returns a function that stops it. */
+  onBegun(request_id: string, listener: (run: LiveRun) => void): () => void {
+    const waiting = this.#awaited.get(request_id) ?? new Set()
+    this.#awaited.set(request_id, waiting.add(listener))
+    return () => {
+      waiting.delete(listener)
+      if (waiting.size === 0 && this.#awaited.get(request_id) === waiting) this.#awaited.delete(request_id)
+    }
   }
 
   hasBegun(run: LiveRun): void {
-    for (const listener of this.#onBegun) listener(run)
+    for (const listener of this.#awaited.get(run.request_id) ?? []) listener(run)
   }
 
   /** Calls back when a run has ended and its record is written. */

@@ -61,7 +61,7 @@ export class RemoteRunner implements Runner {
     try {
       return await this.#converse(settings, request, host, run)
     } finally {
-      await run.toolbox.close()
+      await run.toolbox.close?.()
     }
   }
 

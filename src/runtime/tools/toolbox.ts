@@ -25,7 +25,7 @@ export type Toolbox = {
    * calls.
    */
   askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | { error: string } | undefined>
-  close(): Promise<void>
+  close?: () => Promise<void>
 }
 
 /** What is known of a call that has no result. If it is in doubt, an earlier attempt may have made it. */
@@ -44,7 +44,6 @@ export const NO_TOOLS: Toolbox = {
   }),
   retryOf: () => 'never',
   askFor: async () => undefined,
-  close: async () => {},
 }
 
 /** The limit of most providers. */

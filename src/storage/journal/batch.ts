@@ -1,14 +1,5 @@
 import type { JournalEntry } from './entry.ts'
-import {
-  type Batch,
-  type BulkTable,
-  type EndedTable,
-  LARGEST_SUM,
-  type Merge,
-  type Row,
-  type Value,
-  valuesOf,
-} from './rows.ts'
+import { type Batch, type BulkTable, type EndedTable, LARGEST_SUM, type Merge, type Row, type Value } from './rows.ts'
 
 /** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
 export function batchOf(entries: readonly JournalEntry[]): Batch {
@@ -30,6 +21,11 @@ export function batchOf(entries: readonly JournalEntry[]): Batch {
 export function mergedRows(into: BulkTable, rows: readonly Row[]): Value[][] {
   const values = rows.map((row) => valuesOf(into, row))
   return into.merge ? merged(into.columns, into.merge, values) : values
+}
+
+/** The values of a row in the order of the table's columns. */
+export function valuesOf({ columns = [] }: { columns?: readonly string[] }, row: Row): Value[] {
+  return columns.map((column) => row[column] ?? null)
 }
 
 function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {
