@@ -10,6 +10,8 @@ import { startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
 const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
+/** How long a call waits for what others hold. */
+const PATIENCE_MS = 30_000
 
 for (const engine of ENGINES) {
   describe(`room in budgets on ${engine}`, () => {
@@ -74,8 +76,10 @@ for (const engine of ENGINES) {
       const slow = await slowCall(other, { user_id })
       const { resets_at } = (await service.call('GET', `/v1/budgets/${usedUp}`)).body.data
       const seconds = Math.floor((Date.parse(resets_at) - service.app.parts.now()) / 1000)
+      const asked_at = performance.now()
       const { status, body } = await invoke(agent, { user_id })
       assert.equal(status, 429, JSON.stringify(body))
+      assert.ok(performance.now() - asked_at < PATIENCE_MS / 2, 'it has not waited for the one that is held')
       assert.deepEqual(body.error.details[0], { field: 'budget_id', error: usedUp })
       assert.ok(Math.abs(body.error.retry_after - seconds) < 600, `${body.error.retry_after} of ${seconds}`)
       const { used, reserved } = (await service.call('GET', `/v1/budgets/${held}`)).body.data
