@@ -5,7 +5,8 @@ const PAGE = 100
 /** How many entries are checked at most, because loading more is slow. The command line checks all of them. */
 const MAX_CHECKED = 2_000
 
-export type Verdict = { checked: number; problem?: string }
+/** `removed` is the last entry that is gone, if all that is left was checked. */
+export type Verdict = { checked: number; removed?: number; problem?: string }
 
 /** The entry with which retention says up to where it has removed entries: `SEQ:HASH:PROOF` is its target. */
 const TRIM = 'trimAuditLog'
@@ -13,7 +14,7 @@ const TRIM = 'trimAuditLog'
 /**
  * Computes the hashes of the newest entries again, in the browser: each entry has the hash of the one before it, and
  * the newest has the one that the service calls the end of the chain. It begins where retention says, or with the first
- * entry. The proof in that entry takes a key that only the service has.
+ * entry. Only the service has the key that proves that retention wrote this, so the reader is told of it.
  */
 export async function verifyChain(): Promise<Verdict> {
   const end = await service.audit.head()
@@ -34,7 +35,8 @@ export async function verifyChain(): Promise<Verdict> {
   const isCutOff = !areAll && chain.length - checked < PAGE
   const isBeginning = expected.seq === Number(tail) && (expected.hash === tailHash || expected.seq === 0)
   const isWhole = isCutOff || (isBeginning && checked === chain.length)
-  return isWhole ? { checked } : { checked, problem: `entry ${expected.seq} is missing` }
+  if (isWhole) return { checked, ...(isBeginning && expected.seq > 0 && { removed: expected.seq }) }
+  return { checked, problem: `entry ${expected.seq} is missing` }
 }
 
 /** The newest entries, newest first, and whether there are no others. */
