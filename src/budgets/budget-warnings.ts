@@ -1,7 +1,7 @@
 import { listModelUsers, type ModelUser } from '../agents/named-models.ts'
 import type { Config } from '../config.ts'
 import type { Prices } from '../operation/project-snapshot.ts'
-import { namesOf } from '../runtime/models/model-name.ts'
+import { namesOf } from '../runtime/models/model.ts'
 import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import { mostCostOf } from '../usage/prices/rates.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatUsd, NANO } from '../runtime/models/cost.ts'
+import { formatUsd, NANO } from '../runtime/models/usage.ts'
 import { bareShape, Label, Time } from '../shapes.ts'
 import type { RowWith } from '../storage/tables/row.ts'
 import type { BudgetsTable } from '../storage/tables/usage-tables.ts'

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
-import { addCosts, type Cost } from '../runtime/models/cost.ts'
+import { addCosts, type Cost } from '../runtime/models/usage.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'

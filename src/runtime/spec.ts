@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 import { type ApprovalRules, Expiry, ToolApproval } from './approvals/approval-policy.ts'
-import type { ModelNames } from './models/model-name.ts'
+import type { ModelNames } from './models/model.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 import { AgentTool, ToolLabel } from './tools/called-agent.ts'
 

@@ -1,6 +1,6 @@
 import { cutText } from '../telemetry/traced-messages.ts'
 import type { Attributes, Span } from '../telemetry/tracing.ts'
-import { splitModelName } from './models/model-name.ts'
+import { splitModelName } from './models/model.ts'
 import type { CallTrace, Model } from './models/model-request.ts'
 import type { TokenCount } from './models/usage.ts'
 import type { ToolResult } from './outcome.ts'

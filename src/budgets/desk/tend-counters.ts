@@ -1,6 +1,6 @@
 import { ownLogWrite } from '../../logs/store.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { usdOf } from '../../runtime/models/cost.ts'
+import { usdOf } from '../../runtime/models/usage.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import type { LedgerLine } from '../../usage/ledger-line.ts'

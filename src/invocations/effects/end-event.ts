@@ -1,7 +1,7 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { NewEvent } from '../../events.ts'
 import { cutToBytes } from '../../lib/text/text.ts'
-import { usdOf } from '../../runtime/models/cost.ts'
+import { usdOf } from '../../runtime/models/usage.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
 import { outputOf } from '../receipt.ts'
 

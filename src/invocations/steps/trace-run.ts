@@ -1,6 +1,6 @@
 import { hasModel } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { firstName, splitModelName } from '../../runtime/models/model-name.ts'
+import { firstName, splitModelName } from '../../runtime/models/model.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
 import { usageAttributes } from '../../runtime/trace-steps.ts'
 import { messagesJson } from '../../telemetry/traced-messages.ts'

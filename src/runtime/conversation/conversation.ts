@@ -1,7 +1,6 @@
-import { addCosts, usdOf } from '../models/cost.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, type Round, type ToolCall } from '../models/model.ts'
-import { addTokens, NO_USAGE, tokensSince, type Usage } from '../models/usage.ts'
+import { addCosts, addTokens, NO_USAGE, tokensSince, type Usage, usdOf } from '../models/usage.ts'
 import { type KeptRound, nextStep, type PendingCall, type RunLimit } from '../next-step.ts'
 import { AgentFailure } from '../outcome.ts'
 import { outputInstruction, outputReminder } from '../output/ask-in-words.ts'

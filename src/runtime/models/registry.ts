@@ -1,8 +1,7 @@
 import { type OpenProvider, openProvider, type ProviderOptions } from '../providers/open-provider.ts'
 import type { Provider, ProviderSource } from '../providers/provider-source.ts'
 import { echo, recall } from './builtin.ts'
-import { ModelFailure } from './model.ts'
-import { splitModelName } from './model-name.ts'
+import { ModelFailure, splitModelName } from './model.ts'
 import { type Model } from './model-request.ts'
 import { script } from './script.ts'
 
