@@ -101,13 +101,8 @@ function Verify() {
           <>
             <Status value={verdict.problem ? 'broken' : 'whole'} />{' '}
             <span class="soft">
-              {verdict.problem ?? `the chain of the newest ${counted(verdict.checked, 'entry', 'entries')} holds`}
-              {verdict.removed !== undefined && (
-                <>
-                  . Entries up to {verdict.removed} were removed: <code>moorage audit verify</code> proves whether by
-                  retention
-                </>
-              )}
+              {verdict.problem ??
+                `the chain of the newest ${counted(verdict.checked, 'entry', 'entries')} holds; moorage audit verify also checks what retention removed`}
             </span>
           </>
         )}

@@ -5,8 +5,7 @@ const PAGE = 100
 /** How many entries are checked at most, because loading more is slow. The command line checks all of them. */
 const MAX_CHECKED = 2_000
 
-/** `removed` is the last entry that is gone, if all that is left was checked. */
-export type Verdict = { checked: number; removed?: number; problem?: string }
+export type Verdict = { checked: number; problem?: string }
 
 /** The entry with which retention says up to where it has removed entries: `SEQ:HASH:PROOF` is its target. */
 const TRIM = 'trimAuditLog'
@@ -14,7 +13,7 @@ const TRIM = 'trimAuditLog'
 /**
  * Computes the hashes of the newest entries again, in the browser: each entry has the hash of the one before it, and
  * the newest has the one that the service calls the end of the chain. It begins where retention says, or with the first
- * entry. Only the service has the key that proves that retention wrote this, so the reader is told of it.
+ * entry. Only the service has the key that proves this, so the page refers to the command line.
  */
 export async function verifyChain(): Promise<Verdict> {
   const end = await service.audit.head()
@@ -35,8 +34,7 @@ export async function verifyChain(): Promise<Verdict> {
   const isCutOff = !areAll && chain.length - checked < PAGE
   const isBeginning = expected.seq === Number(tail) && (expected.hash === tailHash || expected.seq === 0)
   const isWhole = isCutOff || (isBeginning && checked === chain.length)
-  if (isWhole) return { checked, ...(isBeginning && expected.seq > 0 && { removed: expected.seq }) }
-  return { checked, problem: `entry ${expected.seq} is missing` }
+  return isWhole ? { checked } : { checked, problem: `entry ${expected.seq} is missing` }
 }
 
 /** The newest entries, newest first, and whether there are no others. */
