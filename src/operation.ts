@@ -89,13 +89,13 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    */
   calls?(input: Input<P, Q, B>, db: Database): Promise<readonly string[]>
   /** Checks what a shape cannot, before the transaction begins, because it may take a while. */
-  check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime' | 'storage'>, actor: Actor): Promise<void>
+  check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime' | 'storage'>, actor: Actor): Promise<void> | undefined
   /** Takes in bytes that the input asks for, before the transaction begins. */
   receive?(
     input: Input<P, Q, B> & { given: AskedGiven | undefined },
     actor: Actor,
     parts: Parts,
-  ): Promise<Uploads | undefined>
+  ): Promise<Uploads | undefined> | undefined
   /** The shape of a 202 reply, for an operation that can go on in the background. */
   accepted?: z.ZodType
   /**

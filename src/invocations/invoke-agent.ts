@@ -14,6 +14,7 @@ import * as projects from '../projects/store.ts'
 import { notShown } from '../runtime/attachments/attachment.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Position } from '../runtime/following/transcript.ts'
+import type { AskedGiven, Given } from '../runtime/given.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
@@ -69,8 +70,8 @@ export const invokeAgent = operation({
   errors: ['agent_paused', 'budget_exceeded', 'conflict', 'output_invalid', 'timeout'],
   params: AgentParams,
   body: InvokeBody,
-  check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
-  receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
+  check: ({ body }, parts, actor) => (body.output ? checkOutputSchema(body, parts, actor) : undefined),
+  receive: (input, actor, parts) => (bringsFiles(input) ? receiveAttachments(input, actor, parts) : undefined),
   data: InvocationResult,
   accepted: QueuedReply,
   streams: { replay: replayEvents },
@@ -96,10 +97,14 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds) {
   // From here on a pause of the agent finds the run and stops it. Earlier pauses are checked below.
   const run = live.start(request_id, agent_id)
   context.onHangUp?.(() => run.cancel())
-  const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
+  let unfollow: (() => void) | undefined
   try {
     const started = await admitted(run, agent_id, body, context)
-    emit?.(startEvent(request_id))
+    const follow = (tell: NonNullable<typeof emit>) => {
+      tell(startEvent(request_id))
+      unfollow = run.follow({ characters: 0, tools: 0 }, tell)
+    }
+    if (emit) run.stored.then(() => follow(emit)).catch(() => {})
     const end = await runInvocation(started, context)
     return await answerEnd(end, started, context)
   } finally {
@@ -107,7 +112,7 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds) {
   }
 }
 
-/** Stores the run, or throws why it may not begin. */
+/** Has the run stored, or throws why it may not begin. */
 async function admitted(run: LiveRun, agent_id: string, body: Asked, context: InvokeNeeds): Promise<Started> {
   try {
     const snapshot = await findEntered(agent_id, context)
@@ -137,6 +142,8 @@ async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
   const { agent, run } = started
   if (end.kind === 'stopped' || end.kind === 'moved') {
     await finish(end, started, async () => undefined, context)
+    // A run that could not be stored goes on nowhere.
+    await run.stored
     throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
   }
   const { invocation } = end
@@ -235,15 +242,20 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
   const begun = newInvocation(bound, agent, served, context)
-  if (context.given) requireTools(context.given, served.definition)
-  const { attachments, given } = await keepAttachments(
-    { attachments: asked.attachments, given: context.given },
-    { agent_id: agent.id, user_id: user_id ?? null },
-    context,
-  )
-  const invocation = attachments ? { ...begun, attachments: attachments.map(notShown) } : begun
-  if (!given) return invocation
-  return { ...invocation, ...(await takeGiven({ ...given, ...invocation.given }, invocation, context)) }
+  const { given } = context
+  if (given) requireTools(given, served.definition)
+  const whose = { agent_id: agent.id, user_id: user_id ?? null }
+  const kept = bringsFiles({ body: asked, given })
+    ? await keepAttachments({ attachments: asked.attachments, given }, whose, context)
+    : { attachments: null, given: given as Given | undefined }
+  const invocation = kept.attachments ? { ...begun, attachments: kept.attachments.map(notShown) } : begun
+  if (!kept.given) return invocation
+  return { ...invocation, ...(await takeGiven({ ...kept.given, ...invocation.given }, invocation, context)) }
+}
+
+/** Whether files may come with the message, or with an earlier one that the caller gives. */
+function bringsFiles({ body, given }: { body: Pick<Asked, 'attachments'>; given: AskedGiven | undefined }): boolean {
+  return body.attachments !== undefined || given?.history !== undefined
 }
 
 type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>

@@ -45,7 +45,9 @@ type Asking = { invocation: Invocation; agent: Agent; definition: Definition; pr
 
 /**
  * Admits a run that a client waits for. Where its agent or its project limits its runs, the statement that stores the run
- * counts them on all nodes. An admitted run has a place in the journal, so that its entries are always accepted.
+ * counts them on all nodes, and the run begins when it is stored. Otherwise only the loss of the database can refuse it, so
+ * it begins at once: its model is asked while it is being stored (`run.stored`). If it cannot be stored, it is stopped. An
+ * admitted run has a place in the journal, so that its entries are always accepted.
  *
  * Dies before: nothing is stored, and the client may ask again. Dies after: the run is on disk, leased to this node; every
  * node shows, follows and cancels it, and `takeUp` finds it.
@@ -64,8 +66,12 @@ export async function admit(
   const time = now()
   const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
   const row = rows.insertion(invocation, agent.project_id, lease)
-  if (mostOfAgent === null && mostOfProject === null) await journal.commit({ writes: [row], reserved: true })
-  else {
+  if (mostOfAgent === null && mostOfProject === null) {
+    run.stored = journal.commit({ writes: [row], reserved: true }).then(() => {
+      run.lease = lease
+    })
+    run.stored.catch(() => run.abandon())
+  } else {
     const { db } = storage
     const ofProject = sql`${runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
     const ofAgent = sql`${runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
@@ -76,8 +82,8 @@ export async function admit(
       return (await isProjectFull(db, agent.seq, time)) ? 'project_full' : 'no_place'
     }
     run.limited_lane = laneKey(agent.project_id, agent.seq)
+    run.lease = lease
   }
-  run.lease = lease
   return undefined
 }
 

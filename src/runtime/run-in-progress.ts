@@ -23,6 +23,8 @@ export type RunInProgress = {
   /** Finds a model of the agent by its name. */
   getModel(name: string): Promise<Model>
   meter: Meter
+  /** The model may be asked before, and nothing else: see `RunRequest`. */
+  stored: Promise<void> | undefined
   windows: ModelWindows
   /** What is attached to messages and results of tools. */
   readonly files: RunFiles

@@ -10,9 +10,8 @@ import type { Started } from './stored-run.ts'
 /** The run in the trace of its request, or of the run that called it; one in the background has a trace of its own. */
 export function beginRunSpan(
   { invocation, agent, definition, span }: Started,
-  { tracer }: Pick<Parts, 'tracer'>,
-): Span | undefined {
-  if (!tracer) return undefined
+  tracer: NonNullable<Parts['tracer']>,
+): Span {
   const { user_id, session_id } = invocation.context
   const name = `invoke_agent ${agent.name}`
   const attributes = {

@@ -60,6 +60,7 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
       try {
         const wanted = next.asksOutput ? run.output?.wanted : undefined
         const asked = await ask({ rounds: withGiven(next.rounds, run), wanted })
+        await run.stored
         const answered = { ...asked, answer: handOver(asked.answer, run) }
         const settled = run.output
           ? await takeOutput(run, run.output, answered, asked.isAsked ?? next.asksOutput)

@@ -69,7 +69,7 @@ export class Equipment {
     hostSteps: readonly RunTool[] = [],
     remote?: RemoteSettings,
   ): Promise<RunInProgress> {
-    const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter } = request
+    const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter, stored } = request
     const { retryDelayMs = RETRY_DELAY_MS } = this.#options
     const known = providers ?? (await this.#options.providers(project_id))
     if (known.length > 0) host.hide(this.#providerKeys.redactorOf(known))
@@ -95,6 +95,7 @@ export class Equipment {
       toolbox,
       emit,
       meter,
+      stored,
       ...host,
       getModel: (name) => this.#models.get(project_id, name),
       retryDelayMs,
@@ -142,8 +143,10 @@ export class Equipment {
     hostSteps: readonly RunTool[],
     remote: RemoteSettings | undefined,
   ): Promise<Toolbox> {
-    const { project_id, agent_id, agent, context, tree } = request
+    const { project_id, agent_id, agent, context, tree, stored } = request
     const { providers, secrets: known, fetch, files, schemaCheck } = this.#options
+    // MCP servers are asked for their tools.
+    if (agent.tools.some(({ type }) => type === 'mcp')) await stored
     const secrets: Secrets = secretsOf(remote ? [...agent.tools, remote] : agent.tools, await known(project_id))
     const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
     host.hide(redact)

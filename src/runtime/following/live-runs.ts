@@ -10,6 +10,11 @@ export class LiveRun {
   readonly agent_id: string
   readonly cancellation = new Cancellation()
   readonly #runs: LiveRuns
+  /**
+   * Resolves when the run is on disk, and rejects if it could not be stored. Until then nothing of it leaves the service
+   * except what its models are asked.
+   */
+  stored: Promise<void> = Promise.resolve()
   /** Whether the run has a place in the journal. */
   hasPlace = false
   /** The lane of its agent, if the run counts against a limit of the agent or the project. */
@@ -19,7 +24,8 @@ export class LiveRun {
   /** The lanes of the runs that it has called when it began to wait. */
   begun_lanes: readonly string[] = []
   /**
-   * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run begins.
+   * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run is stored:
+   * nobody can follow it before.
    */
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }

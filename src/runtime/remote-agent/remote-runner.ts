@@ -50,6 +50,8 @@ export class RemoteRunner implements Runner {
     const { memory } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no address')
+    // Calling the agent is its first effect.
+    await request.stored
     const memory_of = tree ? tree.memory_of : agent_id
     const owner = { agent_id: memory_of, user_id: context.user_id, session_id: context.session_id }
     const run: RunInProgress = await this.#equipment.open(
