@@ -15,12 +15,8 @@ import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
 import { onOneEngine, type Service } from '../support/service/service.ts'
 
-/** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
-const plain: Dialect = {
-  ...moorage,
-  name: 'plain',
-  authorization: (headers) => `Bearer ${headers['x-api-key']}`,
-}
+/** A dialect of another kind of client: a reply is bare text. */
+const plain: Dialect = { ...moorage, name: 'plain' }
 
 const writer: Writer = {
   reply: (_operation, result) => ({ status: 200, headers: {}, body: `it is ${(result as { name: string }).name}` }),
@@ -60,7 +56,7 @@ function openPipeline({ app: { parts } }: Service) {
 
 function arrivedWith(key: string): Arrived {
   const message = new IncomingMessage(new Socket())
-  message.headers = { 'x-api-key': key }
+  message.headers = { authorization: `Bearer ${key}` }
   const unused = { route: undefined, params: {}, started: 0, path: '/', query: '', headers: {}, secure: false }
   return {
     ...unused,

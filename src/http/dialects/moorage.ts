@@ -23,7 +23,6 @@ export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Op
   door: 'api',
   routes: (operations) => operations.map((operation) => routeTo(operation, moorage, enveloped)),
   owns: () => false,
-  authorization: (headers) => headers.authorization,
   headers: standardHeaders,
   error: renderError,
 }

@@ -93,20 +93,24 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   }
 
   return (message: IncomingMessage, response: ServerResponse): void => {
-    const { method = '' } = message
-    const target = targetOf(message)
+    const { method = '', url = '/' } = message
+    const mark = url.indexOf('?')
+    const words = mark < 0 ? url : url.slice(0, mark)
+    const query = mark < 0 ? '' : url.slice(mark + 1)
+    // A slash at the end of a path means nothing: all that look at the path see it without.
+    const path = words.length > 1 && words.endsWith('/') ? words.slice(0, -1) : words
     let found: FoundPath<Endpoint> | undefined
     let malformed: unknown
     try {
       if (method === 'DELETE' && hasLostId(endpoints, message)) throw lostId()
-      found = endpoints.find(method, target.path)
+      found = endpoints.find(method, path)
     } catch (error) {
       malformed = error
     }
     // On a path of the console a client that forgot `/v1` gets an error that says so, and a browser gets the page.
     const isForOthers = found?.value.forBrowsers && !message.headers.accept?.includes('text/html')
     const endpoint = (isForOthers ? undefined : found?.value) ?? (method === 'OPTIONS' ? preflight : nowhere)
-    const arrived = arrive(front, message, target, { route: endpoint.route, params: found?.params ?? {} })
+    const arrived = arrive(front, message, { path, query }, { route: endpoint.route, params: found?.params ?? {} })
     if (front.requests.all) response.on('finish', () => front.requests.answered(arrived, response.statusCode))
     const fail = (error: unknown) => answerFailure(front, error, arrived, response)
     if (malformed) return fail(malformed instanceof URIError ? badTarget() : malformed)
@@ -116,14 +120,6 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
 
 function noAnswer(): ApiError {
   return unavailable('The database does not answer, try again shortly')
-}
-
-/** A slash at the end of a path means nothing: everybody who looks at the path sees it without. */
-function targetOf({ url = '/' }: IncomingMessage): { path: string; query: string } {
-  const mark = url.indexOf('?')
-  const path = mark < 0 ? url : url.slice(0, mark)
-  const query = mark < 0 ? '' : url.slice(mark + 1)
-  return { path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path, query }
 }
 
 /** A client that has lost the id of one thing must not delete them all. */

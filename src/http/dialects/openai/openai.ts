@@ -30,7 +30,6 @@ export const openai: Dialect = {
   door: 'openai',
   routes: routesTo,
   owns: (path) => OWN_PATHS.test(path),
-  authorization: (headers) => headers.authorization,
   headers: (request_id) => ({
     'X-Request-Id': request_id,
     'Cache-Control': 'no-store',

@@ -81,7 +81,7 @@ export function authenticator(credentials: Credentials) {
 
   return async (arrived: Arrived): Promise<Known> => {
     const { headers, socket } = arrived.message
-    const authorization = arrived.dialect.authorization(headers) ?? ''
+    const { authorization = '' } = headers
     const known = hashes.get(socket)
     const hash = known?.authorization === authorization ? known.hash : hashOf(authorization, socket)
     const verified = hash === undefined ? undefined : await keys.verify(hash)

@@ -2,9 +2,9 @@ import type { Actor } from '../../../operation/actor.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Edge } from '../edge.ts'
+import { takeFromTier } from '../pipeline.ts'
 import type { Arrived, Authorised, GuardedAgent } from '../request.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
-import { takeFromTier } from './rate-limit.ts'
 
 /** The tier that has least, whatever keys have. */
 const STRANGERS_TIER = 'free'

@@ -6,10 +6,10 @@ import type { Gate } from '../../../security/gate.ts'
 import { covers } from '../../../security/permissions.ts'
 import type { NamedCall } from '../../dialects/dialect.ts'
 import type { Edge } from '../edge.ts'
+import { takeFromGate } from '../pipeline.ts'
 import type { Arrived, Authorised, Known, PathParams } from '../request.ts'
 import { settleOrigin } from './cors.ts'
 import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
-import { takeFromGate } from './rate-limit.ts'
 
 /** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
 export async function authorise(

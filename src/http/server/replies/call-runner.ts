@@ -2,7 +2,7 @@ import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel
 import type { CallRunner } from '../../dialects/dialect.ts'
 import { authoriseNamed } from '../../pipeline/guards/authorise.ts'
 import { isFromForeignPage } from '../../pipeline/guards/cors.ts'
-import { countRequest } from '../../pipeline/guards/rate-limit.ts'
+import { countRequest } from '../../pipeline/pipeline.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Authorised } from '../../pipeline/request.ts'
 import { runAuthorised } from '../../pipeline/run-authorised.ts'
