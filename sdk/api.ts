@@ -813,22 +813,22 @@ export type Agent = {
   metadata: Record<string, unknown>
   security: {
     ipWhitelist: {
-      /** Refuse every address that is not listed */
+      /** Refuse IP addresses that are not listed */
       enabled: boolean
       /** IP addresses and CIDR ranges; an empty list admits no client */
       addresses: string[]
     }
     mtls: {
-      /** Require a client certificate beside the key */
+      /** Require a client certificate in addition to the key */
       enabled: boolean
-      /** PEM file: the certificate clients on this host present */
+      /** PEM file: certificate that clients on this machine present */
       clientCert?: string | undefined
-      /** PEM file: the key of that certificate */
+      /** PEM file: key of that certificate */
       clientKey?: string | undefined
-      /** PEM file: the authority that signs client certificates */
+      /** PEM file: authority that signs client certificates */
       caCert?: string | undefined
     }
-    /** Refuse plain HTTP with 403; never redirects */
+    /** Refuse plain HTTP with 403. The service never redirects */
     enforceHttps: boolean
     hsts: {
       /** Send `Strict-Transport-Security` on TLS replies */
@@ -837,23 +837,23 @@ export type Agent = {
       maxAge: number
     }
     rateLimit: {
-      /** Limit requests beside the tiers */
+      /** Limit requests in addition to the tiers */
       enabled: boolean
-      /** Requests admitted in one window */
+      /** Requests allowed per window */
       requests: number
       /** Length of the window, 1s to 1d */
       window: string
     }
     mfa: {
-      /** Ask for a one-time code */
+      /** Require a one-time code */
       enabled: boolean
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      /** Operations that require the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
       requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[]
     }
     cors?: {
-      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** Seconds for which a browser may remember that */
+      /** How many seconds a browser can cache this */
       maxAge: number
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
@@ -1044,22 +1044,22 @@ export type CreateAgent = {
   /** Who may reach the agent, and how */
   security?: {
     ipWhitelist?: {
-      /** Refuse every address that is not listed */
+      /** Refuse IP addresses that are not listed */
       enabled?: boolean | undefined
       /** IP addresses and CIDR ranges; an empty list admits no client */
       addresses?: string[] | undefined
     } | undefined
     mtls?: {
-      /** Require a client certificate beside the key */
+      /** Require a client certificate in addition to the key */
       enabled?: boolean | undefined
-      /** PEM file: the certificate clients on this host present */
+      /** PEM file: certificate that clients on this machine present */
       clientCert?: string | undefined
-      /** PEM file: the key of that certificate */
+      /** PEM file: key of that certificate */
       clientKey?: string | undefined
-      /** PEM file: the authority that signs client certificates */
+      /** PEM file: authority that signs client certificates */
       caCert?: string | undefined
     } | undefined
-    /** Refuse plain HTTP with 403; never redirects */
+    /** Refuse plain HTTP with 403. The service never redirects */
     enforceHttps?: boolean | undefined
     hsts?: {
       /** Send `Strict-Transport-Security` on TLS replies */
@@ -1068,23 +1068,23 @@ export type CreateAgent = {
       maxAge?: number | undefined
     } | undefined
     rateLimit?: {
-      /** Limit requests beside the tiers */
+      /** Limit requests in addition to the tiers */
       enabled?: boolean | undefined
-      /** Requests admitted in one window */
+      /** Requests allowed per window */
       requests?: number | undefined
       /** Length of the window, 1s to 1d */
       window?: string | undefined
     } | undefined
     mfa?: {
-      /** Ask for a one-time code */
+      /** Require a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      /** Operations that require the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[] | undefined
     } | undefined
     cors?: {
-      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** Seconds for which a browser may remember that */
+      /** How many seconds a browser can cache this */
       maxAge?: number | undefined
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
@@ -1098,13 +1098,13 @@ export type CreateAgent = {
     type: 'oauth2'
     /** oauth2: issuer URL */
     provider: string
-    /** oauth2: the client id tokens are issued for */
+    /** oauth2: client ID that tokens are issued for */
     clientId: string
-    /** oauth2: the client secret, for introspection */
+    /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token */
+    /** oauth2: agent scopes that count. If not set: all. Any other scope must be in every token */
     scopes?: string[] | undefined
-    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
+    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always` */
     introspection?: 'opaque' | 'always' | undefined
   } | {
     type: 'jwt'
@@ -1331,22 +1331,22 @@ export type UpdateAgent = {
   /** Who may reach the agent, and how */
   security?: {
     ipWhitelist?: {
-      /** Refuse every address that is not listed */
+      /** Refuse IP addresses that are not listed */
       enabled?: boolean | undefined
       /** IP addresses and CIDR ranges; an empty list admits no client */
       addresses?: string[] | undefined
     } | undefined
     mtls?: {
-      /** Require a client certificate beside the key */
+      /** Require a client certificate in addition to the key */
       enabled?: boolean | undefined
-      /** PEM file: the certificate clients on this host present */
+      /** PEM file: certificate that clients on this machine present */
       clientCert?: string | undefined
-      /** PEM file: the key of that certificate */
+      /** PEM file: key of that certificate */
       clientKey?: string | undefined
-      /** PEM file: the authority that signs client certificates */
+      /** PEM file: authority that signs client certificates */
       caCert?: string | undefined
     } | undefined
-    /** Refuse plain HTTP with 403; never redirects */
+    /** Refuse plain HTTP with 403. The service never redirects */
     enforceHttps?: boolean | undefined
     hsts?: {
       /** Send `Strict-Transport-Security` on TLS replies */
@@ -1355,23 +1355,23 @@ export type UpdateAgent = {
       maxAge?: number | undefined
     } | undefined
     rateLimit?: {
-      /** Limit requests beside the tiers */
+      /** Limit requests in addition to the tiers */
       enabled?: boolean | undefined
-      /** Requests admitted in one window */
+      /** Requests allowed per window */
       requests?: number | undefined
       /** Length of the window, 1s to 1d */
       window?: string | undefined
     } | undefined
     mfa?: {
-      /** Ask for a one-time code */
+      /** Require a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      /** Operations that require the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[] | undefined
     } | undefined
     cors?: {
-      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** Seconds for which a browser may remember that */
+      /** How many seconds a browser can cache this */
       maxAge?: number | undefined
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
@@ -1385,13 +1385,13 @@ export type UpdateAgent = {
     type: 'oauth2'
     /** oauth2: issuer URL */
     provider: string
-    /** oauth2: the client id tokens are issued for */
+    /** oauth2: client ID that tokens are issued for */
     clientId: string
-    /** oauth2: the client secret, for introspection */
+    /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token */
+    /** oauth2: agent scopes that count. If not set: all. Any other scope must be in every token */
     scopes?: string[] | undefined
-    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
+    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always` */
     introspection?: 'opaque' | 'always' | undefined
   } | {
     type: 'jwt'
@@ -2128,13 +2128,13 @@ export type Price = {
 }
 
 export type SetPrice = {
-  /** Input, in USD for a million tokens */
+  /** Input, in USD per million tokens */
   input: number
-  /** Input that the provider had in its cache, in USD for a million tokens */
+  /** Cached input, in USD per million tokens */
   cached_input?: number | undefined
-  /** Output, in USD for a million tokens */
+  /** Output, in USD per million tokens */
   output: number
-  /** Output that was thought and not said, in USD for a million tokens */
+  /** Reasoning output, in USD per million tokens */
   reasoning?: number | undefined
   /** Each request, in USD */
   request?: number | undefined
@@ -2975,7 +2975,7 @@ export type Secret = {
 export type SetSecret = {
   /** The secret itself; no reply ever shows it */
   value: string
-  /** Hosts it may be sent to: `api.example.com` on any port, `api.example.com:8443` on that one */
+  /** Hosts that it can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one */
   hosts: string[]
 }
 

@@ -8,6 +8,6 @@ export const RetentionSettings = z.strictObject({
   metrics: retention('400d').describe('How long metrics are kept'),
   deliveries: retention('30d').describe('How long webhook deliveries are kept'),
   audit: retention('400d').describe('How long the audit log is kept'),
-  files: duration('1h', '36500d').optional().describe('How long files are kept; without it until they are deleted'),
-  usage: retention('400d').describe('How long it is known what models were used and what that cost'),
+  files: duration('1h', '36500d').optional().describe('How long files are kept. If not set: until they are deleted'),
+  usage: retention('400d').describe('How long usage and costs are kept'),
 })

@@ -14,7 +14,7 @@ export const SetSecretBody = z
     value: ToolSecret.shape.value.max(MAX_VALUE).describe('The secret itself; no reply ever shows it'),
     hosts: ToolSecret.shape.hosts
       .max(MAX_HOSTS)
-      .describe('Hosts it may be sent to: `api.example.com` on any port, `api.example.com:8443` on that one'),
+      .describe('Hosts that it can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one'),
   })
   .meta({ id: 'SetSecret' })
 

@@ -18,5 +18,5 @@ export const ToolSecret = z.strictObject({
         .regex(/^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/, 'must be a lower-case host such as api.example.com'),
     )
     .min(1)
-    .describe('Hosts it may be sent to'),
+    .describe('Hosts that it can be sent to'),
 })
