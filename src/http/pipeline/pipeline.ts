@@ -110,7 +110,7 @@ export async function countRequest(edge: Edge, known: Known): Promise<Known> {
   if (project && limit !== null) {
     const reason = () => `the project has ${limit} requests a minute (limits of the project)`
     const rate = { perMinute: limit, burst: limit }
-    await take(arrived, limiter, { bucket: `project:${project.id}`, rate, limit, reason })
+    await takeRate(arrived, limiter, { bucket: `project:${project.id}`, rate, limit, reason })
   }
   const { gate } = edge.service
   if (gate.rate) await takeFromGate(arrived, gate.rate, { bucket: 'service', whose: 'the service' }, limiter)
@@ -129,7 +129,7 @@ export async function takeFromTier(
   if (!tier) return
   const { requestsPerMinute: limit, burst } = tier
   const reason = () => `tier ${name} has ${limit} requests a minute (limits.tiers.${name})`
-  await take(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
+  await takeRate(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
 }
 
 /** Counts a request against the limit that the service or an agent sets for all its callers together. */
@@ -141,13 +141,17 @@ export async function takeFromGate(
 ): Promise<void> {
   const { limit } = rate
   const reason = () => `${whose} has ${limit} requests for all callers together (security.rateLimit)`
-  await take(arrived, limiter, { bucket, rate, limit, reason })
+  await takeRate(arrived, limiter, { bucket, rate, limit, reason })
 }
 
 type RateLimit = { bucket: string; rate: Rate; limit: number; reason(): string }
 
 /** When several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
-async function take(arrived: Arrived, limiter: RateLimiter, { bucket, rate, limit, reason }: RateLimit): Promise<void> {
+async function takeRate(
+  arrived: Arrived,
+  limiter: RateLimiter,
+  { bucket, rate, limit, reason }: RateLimit,
+): Promise<void> {
   const decision = await limiter.take(bucket, rate)
   const { allowed, remaining, reset_at, retry_after_ms } = decision
   if (allowed && arrived.rate && arrived.rate.remaining <= remaining) return
