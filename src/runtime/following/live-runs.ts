@@ -25,7 +25,7 @@ export class LiveRun {
   begun_lanes: readonly string[] = []
   /**
    * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run is stored:
-   * nobody can follow it before.
+   * no client can follow it before.
    */
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
@@ -103,7 +103,7 @@ export class LiveRuns {
   /** Not by id: while an attempt ends here, this node may have begun the next one. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
-  /** Who waits until a run begins here, by its id; mostly none. */
+  /** What is called when a run begins here, by its id. Most runs have no entry. */
   readonly #awaited = new Map<string, Set<(run: LiveRun) => void>>()
 
   start(request_id: string, agent_id: string): LiveRun {
