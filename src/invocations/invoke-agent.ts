@@ -19,16 +19,14 @@ import { StepNotKept } from '../runtime/steps.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
-import { waitingEvent } from './approvals/waiting-event.ts'
 import { type KeepNeeds, keepAttachments, removeAttachments } from './attachments/keep-attachments.ts'
 import { receiveAttachments } from './attachments/receive-attachments.ts'
 import { callbackOf } from './callbacks/callback.ts'
 import { type CancelParts, cancelRun } from './cancel-run.ts'
 import { type AwaitedApproval, listAwaited } from './children/awaited-approvals.ts'
 import { type FollowNeeds, followInvocation } from './following/follow-invocation.ts'
-import { replayEvents, startEvent } from './following/stream-events.ts'
-import { requireTools } from './given/require-tools.ts'
-import { takeGiven } from './given/take-given.ts'
+import { replayEvents, startEvent, waitingEvent } from './following/stream-events.ts'
+import { requireTools, takeGiven } from './given/take-given.ts'
 import {
   type Asked,
   type EndedInvocation,
@@ -39,10 +37,9 @@ import {
   STOPPED,
   type WaitingInvocation,
 } from './invocation.ts'
-import { enqueueRun } from './queue/enqueue.ts'
 import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
 import { type RunParts, runInvocation } from './run-invocation.ts'
-import { admit, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
+import { admit, enqueueRun, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
@@ -147,11 +144,10 @@ async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
     throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
   }
   const { invocation } = end
-  const told = { attempt: invocation.attempt, ...run.told }
   if (end.kind === 'waiting' && end.waitsForRuns) {
     const write = async (entry: JournalEntry) => (await commitPatiently(entry, run.lease, context)) || undefined
     if (!(await finish(end, started, write, context))) throw goesOnElsewhere(undefined, context)
-    return followChildren({ agent, invocation }, context, told)
+    return followChildren({ agent, invocation }, context, toldBy(run, invocation))
   }
   let answer: unknown
   let waits: Waits | undefined
@@ -164,10 +160,14 @@ async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
   if (!committed) throw goesOnElsewhere(undefined, context)
   if (waits) {
     const reply = { request_id: invocation.id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
-    context.emit?.(waitingEvent(told, reply))
+    context.emit?.(waitingEvent(toldBy(run, invocation), reply))
   }
   if (answer instanceof ApiError) throw answer
   return committed
+}
+
+function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
+  return { attempt, ...told }
 }
 
 /** Tells the client the rest, as the run goes on. A client that hangs up cancels it, as long as its answer is awaited. */

@@ -152,12 +152,14 @@ export function resultOf(invocation: Invocation, agent_id: string): Result {
   const { id, response, tokens_used, duration_ms } = invocation
   const receipt = () => presentInvocation(invocation, agent_id)
   const made = filesOf(invocation)
-  const said = { ...outputOf(invocation), ...(made.length > 0 && { files: made }) }
+  const said = { ...(invocation.structured && outputOf(invocation)), ...(made.length > 0 && { files: made }) }
   return { response: response ?? '', ...said, request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
 }
 
 function filesOf({ steps }: Pick<Invocation, 'steps'>): z.output<typeof NamedFile>[] {
-  return steps.flatMap((step) => (step.kind === 'tool' && 'files' in step && step.files) || [])
+  const made = []
+  for (const step of steps) if (step.kind === 'tool' && 'files' in step && step.files) made.push(...step.files)
+  return made
 }
 
 /** Throws the error of an invocation that did not complete. */

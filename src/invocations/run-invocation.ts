@@ -128,7 +128,7 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
   const finished_at = parts.now()
   const duration_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, finished_at - began_at)
   const isLost = outcome.status === 'cancelled' && run.abandoned
-  const error = isLost ? null : errorOf(outcome, run, finished_at)
+  const error = isLost || outcome.status === 'completed' ? null : errorOf(outcome, run, finished_at)
   if (span) endRunSpan(span, message, outcome, error?.code)
   if (isLost) return { kind: 'moved', cause: new StepNotKept('the lease of the run was lost') }
   const isStopped = stop ? stop.aborted : keyed && error === STOPPED
@@ -259,8 +259,12 @@ function endedBy(
   }
 }
 
-function errorOf(outcome: RunOutcome, { cancellation }: LiveRun, now: number): Invocation['error'] {
-  if (outcome.status === 'completed' || outcome.status === 'waiting') return null
+function errorOf(
+  outcome: Exclude<RunOutcome, { status: 'completed' }>,
+  { cancellation }: LiveRun,
+  now: number,
+): Invocation['error'] {
+  if (outcome.status === 'waiting') return null
   // A client or its hang-up cancelled the run, or a pause of its agent did; else the service stops.
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome

@@ -11,7 +11,7 @@ import { announce, type Database } from '../storage/database.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
-import { insertIf } from '../storage/journal/write-rows.ts'
+import { insertIf, writeRows } from '../storage/journal/write-rows.ts'
 import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
 import type { Approval } from './approvals/approval.ts'
 import { cancelBelow } from './children/child-store.ts'
@@ -25,6 +25,7 @@ import {
   type TakeOptions,
   takeQueued,
 } from './queue/queue-store.ts'
+import { queueWaitingForBudgets } from './queue/waiting-store.ts'
 import * as rows from './rows/invocation-rows.ts'
 
 /*
@@ -95,6 +96,23 @@ export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits
       ? 'The project runs as many invocations as it may (limits.concurrent_runs): try again soon, or raise the limit'
       : `Agent "${name}" runs ${limits.max_concurrency} invocations already`
   return new ApiError('rate_limited', full, { retry_after: 1 })
+}
+
+/** Queues a run in the caller's transaction. All nodes hear of it when that commits. */
+export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
+  await writeRows(db, [rows.insertion(invocation, agent.project_id)])
+  await announceQueued(db, agent)
+}
+
+/** The runs of an agent move with it. Other budgets may be over it then, so those that wait for one go on. */
+export async function moveRuns(db: Database, agent: Agent): Promise<void> {
+  await db.updateTable('runs').set({ project_id: agent.project_id }).where('agent_seq', '=', agent.seq).execute()
+  await queueWaitingForBudgets(db, agent.seq)
+  await announceQueued(db, agent)
+}
+
+export function announceQueued(db: Database, { project_id, seq }: Agent): Promise<void> {
+  return announce(db, 'queue', laneKey(project_id, seq))
 }
 
 /**
@@ -173,7 +191,8 @@ export async function finish<Written>(
     }
     if (written && end.kind === 'ended') {
       parts.telemetry.countRun(end.invocation.status, definition.kind, agent.project_id)
-      await cancelCalled(invocation, definition, parts)
+      // Only a run that has waited has called others.
+      if (invocation.attempt > 1) await cancelCalled(invocation, definition, parts)
     }
     return written
   } finally {
@@ -198,13 +217,13 @@ async function queueAgain(lease: Lease, { storage }: Pick<Parts, 'storage'>): Pr
   })
 }
 
-/** A run that has ended needs no answer of those that it called. Only a run that has waited has called some. */
+/** A run that has ended needs no answer of those that it called. */
 async function cancelCalled(
-  { id, attempt }: Invocation,
+  { id }: Invocation,
   definition: Definition,
   { now, storage }: Pick<Parts, 'now' | 'storage'>,
 ): Promise<void> {
-  if (attempt === 1 || !definition.tools.some(({ type }) => type === 'agent')) return
+  if (!definition.tools.some(({ type }) => type === 'agent')) return
   await storage.transaction((db) => cancelBelow(db, id, now()))
 }
 

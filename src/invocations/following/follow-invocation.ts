@@ -7,14 +7,13 @@ import { type Position, readEventId, type StreamEvent, Transcript } from '../../
 import type { Watch } from '../../runtime/following/watched-runs.ts'
 import { eventsOf, milestonesOf } from '../../runtime/told-steps.ts'
 import { isPassing } from '../../storage/failures.ts'
-import { waitingEvent } from '../approvals/waiting-event.ts'
 import { listAwaited } from '../children/awaited-approvals.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { getInScope, requireReach } from '../invocation-in-scope.ts'
 import { handedCalls } from '../receipt.ts'
 import { receiptMilestones, transcriptOf } from '../steps/receipt-steps.ts'
 import { listKept } from '../steps/step-store.ts'
-import { openingEvent } from './stream-events.ts'
+import { openingEvent, waitingEvent } from './stream-events.ts'
 
 export type FollowNeeds = ClientNeeds & Needs<'actor' | 'live' | 'openStream' | 'remote' | 'stopping'>
 

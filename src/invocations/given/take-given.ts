@@ -1,9 +1,10 @@
+import type { Definition } from '../../agents/definition.ts'
 import { ApiError, invalid } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
 import { notShown } from '../../runtime/attachments/attachment.ts'
-import type { Given, GivenCall, GivenRound } from '../../runtime/given.ts'
+import type { AskedGiven, Given, GivenCall, GivenRound } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
@@ -116,4 +117,18 @@ function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedI
     throw invalid({ field: 'input', error: `answers the call ${told.id}, which is not known` })
   }
   return rounds.map((round, i) => ({ ...round, calls: round.calls.map((call) => knownCall(call, i)) }))
+}
+
+/** Checks that there is a tool to call, if the caller says that one must be called. */
+export function requireTools({ tool_choice, tools: handed = [] }: AskedGiven, definition: Definition): void {
+  if (tool_choice === undefined || tool_choice === 'auto' || tool_choice === 'none') return
+  const tools = definition.tools
+  // Only an MCP server knows the names of its tools.
+  if (tools.some(({ type }) => type === 'mcp')) return
+  const names = [...handed, ...tools].flatMap((tool) => ('name' in tool ? tool.name : []))
+  if (tool_choice === 'required') {
+    if (names.length === 0) throw invalid({ field: 'tool_choice', error: 'needs tools, and there are none' })
+  } else if (!names.includes(tool_choice.name)) {
+    throw invalid({ field: 'tool_choice', error: `names ${tool_choice.name}, which is not among the tools` })
+  }
 }

@@ -4,17 +4,21 @@ import { getDefinition } from '../../deployments/serving.ts'
 import { notFound, unavailable } from '../../errors.ts'
 import { type Named, readNamed } from '../../memory/search/read-named.ts'
 import type { Needs } from '../../operation/context.ts'
+import type { Round } from '../../runtime/models/model.ts'
 import { firstName } from '../../runtime/models/model.ts'
 import { wantedOutput } from '../../runtime/models/model-request.ts'
+import type { ToolResult } from '../../runtime/outcome.ts'
+import { outputInstruction, outputReminder } from '../../runtime/output/ask-in-words.ts'
+import type { WantedOutput } from '../../runtime/output/wanted-output.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
 import { type ModelInput, type Recalled } from '../../runtime/run-input.ts'
+import { shownCall } from '../../runtime/told-steps.ts'
 import type { Database } from '../../storage/database.ts'
 import { resolveGiven } from '../given/resolve-given.ts'
 import { hasOwnMemory, type Invocation } from '../invocation.ts'
-import type { ReceiptStep } from '../steps/receipt-steps.ts'
-import { cutMessages, type ShownPrompt } from './prompt.ts'
-import { givenMessages, ownMessages, type WholeMessage } from './round-messages.ts'
+import type { ReceiptStep, UnfitReceipt } from '../steps/receipt-steps.ts'
+import { cutMessages, type ShownMessage, type ShownPrompt } from './prompt.ts'
 
 type PromptRequest = {
   agent: Agent
@@ -128,4 +132,61 @@ async function remembered(wanted: PromptRequest, db: Database, notes: string[]):
 function toolsOf(definition: Definition, { given }: Invocation): ShownPrompt['tools'] {
   const own = definition.tools.map((tool) => ({ type: tool.type, name: tool.type === 'mcp' ? tool.url : tool.name }))
   return [...own, ...(given?.tools ?? []).map(({ name }) => ({ type: 'caller' as const, name }))]
+}
+
+/** A message with its whole text. */
+type WholeMessage = Omit<ShownMessage, 'characters'>
+
+/** The rounds that the caller told. */
+function givenMessages(rounds: readonly Round[] = []): WholeMessage[] {
+  return rounds.flatMap(({ text = '', calls, results }) => [
+    { role: 'assistant' as const, content: text, calls: calls.map(shownCall) },
+    ...calls.map(({ name }, i) => {
+      const result = results[i]
+      return { role: 'tool' as const, name, content: resultText(result ?? { error: 'No result' }) }
+    }),
+  ])
+}
+
+/** The rounds of the run itself, as its receipt tells them. */
+function ownMessages(
+  { response }: Invocation,
+  steps: readonly ReceiptStep[],
+  wanted: WantedOutput | undefined,
+): WholeMessage[] {
+  const messages: WholeMessage[] = []
+  let said = 0
+  for (const [i, step] of steps.entries()) {
+    if (step.kind !== 'model') continue
+    const text = (response ?? '').slice(said, said + step.characters).trim()
+    said += step.characters
+    const end = steps.findIndex(({ kind }, at) => at > i && kind === 'model')
+    const results = steps
+      .slice(i + 1, end < 0 ? undefined : end)
+      .filter((one) => one.kind === 'tool')
+      .toSorted((a, b) => a.index - b.index)
+    const calls = results.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }))
+    messages.push({ role: 'assistant', content: step.unfit?.answer ?? text, calls })
+    for (const one of results) messages.push(toolMessage(one))
+    if (step.unfit && wanted) messages.push({ role: 'user', content: toldAfter(step.unfit, wanted) })
+  }
+  return messages
+}
+
+function toolMessage(one: ToolResult & { name: string }): WholeMessage {
+  const message = { role: 'tool' as const, name: one.name, content: resultText(one) }
+  return 'files' in one && one.files ? { ...message, files: one.files } : message
+}
+
+/** What the model was told after an answer that does not fit. */
+function toldAfter({ asked, problems }: UnfitReceipt, wanted: WantedOutput): string {
+  if (!asked) return outputInstruction(wanted)
+  return outputReminder(
+    problems.map(({ field, error }) => ({ at: field, problem: error })),
+    wanted,
+  )
+}
+
+function resultText(result: { result: string } | { error: string }): string {
+  return 'result' in result ? result.result : `Error: ${result.error}`
 }

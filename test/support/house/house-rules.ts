@@ -64,7 +64,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     face: [
       'invocation.ts',
       'receipt.ts',
-      'queue/enqueue.ts',
+      'runs.ts',
       'queue/scheduled-run.ts',
       'find-invocations.ts',
       'store.ts',
