@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type App, startApp } from './app.ts'
-import { ConfigError, loadConfig } from './config.ts'
+import { ConfigError, commandOf, loadConfig } from './config.ts'
 import { DEMO_AGENT } from './first-start.ts'
 
 /** How a person calls the command line: as they started the service, where the package is installed, or in a checkout. */
-const COMMAND = commandOf(process.argv[1] ?? '', process.env)
+const COMMAND = commandOf(process.argv[1] ?? '', import.meta.filename)
 /** Where its commands look if they are not told. */
 const USUAL = { url: 'http://127.0.0.1:8787', data: 'data' }
 const EXIT_FAILED = 1
@@ -34,14 +34,6 @@ async function start(args: string[]): Promise<void> {
   process.once('SIGTERM', stop)
   const url = config.server.publicUrl ?? app.url
   console.log(banner({ ...app, url }, config.data, await consoleLink({ ...app, url })))
-}
-
-/** The way in which the person started us works in any folder, unless npm has chosen the folder. */
-function commandOf(script: string, { npm_command, npm_lifecycle_event }: NodeJS.ProcessEnv): string {
-  const isCommandLine = /[\\/](?:cli[\\/]main\.ts|cli\.js)$/.test(script)
-  if (npm_command === 'exec') return 'npx moorage'
-  if (isCommandLine && npm_lifecycle_event !== 'moorage') return 'moorage'
-  return /[\\/]node_modules[\\/]/.test(import.meta.filename) ? 'npx moorage' : 'npm run -s moorage --'
 }
 
 /** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
