@@ -13,7 +13,7 @@ export type AttachedFile = {
   url: string | null
 }
 
-/** What a call of the service says of the run. docs/remote-agents.md describes each field. */
+/** What a call of the service says of the run. docs/remote-protocol.md describes each field. */
 export type RemoteCall = {
   request_id: string
   attempt: number
