@@ -13,7 +13,16 @@ export async function writeRows(db: Database, writes: Write[]): Promise<void> {
 
 /** Inserts many rows with one statement, inside the caller's transaction. They are merged where the table says so. */
 export async function insertMany(db: Database, into: BulkTable, rows: readonly Row[]): Promise<void> {
-  if (rows.length > 0) await insertAll(db, [{ into, rows: mergedRows(into, rows) }])
+  if (rows.length > 0)
+    await insertAll(db, [
+      {
+        into,
+        rows: mergedRows(
+          into,
+          rows.map((row) => valuesOf(into, row)),
+        ),
+      },
+    ])
 }
 
 async function insertAll(db: Database, inserts: Batch['inserts']): Promise<void> {
