@@ -140,7 +140,7 @@ class AgentGates {
       return gateOf(own, readAuthority)
     } catch (err) {
       // The file of its authority is gone or broken. Then no client gets in.
-      log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be used')
+      log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be read')
       const gate = gateOf({ ...own, mtls: { enabled: false } }, readAuthority)
       const nowhere = { https: false, addresses: undefined, ...gate.connection, certificate: () => false }
       return { ...gate, connection: nowhere }

@@ -233,7 +233,7 @@ async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['stor
   const known = await writeOnce(db, 'master_key', masterKeyFingerprint(loaded))
   if (known.value === masterKeyFingerprint(loaded)) return loaded
   throw new Error(
-    'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
+    'this database was written with another master key. Set MOORAGE_MASTER_KEY to that key, or put its master.key back into the data directory',
   )
 }
 

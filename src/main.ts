@@ -20,11 +20,11 @@ async function start(args: string[]): Promise<void> {
   const app = await startApp(config, { settings })
   // The process ends and can be started again. Otherwise it would answer every request with an error.
   app.parts.storage.lost.then((err) => {
-    app.parts.log.error({ err }, 'the store cannot be used any more: this process ends')
+    app.parts.log.error({ err }, 'the database is no longer usable, so this process exits')
     fail(err)
   })
   const stop = (signal: string) => {
-    app.parts.log.info({ signal }, 'stopping: requests under way may finish')
+    app.parts.log.info({ signal }, 'shutting down; active requests can finish')
     app.stop().then(() => {
       app.parts.log.info('stopped')
       process.exit(0)
@@ -77,10 +77,10 @@ function banner(
   const store = engine === 'postgres' || data === resolve(USUAL.data) ? '' : ` --data ${shellWord(data)}`
   const where = url === USUAL.url ? store : `${store} --url ${url}`
   const another = `${COMMAND} open${where && ` --local${where}`}`
-  if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; another: ${another})`)
-  else lines.push(`  Open   ${another}   (makes a link that signs you in to the console)`)
-  if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
-  else lines.push(`  Key    the one you have; lost it? ${COMMAND} keys create admin --role admin --local${store}`)
+  if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; for a new link: ${another})`)
+  else lines.push(`  Open   ${another}   (prints a sign-in link for the console)`)
+  if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown only once, so store it now)`)
+  else lines.push(`  Key    your existing key. Lost it? ${COMMAND} keys create admin --role admin --local${store}`)
   lines.push(
     '',
     '  Try it:',
@@ -106,7 +106,7 @@ function fail(thrown: unknown): never {
   }
   console.error(`moorage: ${error instanceof Error ? error.message : error}`)
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    console.error('  Does a Moorage run already? PORT=8788 takes another port')
+    console.error('  Is another Moorage running? To use another port, set PORT=8788')
   }
   process.exit(EXIT_FAILED)
 }

@@ -65,5 +65,5 @@ async function snapshotOf(found: Promise<Agent | undefined>, { findProject }: Sn
 /** Refuses new messages for an agent that is paused, alone or with its project or the service. */
 export function requireRunning({ name, status }: Agent, pause: Pause | undefined): void {
   if (pause) throw new ApiError('agent_paused', pausedMessage(pause))
-  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused`)
+  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused and doesn't accept messages.`)
 }

@@ -14,7 +14,7 @@ export const getBudget = operation({
   permission: 'manage',
   params: BudgetParams,
   query: z.strictObject({
-    subject: z.string().optional().describe('A key or a user, if each of them has the limit for itself'),
+    subject: z.string().optional().describe('A key or user, if each has its own limit'),
   }),
   concerns: concernedAgent,
   data: BudgetReply,
@@ -25,7 +25,7 @@ export const getBudget = operation({
     if (query.subject && !hasSubjects(budget)) {
       throw invalid({
         field: 'subject',
-        error: 'is only for budgets in which each key or user has the limit for itself',
+        error: 'is only allowed for budgets in which each key or user has its own limit',
       })
     }
     const shown = await presentNow(db, budget, now(), query.subject || undefined)

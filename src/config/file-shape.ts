@@ -9,7 +9,7 @@ const MOST_FILES = 1_000_000_000
 export const FileSettings = z.strictObject({
   maxBytes: Size.refine((bytes) => bytes >= 1024 && bytes <= parseSize('5GiB'), 'must be between 1KiB and 5GiB')
     .prefault('50MiB')
-    .describe('Largest file, 1KiB to 5GiB'),
+    .describe('Maximum file size, 1KiB to 5GiB'),
   s3: z
     .strictObject({
       endpoint: WebAddress.describe('URL of the S3-compatible service, such as https://s3.eu-central-1.amazonaws.com'),
@@ -19,7 +19,7 @@ export const FileSettings = z.strictObject({
         .describe('Bucket for the bytes of files. Use it for nothing else'),
       region: z.string().min(1).default('us-east-1').describe('Region of the bucket'),
       accessKeyId: z.string().min(1).describe('Access key that can put, get and delete objects there'),
-      secretAccessKey: SecretText.describe('Its secret'),
+      secretAccessKey: SecretText.describe('Secret access key'),
     })
     .optional(),
   maxBytesPerUser: Size.refine((bytes) => bytes > 0, 'must be more than 0')

@@ -8,7 +8,7 @@ export const GivenRates = {
   cached_input: perMillion('Cached input').optional(),
   output: perMillion('Output'),
   reasoning: perMillion('Reasoning output').optional(),
-  request: z.number().min(0).max(1_000).optional().describe('Each request, in USD'),
+  request: z.number().min(0).max(1_000).optional().describe('Per request, in USD'),
 }
 
 /** What one model costs. */
@@ -27,7 +27,7 @@ export const ModelPrices = z.array(ModelPrice).superRefine(
     models.forEach((model, index) => {
       const first = models.indexOf(model)
       if (model === undefined || first === index) return
-      addIssue({ code: 'custom', path: [index, 'model'], message: `has a price already in prices[${first}]` })
+      addIssue({ code: 'custom', path: [index, 'model'], message: `already has a price in prices[${first}]` })
     })
   },
   { when: ({ value }) => Array.isArray(value) },

@@ -27,7 +27,7 @@ export const ServerSettings = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
     .default('127.0.0.1')
-    .describe('Address on which `metricsPort` listens'),
+    .describe('Address that `metricsPort` listens on'),
   trustedProxies: z
     .array(AddressRange)
     .default([])
@@ -52,7 +52,7 @@ export const ServerSettings = z.strictObject({
     .strictObject({
       cert: z.string().min(1).describe('PEM file: certificate chain'),
       key: z.string().min(1).describe('PEM file: private key'),
-      reload: z.boolean().default(true).describe('Read the files again when they change'),
+      reload: z.boolean().default(true).describe('Reload the files when they change'),
       clientCaDir: z
         .string()
         .min(1)

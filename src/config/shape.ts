@@ -56,13 +56,13 @@ const Otel = z.strictObject({
     .describe(
       'URL of the OpenTelemetry collector (OTLP over HTTP) for traces and metrics. If not set, nothing is sent',
     ),
-  headers: SecretText.regex(PAIRS, 'must be name=value pairs with commas between')
+  headers: SecretText.regex(PAIRS, 'must be name=value pairs separated by commas')
     .optional()
     .describe('Headers for the collector, as name=value pairs'),
   serviceName: z.string().min(1).default('moorage').describe('Name of this service in traces'),
   resourceAttributes: z
     .string()
-    .regex(PAIRS, 'must be name=value pairs with commas between')
+    .regex(PAIRS, 'must be name=value pairs separated by commas')
     .optional()
     .describe('Further attributes of this service in traces, as name=value pairs'),
   sampler: z
@@ -75,7 +75,7 @@ const Otel = z.strictObject({
       'parentbased_traceidratio',
     ])
     .default('parentbased_always_on')
-    .describe('Which traces are sent'),
+    .describe('Which traces to send'),
   samplerArg: z
     .union([z.number().min(0).max(1), z.string().regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/, SHARE)], SHARE)
     .transform(Number)
@@ -98,14 +98,14 @@ const Log = z.strictObject({
 })
 
 const Tier = z.strictObject({
-  requestsPerMinute: z.int().min(1).describe('Steady rate'),
+  requestsPerMinute: z.int().min(1).describe('Sustained rate'),
   burst: z.int().min(1).describe('Requests that can arrive at the same time'),
 })
 
 const Console = z.strictObject({
   enabled: z.boolean().default(true).describe('Serve the web console at `/`'),
   hosts: z
-    .array(z.string().regex(/^[A-Za-z0-9.-]+$/, 'must be a host name, without scheme and port'))
+    .array(z.string().regex(/^[A-Za-z0-9.-]+$/, 'must be a host name without scheme or port'))
     .default([])
     .describe('Host names at which the console is served, in addition to `localhost`, `server.host` and IP addresses'),
   allowInsecure: z.boolean().default(false).describe('Let people on other machines sign in over plain HTTP'),
@@ -133,7 +133,7 @@ const Limits = z.strictObject({
     .describe('Rate limit tiers by name. Changes free, pro and enterprise, or adds to them'),
   body: Size.refine((bytes) => bytes >= 1024 && bytes <= parseSize('64MiB'), 'must be between 1KiB and 64MiB')
     .prefault('1MiB')
-    .describe('Largest request body, 1KiB to 64MiB'),
+    .describe('Maximum size of a request body, 1KiB to 64MiB'),
   invokeTimeout: duration('1s', '600s').prefault('120s').describe('How long an invocation can take, 1s to 600s'),
   failedAuthPerMinute: z.int().min(1).default(30).describe('Failed authentications per minute from one IP address'),
   backlog: z
@@ -186,7 +186,7 @@ const Provider = z.strictObject({
   name: PROVIDER_NAME.describe('First part of a model name, as in `name/model`'),
   type: ProviderType.default('openai-compatible').describe('Protocol: openai-compatible, openai, anthropic'),
   baseUrl: WebAddress.optional().describe('URL of the endpoint. Required for openai-compatible'),
-  apiKey: SecretText.optional().describe('Key sent to the endpoint'),
+  apiKey: SecretText.optional().describe('API key sent to the endpoint'),
   vision: Vision.optional().describe(
     'Whether its models accept images: true, false, or by model name. If not set, it is detected',
   ),
@@ -243,7 +243,7 @@ export const ConfigSettings = z.strictObject({
     .describe('Name of a project that the first start creates in addition to `default`'),
   initPerson: z
     .string()
-    .regex(/^[^\s@]+@[^\s@]+$/, 'must be an e-mail address')
+    .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
     .optional()
     .describe('Email address of the first service administrator, who signs in with an identity provider'),
   server: ServerSettings.prefault({}),

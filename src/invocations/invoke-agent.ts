@@ -49,13 +49,16 @@ type InvokeNeeds = CancelParts &
   RunParts &
   Needs<'commitReply' | 'entered' | 'log' | 'node' | 'span'>
 
+const FOR_BACKGROUND = 'is only allowed for background runs (`Prefer: respond-async`)'
+const ELSEWHERE = "This node can't continue the run. Retry with the same Idempotency-Key to get its answer."
+
 export const invokeAgent = operation({
   id: 'invokeAgent',
   method: 'POST',
   path: '/v1/agents/{agent_id}/invoke',
   summary: 'Invoke an agent',
   description:
-    'Answers when the agent has answered and everything it left is on disk. `Accept: text/event-stream` streams the answer; `Prefer: respond-async` answers 202 at once and runs in the background. A run that waits for a person is answered with 202 as well, and goes on in the background. With an Idempotency-Key the run goes on when the client hangs up, and a retry gets its result.',
+    'Sends a message to the agent and returns its answer once everything is stored. With `Accept: text/event-stream`, the answer is streamed. With `Prefer: respond-async`, the reply is 202 and the run continues in the background. If the run has to wait for a person, the reply is also 202. With an Idempotency-Key, the run continues when the client disconnects, and a retry gets its result.',
   permission: 'invoke',
   mfa: 'invoke',
   userTokens: true,
@@ -76,10 +79,10 @@ export const invokeAgent = operation({
   async run({ params, body }, context: InvokeNeeds) {
     const { mode } = context
     if (body.callback && mode !== 'background') {
-      throw invalid({ field: 'callback', error: 'is for a run in the background' })
+      throw invalid({ field: 'callback', error: FOR_BACKGROUND })
     }
     if (body.on_budget === 'wait' && mode !== 'background') {
-      throw invalid({ field: 'on_budget', error: 'only a run in the background can wait: send Prefer: respond-async' })
+      throw invalid({ field: 'on_budget', error: `\`wait\` ${FOR_BACKGROUND}` })
     }
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
@@ -185,9 +188,9 @@ async function followChildren({ agent, invocation }: Earlier, context: InvokeNee
 
 /** Another node goes on with the stored run of a request that may be repeated, and marks any other as failed. */
 function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
-  if (repeatable) return new StillRunning('The service could not go on with the run here', cause)
+  if (repeatable) return new StillRunning(ELSEWHERE, cause)
   const isLost = cause === undefined || cause instanceof StepNotKept
-  return isLost ? conflict('The invocation was ended by another node') : cause
+  return isLost ? conflict('Another node has ended the invocation.') : cause
 }
 
 /**
@@ -206,7 +209,7 @@ async function findEarlier(
   const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
   if (agent && invocation && !isFree) return { agent, invocation }
   if (await repeatable?.beginAnew()) return undefined
-  throw new StillRunning('Another request with this Idempotency-Key has begun, try again shortly')
+  throw new StillRunning('Another request with this Idempotency-Key has started. Try again shortly.')
 }
 
 type Earlier = { agent: Agent; invocation: Invocation }
@@ -215,7 +218,7 @@ type Earlier = { agent: Agent; invocation: Invocation }
 async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds, told?: Position) {
   const followed = followInvocation(agent, invocation.id, { told, endless: false }, context)
   const found = await followed.catch((error) => {
-    throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
+    throw new StillRunning(error instanceof ApiError ? error.message : 'The run is active. Try again shortly.', error)
   })
   return answerEarlier({ agent, invocation: found }, context)
 }

@@ -130,7 +130,7 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
   const isLost = outcome.status === 'cancelled' && run.abandoned
   const error = isLost || outcome.status === 'completed' ? null : errorOf(outcome, run, finished_at)
   if (span) endRunSpan(span, message, outcome, error?.code)
-  if (isLost) return { kind: 'moved', cause: new StepNotKept('the lease of the run was lost') }
+  if (isLost) return { kind: 'moved', cause: new StepNotKept("lost the run's lease") }
   const isStopped = stop ? stop.aborted : keyed && error === STOPPED
   if (outcome.status === 'cancelled' && isStopped) return { kind: 'stopped' }
   if (outcome.status === 'waiting') {
@@ -204,7 +204,7 @@ const NOTHING_GIVEN: ResolvedGiven = { value: undefined, release: undefined }
 
 /** There is no room for the conversation now; the client may try again. What earlier attempts have done stays. */
 function noRoom(kept: readonly Step[]): RunOutcome {
-  const message = 'Too many long conversations are under way, try again shortly'
+  const message = 'Too many long conversations are in progress. Try again shortly.'
   return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
 }
 

@@ -90,11 +90,11 @@ export async function admit(
 
 /** The error for a client that waits for the answer. */
 export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): ApiError {
-  if (refusal === 'overloaded') return unavailable('The service is overloaded, try again shortly', 1000)
+  if (refusal === 'overloaded') return unavailable('The service is overloaded. Try again shortly.', 1000)
   const full =
     refusal === 'project_full'
-      ? 'The project runs as many invocations as it may (limits.concurrent_runs): try again soon, or raise the limit'
-      : `Agent "${name}" runs ${limits.max_concurrency} invocations already`
+      ? 'The project has reached its limit of concurrent runs (limits.concurrent_runs). Try again shortly, or raise the limit.'
+      : `Agent "${name}" has reached its limit of concurrent runs (limits.max_concurrency: ${limits.max_concurrency}). Try again shortly.`
   return new ApiError('rate_limited', full, { retry_after: 1 })
 }
 

@@ -75,8 +75,7 @@ export function createLog(options: LogOptions, destination?: Destination): Logge
   // Logs do not go to stdout, which has only the output that was asked for.
   const sink = new LogSink()
   const log = new Logger(level, isPretty(options) ? prettyLines(sink, options) : sink)
-  sink.onCaughtUp = (dropped) =>
-    log.warn({ dropped }, 'log lines were dropped: they were written faster than stdout was read')
+  sink.onCaughtUp = (dropped) => log.warn({ dropped }, 'dropped log lines, because stdout was read too slowly')
   return log
 }
 

@@ -7,7 +7,7 @@ export const getPause = operation({
   id: 'getPause',
   method: 'GET',
   path: '/v1/pause',
-  summary: 'See whether everything is paused',
+  summary: 'Get the pause status',
   permission: 'read',
   data: PauseReply,
 

@@ -15,7 +15,7 @@ export const listSchedules = operation({
   permission: 'read',
   params: AgentParams,
   query: listQuery(['created_at', 'updated_at', 'next_at', 'name', 'id'], {
-    enabled: z.enum(['true', 'false']).optional().describe('`false`: those that are disabled'),
+    enabled: z.enum(['true', 'false']).optional().describe('`false`: only disabled schedules'),
   }),
   list: ScheduleReply,
 

@@ -18,7 +18,7 @@ export const runSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}/run',
   summary: 'Run a schedule now',
   description:
-    'Tries the schedule: begins a run in the background as a tick would, with the rights of this key, also while the schedule is disabled or an earlier run goes on. Its ticks stay as they are.',
+    "Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change.",
   permission: 'write',
   audit: { target: 'schedule_id' },
   mfa: 'invoke',

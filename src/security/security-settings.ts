@@ -18,7 +18,7 @@ export const SecretText = z.string().min(1).meta({ writeOnly: true })
 /** A name that another party chose. It is compared exactly. */
 const Name = z.string().min(1).regex(ONE_LINE, NOT_ONE_LINE)
 /** A file of the client. The service never opens it and stores no key. */
-const FileName = z.string().min(1).max(4096).regex(ONE_LINE, 'must be a file name, not the file itself')
+const FileName = z.string().min(1).max(4096).regex(ONE_LINE, "must be a file name, not the file's content")
 /** A file, or its text. */
 const Pem = z.string().min(1).max(65_536)
 const MAX_ADDRESSES = 1_000
@@ -55,7 +55,7 @@ export const SecuritySettings = z.strictObject({
         .array(AddressRange)
         .max(MAX_ADDRESSES)
         .default([])
-        .describe('IP addresses and CIDR ranges; an empty list admits no client'),
+        .describe('IP addresses and CIDR ranges; an empty list refuses every client'),
     })
     .prefault({}),
   mtls: z
@@ -109,7 +109,7 @@ export const AgentSecurity = SecuritySettings.extend({
     .max(MAX_CALLERS)
     .optional()
     .describe(
-      'The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can',
+      'The agents (IDs or names) that can call this agent as a tool. Default: every agent, unless `security` requires an address, a certificate, HTTPS or a one-time code from callers: then none',
     ),
 })
 export type AgentSecurity = z.output<typeof AgentSecurity>
@@ -131,7 +131,7 @@ const OAuth2 = z
     scopes: z
       .array(Name)
       .refine((scopes) => Permission.options.some((name) => scopes.includes(`${name}:agents`)), {
-        error: `must name one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
+        error: `must contain one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
       })
       .optional()
       .describe('oauth2: agent scopes that count. If not set: all. Any other scope must be in every token'),
@@ -142,14 +142,14 @@ const OAuth2 = z
   })
   .refine(({ introspection, clientSecret }) => introspection === undefined || clientSecret !== undefined, {
     path: ['clientSecret'],
-    error: 'is required with introspection',
+    error: 'is required for introspection',
     when: () => true,
   })
 
 const Jwt = z.strictObject({
   type: z.literal('jwt'),
   secret: SecretText.refine((text) => Buffer.byteLength(text) >= 32, 'must be at least 32 bytes for HS256').describe(
-    'jwt: HS256 secret of 32 bytes or more',
+    'jwt: HS256 secret of at least 32 bytes',
   ),
   issuer: Name.optional().describe('jwt: required `iss` claim'),
   audience: Name.optional().describe('jwt: required `aud` claim'),

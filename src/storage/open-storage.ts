@@ -95,7 +95,7 @@ export type StorageOptions = {
 
 const READ_TIMEOUT = 10_000
 const DEAF =
-  'PostgreSQL does not tell this node what others change, so nothing is answered from memory: behind a pooler in transaction mode set database.listenUrl to PostgreSQL itself'
+  'PostgreSQL does not notify this node of changes, so it answers nothing from its caches. Behind a pooler in transaction mode, set database.listenUrl to PostgreSQL itself'
 
 const FILE = 'moorage.db'
 
@@ -131,7 +131,7 @@ export async function openStorage({
         readTimeout,
         onCommit,
         onForeignChange: forgetAll,
-        onDamage: () => (unusable ??= 'the file of the database is damaged'),
+        onDamage: () => (unusable ??= 'the database file is damaged'),
         onLost: lost.resolve,
       })
   const db = new Kysely<Tables>({ dialect })
@@ -191,10 +191,9 @@ export async function openStorage({
   } catch (error) {
     await storage.close()
     throw isDamaged(error)
-      ? new Error(
-          `${join(data, FILE)} is damaged (${error.message}): put a backup in its place with \`moorage restore\``,
-          { cause: error },
-        )
+      ? new Error(`${join(data, FILE)} is damaged (${error.message}); restore a backup with \`moorage restore\``, {
+          cause: error,
+        })
       : error
   }
   return storage

@@ -35,11 +35,11 @@ export class Telemetry {
   readonly requests = new Counter('moorage_http_requests_total', 'Requests answered', ['operation', 'status'])
   readonly requestSeconds = new Buckets(
     'moorage_http_request_duration_seconds',
-    'From the arrival of a request to its answer',
+    "Time from a request's arrival to its reply",
     SECONDS,
     ['operation'],
   )
-  readonly runs = new Counter('moorage_runs_total', 'Invocations that ended on this node, by the kind of their agent', [
+  readonly runs = new Counter('moorage_runs_total', 'Invocations that ended on this node, by the kind of agent', [
     'status',
     'kind',
   ])
@@ -53,40 +53,39 @@ export class Telemetry {
     'Requests answered with 429 on this node, of the ten projects with the most',
     'project',
   )
-  readonly tokens = new Counter('moorage_tokens_total', 'Tokens that models took and gave', ['direction'])
+  readonly tokens = new Counter('moorage_tokens_total', 'Tokens read and written by models', ['direction'])
   readonly modelTokens = new Counter(
     'moorage_model_tokens_total',
-    'Tokens by provider and model; models beyond 100 are one',
+    'Tokens by provider and model; models beyond the first 100 are counted as one',
     ['provider', 'model', 'direction'],
   )
-  readonly modelCost = new Counter(
-    'moorage_model_cost_usd_total',
-    'What calls of models cost, where the price is known',
-    ['provider', 'model'],
-  )
-  readonly modelUnpriced = new Counter('moorage_model_unpriced_calls_total', 'Calls of models without a known price', [
+  readonly modelCost = new Counter('moorage_model_cost_usd_total', 'Cost of model calls, if the price is known', [
+    'provider',
+    'model',
+  ])
+  readonly modelUnpriced = new Counter('moorage_model_unpriced_calls_total', 'Model calls without a known price', [
     'provider',
     'model',
   ])
   readonly batchEntries = new Buckets('moorage_journal_batch_entries', 'Requests that shared a commit', ENTRIES)
   readonly batchSeconds = new Buckets('moorage_journal_commit_duration_seconds', 'Time of a commit', SECONDS)
-  readonly lookups = new Counter('moorage_cache_lookups_total', 'What was asked of the caches', ['cache', 'result'])
+  readonly lookups = new Counter('moorage_cache_lookups_total', 'Cache lookups', ['cache', 'result'])
   readonly outgoing = new Counter('moorage_outgoing_calls_total', 'Calls to other services', ['kind', 'result'])
   readonly outgoingSeconds = new Buckets(
     'moorage_outgoing_call_duration_seconds',
-    'Time until they answered',
+    'Duration of calls to other services',
     SECONDS,
     ['kind'],
   )
   readonly takeovers = new Counter(
     'moorage_takeovers_total',
-    'Runs, deliveries and jobs of dead nodes that this node took over',
+    'Runs, deliveries and jobs of failed nodes that this node took over',
     ['kind'],
   )
-  readonly ticks = new Counter('moorage_schedule_ticks_total', 'Ticks of schedules, and what came of them', ['result'])
+  readonly ticks = new Counter('moorage_schedule_ticks_total', 'Scheduled runs, by outcome', ['result'])
   readonly refusedConnections = new Counter(
     'moorage_refused_connections_total',
-    'Connections refused because the process has no file handles left',
+    'Connections refused because the process had no file handles left',
   )
   readonly #gauges: Gauge[] = []
 

@@ -261,7 +261,7 @@ onBothEngines('keys', (service) => {
       )
       for (const { status, body } of replies) {
         assert.equal(status, 403)
-        assert.deepEqual(body.error, { code: 'forbidden', message: 'This key is limited to another agent' })
+        assert.deepEqual(body.error, { code: 'forbidden', message: 'This key is limited to another agent.' })
       }
     })
 

@@ -218,7 +218,7 @@ onAnyEngine('an invitation to a service without an identity provider', (service)
     const { status, body: reply } = await service().call('POST', '/v1/invitations', { body })
     assert.deepEqual(
       [status, reply.error.message],
-      [409, 'An invitation would lead to no sign-in: set console.oidc, the identity providers of people, first'],
+      [409, "No identity provider is configured, so the invited person couldn't sign in. Set console.oidc first."],
     )
   })
 })

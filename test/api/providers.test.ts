@@ -211,7 +211,7 @@ onManyNodes(
         await put(service(), 'locked', { base_url: locked.url, api_key: KEY })
         assert.deepEqual(await models('locked'), {
           models: [],
-          error: 'Model provider locked answered 401: the key was refused; check the API key of this provider',
+          error: "Model provider locked answered 401: the API key was refused; check this provider's key.",
         })
         assert.match((await models('from-file')).error, /could not be reached/)
         for (const text of ['{"models":["tiny"]}', '{"data":{"id":"tiny"}}', '["tiny"]', 'tiny']) {
@@ -219,7 +219,7 @@ onManyNodes(
           await put(service(), 'strange', { base_url: strange.url, api_key: KEY })
           const told = await models('strange')
           await strange.close()
-          const error = 'Model provider strange sent something that is not a list of models'
+          const error = 'Model provider strange returned something that is not a list of models.'
           assert.deepEqual(told, { models: [], error }, text)
         }
         assert.equal((await service().call('GET', '/v1/providers/nobody/models')).status, 404)
@@ -247,7 +247,7 @@ onManyNodes(
         const failed = await run('tested', { model: 'other' })
         assert.deepEqual(
           [failed.ok, failed.error],
-          [false, 'Model provider tested answered 404: the model was not found'],
+          [false, 'Model provider tested answered 404: the model was not found.'],
         )
       })
 
@@ -273,7 +273,7 @@ onManyNodes(
 
       test('says what is wrong with the key or the address', async () => {
         await put(service(), 'shut', { base_url: locked.url, api_key: KEY })
-        assert.match((await run('shut')).error, /the key was refused/)
+        assert.match((await run('shut')).error, /the API key was refused/)
         await put(service(), 'silent', { base_url: GONE })
         assert.match((await run('silent')).error, /Model provider silent could not be reached/)
         assert.match((await run('silent', { model: 'x' })).error, /Model provider silent could not be reached/)
@@ -338,7 +338,7 @@ onManyNodes(
       await service().restart()
       assert.equal((await ask(service(), 'uses-lasting')).status, 200)
       assert.match((await ask(service(), 'uses-broken')).body.error.message, /broken is not configured/)
-      assert.match(service().log(), /the key of a provider cannot be opened/)
+      assert.match(service().log(), /a provider's key can't be decrypted/)
     })
 
     betweenNodes(engine)('what one node is told the others know soon', async () => {
@@ -372,7 +372,7 @@ test('an address that is not public is refused, with the setting that would allo
     assert.deepEqual(literal.body.error.details, [
       {
         field: 'base_url',
-        error: 'url must use https (the operator can allow it: outgoing.allowInsecure and outgoing.allowedCidrs)',
+        error: 'must use https (the operator can allow it: outgoing.allowInsecure and outgoing.allowedCidrs)',
       },
     ])
     const row = {

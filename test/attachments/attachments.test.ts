@@ -97,10 +97,10 @@ for (const engine of ENGINES) {
       const reply = await invoke('blind', [{ data: PNG, media_type: 'image/png', name: 'dot.png' }])
       assert.equal(
         providers.chat.requests[0]?.body.messages[1]?.content,
-        '<attachment>\n{"name":"dot.png","media_type":"image/png","not_shown":"blind/tiny takes no images"}\n</attachment>\n\nWhat is this?',
+        '<attachment>\n{"name":"dot.png","media_type":"image/png","not_shown":"blind/tiny does not accept images"}\n</attachment>\n\nWhat is this?',
       )
       const { shown_as, note } = (await receiptOf('blind', reply)).attachments[0]
-      assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny takes no images'])
+      assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny does not accept images'])
     })
 
     test('one text that does not fit is left out, and a smaller one after it is shown', async () => {
@@ -190,7 +190,7 @@ for (const engine of ENGINES) {
       const [, bytes] = /^the first (\d+) of 4000 bytes of its text: the rest does not fit/.exec(long.note) ?? []
       assert.ok(Number(bytes) > 2_000 && Number(bytes) < 3_000, long.note)
       assert.equal(long.text, `${'ö'.repeat(Math.floor(Number(bytes) / 2))} […]`)
-      assert.equal(rest.not_shown, 'it does not fit into what the model takes')
+      assert.equal(rest.not_shown, "it does not fit in the model's context window")
       assert.equal(short.text, 'x'.repeat(20))
     })
 

@@ -101,7 +101,7 @@ for (const engine of ENGINES) {
         [status, body.error.message],
         [
           429,
-          'The budget "dollars" is in dollars, and no price is known for the model "local/unknown": set one with `moorage prices set`, or under "prices" in moorage.yaml',
+          'The budget "dollars" is in dollars, but the model "local/unknown" has no price. Set one with `moorage prices set`, or under `prices` in moorage.yaml.',
         ],
       )
       assert.equal(body.error.retry_after, undefined)

@@ -45,7 +45,7 @@ describe('a reservation whose commit is not answered, because the connection to 
       const call = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
       const begun = meter.begin({ ...call, mostInputTokens: () => 10 })
       if (passes > 0) {
-        await assert.rejects(begun, /room in a budget could not be reserved/)
+        await assert.rejects(begun, /could not reserve an amount in a budget/)
         await until('it is taken back', async () => (await lines()).length === 0)
         assert.deepEqual(await spent(), { used: 0, reserved: 0 })
         return

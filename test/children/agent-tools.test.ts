@@ -174,7 +174,7 @@ onBothEngines(
         }
         const tools = Array.from({ length: 16 }, (_, n) => tool(`wide-${n}`, 'production', n))
         const [problem] = await refused('POST', '/v1/agents', { name: 'widest', tools })
-        assert.equal(problem.error, 'leads to more than 500 calls of agents')
+        assert.equal(problem.error, 'can lead to more than 500 agent calls')
         await named(service(), 'less-wide', { tools: tools.slice(1) })
       })
 
@@ -183,7 +183,7 @@ onBothEngines(
         const stranger = await newAgent(inProject(service(), elsewhere), { name: 'stranger' })
         for (const ref of ['stranger', stranger, 'nowhere']) {
           assert.deepEqual(await refused('POST', '/v1/agents', { name: 'curious', ...callerOf(ref) }), [
-            { field: 'tools.0.agent', error: `is no agent of this project: ${ref}` },
+            { field: 'tools.0.agent', error: `no agent "${ref}" exists in this project` },
           ])
         }
       })
@@ -237,7 +237,7 @@ onBothEngines(
         const run = await begunBy(request_id, 'running')
         await service().call('POST', `/v1/agents/${run.agent_id}/invocations/${run.request_id}/cancel`)
         const receipt = await untilStatus(service(), path, 'completed')
-        assert.equal(receipt.response, 'Said: The run of agent slow-3 was cancelled')
+        assert.equal(receipt.response, 'Said: The run of agent slow-3 was cancelled.')
       })
 
       test('a client that hangs up cancels them all', async () => {
@@ -266,7 +266,7 @@ onBothEngines(
         service().advance(60_000)
         const reply = await asked
         assert.equal(reply.status, 504, reply.text)
-        assert.equal(reply.body.error.message, 'The agent did not answer within 60000 ms')
+        assert.equal(reply.body.error.message, 'The agent did not answer within 60000 ms.')
         await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
       })
 
@@ -319,7 +319,7 @@ onBothEngines(
         assert.equal((await answer(await limited(all + 1), words)).tokens_used, own)
         const refused = await invoke(await limited(own + 1), { message: words })
         assert.equal(refused.status, 500, refused.text)
-        assert.match(refused.body.error.message, /^The run has used \d+ tokens and may use \d+$/)
+        assert.match(refused.body.error.message, /limits\.max_tokens_per_run/)
       })
     })
 

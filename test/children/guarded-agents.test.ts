@@ -36,7 +36,7 @@ onAnyEngine(
       const missing = await create('payroll-thief', 'nobody', OUTSIDE)
       assert.equal(closed.status, 400, closed.text)
       assert.deepEqual(closed.body.error.details, [
-        { field: 'tools.0.agent', error: 'is no agent of this project: payroll' },
+        { field: 'tools.0.agent', error: 'no agent "payroll" exists in this project' },
       ])
       assert.equal(closed.body.error.message, missing.body.error.message)
       assert.equal((await create('payroll-front', 'payroll', INSIDE)).status, 201)
@@ -111,7 +111,7 @@ onAnyEngine(
       await named(service(), 'seldom', { security: { rateLimit } })
       await named(service(), 'eager', callerOf('seldom'))
       assert.equal(await answer('eager'), 'Said: Ahoy')
-      const refused = /Agent seldom has 1 requests for all callers together \(security\.rateLimit\), try again in \d+ s/
+      const refused = /Agent seldom allows 1 requests .*\(security\.rateLimit\)\. Try again in \d+ s/
       assert.match(await answer('eager'), refused)
       const asked = await send('POST', '/v1/agents/seldom/invoke', { message: 'Ahoy' }, from(OUTSIDE))
       assert.equal(asked.status, 429, 'it is one limit for all')

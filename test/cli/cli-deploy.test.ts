@@ -87,7 +87,7 @@ onAnyEngine('moorage deploy', (service) => {
       change('raced', { instructions: 'theirs' }),
     )
     assert.equal(told.code, 1, told.stderr)
-    assert.match(told.stderr, /was changed meanwhile/)
+    assert.match(told.stderr, /has changed since/)
     assert.equal(again.code, 0, again.stderr)
     const [only, ...more] = await deploymentsOf('raced')
     const { instructions, digest } = await agentOf('raced')
@@ -154,7 +154,7 @@ onAnyEngine('moorage deploy', (service) => {
     const { code, stderr } = await shell.moorage(['deploy'])
     shell.remove()
     assert.equal(code, 1)
-    assert.match(stderr, /exists already and is something else/)
+    assert.match(stderr, /already exists with different content/)
     assert.equal((await agentOf('squatted')).instructions, 'theirs')
   })
 

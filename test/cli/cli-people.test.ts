@@ -32,9 +32,9 @@ test('people are named by address, with projects by name, and what they lose is 
     const hook = { url: 'https://example.com/hook', events: ['*'] }
     const { id: webhook } = (await tab.ask('POST', '/v1/webhooks', { body: hook })).body.data
     const refused = await tab.ask('GET', '/v1/keys')
-    assert.equal(refused.body.error.message, 'Your role here lacks the permission "manage"')
+    assert.equal(refused.body.error.message, `Your role here doesn't have the permission "manage".`)
     const unreached = await tab.ask('POST', '/v1/projects', { body: { name: 'mine' } })
-    assert.match(unreached.body.error.message, /^Your role here lacks|^This takes an administrator of the service$/)
+    assert.match(unreached.body.error.message, /^Your role here doesn't have|^Only a service administrator/)
 
     const alone = await printed(service, 'people list')
     assert.match(alone, /Ada +ada@example\.com +developer +20/)

@@ -300,7 +300,7 @@ describe('moorage backup and restore', () => {
     store.close()
     const { code, stderr } = await moorage('backup', 'of-older', '--data', folder)
     assert.equal(code, 1)
-    assert.match(stderr, /made before the first release/)
+    assert.match(stderr, /older than the first release/)
     assert.equal(existsSync(join(shell().folder, 'of-older')), false)
   })
 

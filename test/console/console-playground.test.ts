@@ -143,7 +143,7 @@ inConsole(
         looks += asked().filter((one) => one.startsWith('GET /v1/agents/cashier/invocations/req_')).length
         return looks >= 5
       })
-      const what = page.getByRole('link', { name: 'See what is to be decided' })
+      const what = page.getByRole('link', { name: 'Go to approvals' })
       const { data } = (await service().call('GET', '/v1/approvals')).body
       const { agent_id, request_id, call_id } = data[0]
       assert.match((await what.getAttribute('href')) ?? '', new RegExp(`/approvals\\?request=${request_id}$`))
@@ -243,7 +243,7 @@ inConsole(
       await service().call('PATCH', '/v1/agents/twins', { body: rules('the second') })
       await deploy('staging', 'v2')
       const { page, leave } = await visit('/agents/twins')
-      await page.getByLabel('Beside it').selectOption('staging')
+      await page.getByLabel('Compare with').selectOption('staging')
       await page.getByLabel('Message', { exact: true }).fill('Who is it?')
       await page.keyboard.press('Enter')
       await page.getByText('the first').waitFor()

@@ -65,7 +65,7 @@ inConsole('signing in to the console', (visit, service) => {
     await leave()
     const again = await visit(`/${path}`, { key: null })
     again.expect(/status of 401/)
-    await again.page.getByText('The link does not work any more').waitFor()
+    await again.page.getByText('The link no longer works').waitFor()
     await again.leave()
   })
 
@@ -84,7 +84,7 @@ inConsole('signing in to the console', (visit, service) => {
     other.expect(/status of 403/)
     await other.page.getByText('first admin key').waitFor()
     await checkAccess(other.page)
-    await other.page.getByRole('button', { name: 'Use the link' }).click()
+    await other.page.getByRole('button', { name: 'Use link' }).click()
     await other.page.getByRole('button', { name: 'a stranger' }).waitFor()
     await other.leave()
   })

@@ -143,7 +143,7 @@ onAnyEngine('the MCP door', (service) => {
       const [first, again] = [await call(), await call()]
       assert.deepEqual(again.structuredContent, first.structuredContent)
       const other = client.callTool({ name: 'pilot', arguments: { message: 'twice' } }, { headers })
-      assert.match(String(textOf(await other)), /was used for another request/)
+      assert.match(String(textOf(await other)), /already used with a different request/)
     })
   }
 
@@ -208,7 +208,7 @@ onAnyEngine('the MCP door', (service) => {
       { onprogress: ({ message }) => heard.push(message) },
     )
     assert.match(String(textOf(result)), /^A person must decide before the agent answers. The receipt is req_/)
-    assert.ok(heard.includes('Waits until a person has decided'), heard.join())
+    assert.ok(heard.includes('Waiting for a person to decide'), heard.join())
   })
 
   test('only messages of JSON-RPC, one at a time', async () => {

@@ -90,7 +90,7 @@ onAnyEngine(
         return (await service().call('POST', '/v1/responses', { body })).body.error
       }
       const { message, param, code } = await ask({ type: 'mcp', server_label: 'x', server_url: 'https://example.com' })
-      assert.equal(message, 'tools[0].type: "mcp" is not supported by this service: use tools of type "function"')
+      assert.equal(message, 'tools[0].type: "mcp" is not supported by this service; use tools of type "function"')
       assert.deepEqual([param, code], ['tools[0].type', 'unsupported_parameter'])
       assert.equal((await ask({ type: 'function' })).message, 'Missing required parameter: tools[0].name')
     })

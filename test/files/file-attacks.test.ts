@@ -122,7 +122,7 @@ onOneEngine(
     })
 
     describe('forms', () => {
-      const ONE = 'The form must have one file and nothing else, except `purpose`: the rest goes into the query'
+      const ONE = 'The form must contain exactly one file. Except for `purpose`, send other fields in the query string.'
       test('400 for two files', async () => {
         const two = form(['one', new Blob(['1']), '1.txt'], ['two', new Blob(['2']), '2.txt'])
         assert.deepEqual(error(await upload(service(), two, { type: null })), [400, 'invalid_request', ONE])
@@ -163,14 +163,14 @@ onOneEngine(
       })
       test('400 for an empty file in it', async () => {
         const reply = await upload(service(), form(['file', new Blob([]), 'x.txt']), { type: null })
-        assert.deepEqual(error(reply), [400, 'invalid_request', 'The file is empty'])
+        assert.deepEqual(error(reply), [400, 'invalid_request', 'The file is empty.'])
       })
     })
 
     describe('sizes', () => {
-      const LARGE = [413, 'payload_too_large', 'A file may have 102400 bytes (files.maxBytes)']
+      const LARGE = [413, 'payload_too_large', 'Files can be at most 102400 bytes (files.maxBytes).']
       test('400 for no bytes', async () => {
-        assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request', 'The file is empty'])
+        assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request', 'The file is empty.'])
       })
       test('exactly the limit is taken, one byte more is not, raw, in a form and without a length', async () => {
         const [fits, large] = [Buffer.alloc(102_400, 1), Buffer.alloc(102_401, 1)]
@@ -301,7 +301,7 @@ onOneEngine(
       const refused = async () => {
         const { status, bytes } = await download(service(), id)
         assert.equal(status, 500)
-        assert.equal(JSON.parse(bytes.toString()).error.message, 'The bytes of this file are missing or damaged')
+        assert.equal(JSON.parse(bytes.toString()).error.message, "This file's bytes are missing or damaged.")
       }
       await refused()
       await rm(`${service().data}/files/${lost}`)

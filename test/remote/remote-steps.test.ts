@@ -143,7 +143,7 @@ for (const engine of ENGINES) {
         return told.join()
       })
       const { body } = await invoke(agent)
-      assert.equal(body.data.response, 'The tools of this run have answered more than 4 MiB in all')
+      assert.equal(body.data.response, 'The tool results of this run exceed 4 MiB in total.')
       assert.equal((await receiptOf(agent, body.data.request_id)).tokens_used, 75)
     })
   })

@@ -47,18 +47,18 @@ onAnyEngine('a background invocation that is given up', (service) => {
     await reopenRun(db, body.data.request_id, lost)
     // What it remembers of the version is forgotten.
     await service().restart()
-    await until('it has failed', async () => (await receipt()).status === 'failed')
-    assert.equal((await receipt()).error.message, 'The service could not finish the run, however often it tried')
+    await until('failed', async () => (await receipt()).status === 'failed')
+    assert.equal((await receipt()).error.message, 'The service gave up on this run after several attempts.')
   })
 
   describe('because its node died during the last attempt', () => {
     test('fails like any other: receipt, event, log and metric', async () => {
       const { agent_id, request_id, receipt, events } = await plant({ lease_until: Date.now() - 1 })
-      await until('it has failed', async () => (await receipt()).status === 'failed')
+      await until('failed', async () => (await receipt()).status === 'failed')
       const { error, finished_at, response } = await receipt()
       assert.deepEqual(
         [error, response],
-        [{ code: 'server_error', message: 'The service could not finish the run, however often it tried' }, null],
+        [{ code: 'server_error', message: 'The service gave up on this run after several attempts.' }, null],
       )
       assert.ok(finished_at)
       assert.deepEqual(
@@ -92,7 +92,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
       assert.deepEqual(await events(), [])
       service().advance(90_000)
       service().app.jobs.wake()
-      await until('it has failed', async () => (await receipt()).status === 'failed')
+      await until('failed', async () => (await receipt()).status === 'failed')
       assert.equal((await events()).length, 1)
     })
   })

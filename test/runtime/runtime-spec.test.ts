@@ -42,15 +42,15 @@ describe('the shape of an HTTP tool', () => {
     'https://example.com{x}/': 'must not have a parameter in the host',
     'https://example.com:{port}/': 'must not have a parameter in the host',
     'https://{x}@example.com/': 'must not have a parameter in the host',
-    'https://user:secret@example.com/': 'must not hold a user name or password',
+    'https://user:secret@example.com/': 'must not contain a user name or password',
     'https:\\\\example.com': 'must start with https:// or http://',
     'https://example.com\\@{x}': 'must not have spaces or backslashes',
     'https://exam\nple.com/': 'must not have spaces or backslashes',
     'https:///{host}/': 'must be a URL',
     'https://?{x}': 'must be a URL',
     'https://example.com/#{x}': 'must not have a fragment',
-    'https://example.com/{a-b}': 'must write parameters as {name}, with letters, digits and _',
-    'https://example.com/{': 'must write parameters as {name}, with letters, digits and _',
+    'https://example.com/{a-b}': 'must contain parameters as {name}, with letters, digits and _',
+    'https://example.com/{': 'must contain parameters as {name}, with letters, digits and _',
     'https://': 'must be a URL',
   }
   for (const [url, problem] of Object.entries(refused)) {

@@ -131,7 +131,7 @@ describe('a session longer than its model takes', () => {
     assert.equal(outcome.status, 'failed')
     assert.equal(
       outcome.status === 'failed' && outcome.message,
-      'Model provider local answered 400: the conversation is too long for the model',
+      'Model provider local answered 400: the conversation is too long for the model.',
     )
     const last = server.requests.at(-1)?.body.messages
     assert.deepEqual(last, [

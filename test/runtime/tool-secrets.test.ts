@@ -225,7 +225,7 @@ onManyNodes(
       await service().restart()
       assert.equal((await ask(service(), 'lasting')).sent, 'Bearer lasts')
       assert.match((await ask(service(), 'broken')).reply.body.data.response, /BROKEN is not configured/)
-      assert.match(service().log(), /a secret cannot be opened/)
+      assert.match(service().log(), /a secret can't be decrypted/)
     })
 
     betweenNodes(engine)('what one node is told the others know soon', async () => {

@@ -199,7 +199,7 @@ describe('times that are rare or never come take turns with others', () => {
       const timing = { ...NONE, cron, timezone }
       const look = async () => {
         const next = await requireNext(timing, START).catch((error: ApiError) => {
-          assert.match(String(error.details?.[0]?.error), /^never comes/)
+          assert.match(String(error.details?.[0]?.error), /^never matches/)
         })
         if (next) await listNext(timing, next - 1, 5)
       }
@@ -249,7 +249,7 @@ describe('what comes of a tick', () => {
     )
     assert.deepEqual(
       told.map(({ level, message }) => [level, message]),
-      [['warn', 'Schedule missed 3 ticks: no node took them in time']],
+      [['warn', 'Schedule missed 3 runs: no node was available in time']],
     )
   })
 

@@ -61,7 +61,7 @@ test('an agent whose call is over makes nothing more that could not be kept', as
     { secret },
   )
   await serve(callOf({}, stop.signal))
-  assert.match(String(await ended.promise), /The service has ended the call/)
+  assert.match(String(await ended.promise), /The service has ended this call/)
   assert.equal(made, 0)
 })
 

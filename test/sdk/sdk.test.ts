@@ -261,7 +261,7 @@ describe('the SDK and a service that is not well', () => {
   })
 
   test('an agent that failed is not run again, however it is invoked; one that could not start is', async () => {
-    const failed = JSON.stringify({ success: false, error: { code: 'server_error', message: 'The agent failed' } })
+    const failed = JSON.stringify({ success: false, error: { code: 'server_error', message: 'The agent failed.' } })
     const invocations: Record<string, () => Promise<unknown>> = {
       invoke: () => client.agents.invoke('a', { message: 'hi' }),
       start: () => client.agents.start('a', { message: 'hi' }),
@@ -269,7 +269,7 @@ describe('the SDK and a service that is not well', () => {
     }
     for (const [how, run] of Object.entries(invocations)) {
       given(status(500, failed))
-      await assert.rejects(run(), { code: 'server_error', message: 'The agent failed' })
+      await assert.rejects(run(), { code: 'server_error', message: 'The agent failed.' })
       assert.equal(requests.length, 1, how)
     }
     given(status(503), status(429))

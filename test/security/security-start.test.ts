@@ -47,7 +47,7 @@ describe('a start that could not keep what the configuration promises', { concur
     ].join('\n')
     const { code, stdout, stderr, folder } = await start(t, yaml)
     assert.deepEqual(stderr.trimEnd().split('\n'), [
-      'moorage.yaml:4:10: server.tls.key: is not the key of the certificate beside it',
+      'moorage.yaml:4:10: server.tls.key: is not the private key of the certificate',
       'moorage.yaml:6:3: security.enforceHttp: unknown setting; did you mean enforceHttps?',
       'moorage.yaml:7:45: security.ipWhitelist.addresses[0]: must be an IP address or a CIDR range such as 10.0.0.0/8',
       'moorage.yaml:8:34: security.mtls.caCert: must name a readable file (ENOENT)',

@@ -266,7 +266,11 @@ onBothEngines('metrics', (service) => {
       const { status, body } = await get('hello', range(3001))
       assert.equal(status, 400)
       assert.deepEqual(body.error.details, [
-        { field: 'granularity', error: 'the range has 3001 buckets of 1m, at most 3000 are served' },
+        {
+          field: 'granularity',
+          error:
+            'the range contains 3001 intervals of 1m; the maximum is 3000. Choose a shorter range or a larger granularity',
+        },
       ])
       const longest = { metric: 'throughput', start_time: '0001-01-01T00:00:00Z' }
       assert.equal((await get('hello', longest)).body.error.details[0].field, 'start_time')

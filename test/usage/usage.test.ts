@@ -294,7 +294,9 @@ for (const engine of ENGINES) {
       }
       const { body } = await service.call('GET', '/v1/usage?group_by=model,status')
       const known = 'project, agent, version, environment, key, person, user, door, model, purpose'
-      assert.deepEqual(body.error.details, [{ field: 'group_by', error: `must be of ${known}, with commas` }])
+      assert.deepEqual(body.error.details, [
+        { field: 'group_by', error: `must be one or more of ${known}, separated by commas` },
+      ])
     })
 
     test('shows a key its own project, and all of them to a key of all projects that asks for it', async () => {

@@ -120,13 +120,13 @@ onAnyEngine('webhooks', (service) => {
       assert.deepEqual(update.body.error.details, [
         {
           field: 'url',
-          error: 'url must point to a public address (the operator can allow it: outgoing.allowedCidrs)',
+          error: 'must point to a public address (the operator can allow it: outgoing.allowedCidrs)',
         },
       ])
       const plain = await service().call('PATCH', `/v1/webhooks/${id}`, { body: { url: 'http://hooks.example.com/' } })
       assert.equal(
         plain.body.error.details[0].error,
-        'url must use https (the operator can allow it: outgoing.allowInsecure)',
+        'must use https (the operator can allow it: outgoing.allowInsecure)',
       )
     })
 

@@ -268,7 +268,7 @@ describe('the first commands of README.md', () => {
     })
     // npm itself takes a second or two.
     await until('it says what to try', () => /Try it:\s+(curl[\s\S]*?)\n\n/.test(printed), 30_000)
-    assert.match(printed, /Key +mrg_\w{49} +\(admin; shown this once/)
+    assert.match(printed, /Key +mrg_\w{49} +\(admin; shown only once/)
     const bash = openBash(folder, env)
     t.after(() => bash.close())
     const { code, output } = await bash.run(

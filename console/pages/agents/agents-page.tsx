@@ -29,7 +29,7 @@ const COLUMNS: Column<AgentOverview>[] = [
   { title: 'Agent', sort: 'name', cell: ({ name }) => <a href={href(agentPath(name))}>{name}</a> },
   { title: 'Status', sort: 'status', cell: ({ status }) => <Status value={status} /> },
   { title: 'Kind', isExtra: true, cell: ({ kind }) => <span class="soft">{kind}</span> },
-  { title: 'Production', isExtra: true, cell: ({ version }) => version ?? <span class="soft">working copy</span> },
+  { title: 'Production', isExtra: true, cell: ({ version }) => version ?? <span class="soft">draft</span> },
   {
     title: 'Last 24 hours',
     isExtra: true,

@@ -28,14 +28,14 @@ export function PlaygroundFilters({ environment, beside, user, session, choices,
   return (
     <div class="filters">
       <Select
-        label="Served by"
+        label="Environment"
         value={environment}
         choices={choices}
         onChange={(value) => setParams({ environment: value === 'production' ? undefined : value })}
         isBare
       />
       <Select
-        label="Beside it"
+        label="Compare with"
         value={beside ?? ''}
         choices={[{ value: '', label: 'compare with …' }, ...choices]}
         onChange={(value) => setParams({ beside: value })}

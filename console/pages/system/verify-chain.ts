@@ -25,8 +25,8 @@ export async function verifyChain(): Promise<Verdict> {
   for (const entry of chain) {
     const { seq, hash, prev_hash } = entry
     if (seq !== expected.seq) break
-    if (hash !== expected.hash) return { checked, problem: `entry ${seq} does not carry the hash that follows from it` }
-    if (hash !== (await hashOf(entry))) return { checked, problem: `entry ${seq} was altered` }
+    if (hash !== expected.hash) return { checked, problem: `entry ${seq} has a hash that doesn't match it` }
+    if (hash !== (await hashOf(entry))) return { checked, problem: `entry ${seq} was changed` }
     expected = { seq: seq - 1, hash: prev_hash ?? '' }
     checked++
   }

@@ -167,7 +167,7 @@ export class BudgetDesk implements Desk {
       } catch (error) {
         const again = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
         for (const { reject } of group.filter((one) => !again.includes(one))) {
-          reject(new StepNotKept('room in a budget could not be reserved', { cause: error }))
+          reject(new StepNotKept('could not reserve an amount in a budget', { cause: error }))
         }
         // A transaction that the database has refused will be refused again.
         if (!isPassing(error)) this.#unsure.clear()

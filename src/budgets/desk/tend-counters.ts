@@ -34,7 +34,7 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
       )
       return found.length
     })
-    if (lapsed > 0) log.warn({ lapsed }, 'calls whose node has died count as if they had used all that they held')
+    if (lapsed > 0) log.warn({ lapsed }, 'a node has stopped: the amounts its calls had reserved are counted as spent')
   }
   const untold = await listUntold(storage.db, now() - LONGEST_PERIOD_MS, MOST_TOLD)
   if (untold.length > 0) await tellAll(parts, untold)
@@ -44,7 +44,7 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
 function toldLost(line: LedgerLine, timestamp: number): Write[] {
   const { agent_seq, id, request_id, model, input_tokens, output_tokens, cost_nano } = line
   if (agent_seq === null) return []
-  const message = `A call of ${model} was under way when its node died: it counts with the most that it may have used`
+  const message = `A call to ${model} was in progress when its node stopped, so the most it could have used is counted.`
   const metadata = { model, input_tokens, output_tokens, cost_usd: usdOf(cost_nano) }
   return [ownLogWrite({ agent_seq, request_id: request_id ?? id }, { timestamp, level: 'warn', message, metadata })]
 }
@@ -60,7 +60,7 @@ export function watchCounters(parts: TendParts & Pick<Parts, 'errands'>): () => 
     if (touched.size === 0) return
     const keys = [...touched.values()]
     touched.clear()
-    errands.begin('telling events of budgets', () => tellAll(parts, keys))
+    errands.begin('sending budget events', () => tellAll(parts, keys))
   }, TELL_MS).unref()
   return () => clearInterval(timer)
 }

@@ -42,12 +42,12 @@ type WithBody = {
 export function checkBodyHeaders({ message: { headers }, route }: WithBody): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding !== 'identity') {
-    throw new ApiError('unsupported_media_type', 'Send the body without encoding')
+    throw new ApiError('unsupported_media_type', 'Send the body uncompressed, without Content-Encoding.')
   }
   if (route?.operation.upload) return
   const type = headers['content-type']
   if (type !== undefined && !JSON_TYPE.test(type) && hasBody(headers)) {
-    throw new ApiError('unsupported_media_type', 'Send the body as application/json in UTF-8')
+    throw new ApiError('unsupported_media_type', 'Send the body as application/json in UTF-8.')
   }
 }
 
@@ -66,7 +66,7 @@ export async function readBytes(
   const { headers, method = '' } = message
   if (UNREAD.has(method) || !hasBody(headers)) return undefined
   if (headers['content-type'] === undefined) {
-    throw new ApiError('unsupported_media_type', 'Send the body as application/json')
+    throw new ApiError('unsupported_media_type', 'Send the body as application/json.')
   }
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
   if (!message.complete) return within(timeoutMs, gather(message, limit), tooSlow)
@@ -91,16 +91,20 @@ function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
     message.once('end', () => resolve(Buffer.concat(chunks)))
     message.once('error', reject)
     // A client that left before we listened is not reported again.
-    if (message.destroyed) reject(message.errored ?? new ApiError('request_timeout', 'The request was cut off'))
+    if (message.destroyed)
+      reject(message.errored ?? new ApiError('request_timeout', 'The request ended before its body was complete.'))
   })
 }
 
 export function tooSlow(): ApiError {
-  return new ApiError('request_timeout', 'The request took too long to arrive')
+  return new ApiError('request_timeout', "The request body didn't arrive in time.")
 }
 
 function tooLarge(limit: number): ApiError {
-  return new ApiError('payload_too_large', `The body may have ${limit} bytes (limits.body): upload larger files first`)
+  return new ApiError(
+    'payload_too_large',
+    `The request body can be at most ${limit} bytes (limits.body). Upload large files first and refer to them by file_id.`,
+  )
 }
 
 /** The body is no JSON at all. */
@@ -117,11 +121,12 @@ export function readBody(
 ): unknown {
   if (bytes === undefined || bytes.length === 0) {
     if (!body || bodyOptional) return {}
-    throw badRequest('The request needs a JSON body')
+    throw badRequest('This operation requires a JSON body.')
   }
   const value = parseJson(bytes)
   // Many clients send an empty object where they have nothing to say.
-  if (!body && !(isObject(value) && Object.keys(value).length === 0)) throw badRequest('This request takes no body')
+  if (!body && !(isObject(value) && Object.keys(value).length === 0))
+    throw badRequest("This operation doesn't accept a body.")
   return value
 }
 
@@ -137,25 +142,26 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unkn
     text = utf8.decode(bytes)
     value = JSON.parse(text)
   } catch {
-    throw new BrokenJson(text === undefined ? 'The body is not valid UTF-8' : 'The body is not valid JSON')
+    throw new BrokenJson(text === undefined ? 'The body is not valid UTF-8.' : 'The body is not valid JSON.')
   }
   // Only an escape can bring in a NUL or half a surrogate pair: the bytes are valid UTF-8, and JSON forbids raw control
   // characters.
   if (text.includes('\\u') || text.includes('__proto__')) refuseUnsafe(value)
   if (lost !== undefined) {
     const field = fieldAfter(bytes.toString('utf8', 0, lost))
-    throw invalid({ field, error: 'is a number that cannot be kept exactly: send it as a text' })
+    throw invalid({ field, error: "is a number that can't be stored exactly; send it as a string" })
   }
   return value
 }
 
 function refuseUnsafe(value: unknown): void {
   if (typeof value === 'string') {
-    if (value.includes('\0')) throw badRequest('The body holds the character U+0000, which cannot be stored')
-    if (!value.isWellFormed()) throw badRequest('The body holds half a surrogate pair, which is not a character')
+    if (value.includes('\0')) throw badRequest("The body contains the character U+0000, which can't be stored.")
+    if (!value.isWellFormed())
+      throw badRequest('The body contains half of a surrogate pair, which is not a valid character.')
   } else if (value !== null && typeof value === 'object') {
     for (const [key, inner] of Object.entries(value)) {
-      if (key === '__proto__') throw badRequest('The body holds a field named __proto__')
+      if (key === '__proto__') throw badRequest('The body contains a field named __proto__.')
       refuseUnsafe(key)
       refuseUnsafe(inner)
     }
@@ -186,7 +192,7 @@ function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined {
     } else if (byte === QUOTE) {
       inString = true
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-      if (++depth > MAX_DEPTH) throw badRequest(`The body is nested deeper than ${MAX_DEPTH} levels`)
+      if (++depth > MAX_DEPTH) throw badRequest(`The body can be nested at most ${MAX_DEPTH} levels deep.`)
       if (++values > limits.values) throw tooManyValues(limits)
       opened[depth] = byte
       left[depth] = byte === OPEN_BRACE ? MAX_FIELDS : limits.elements
@@ -208,13 +214,13 @@ function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined {
 }
 
 function tooManyValues({ values }: JsonLimits): ApiError {
-  return badRequest(`The body holds more than ${values} values, nested ones included`)
+  return badRequest(`The body can contain at most ${values} values, including nested ones.`)
 }
 
 function tooWide(hasNames: boolean, { elements }: JsonLimits): ApiError {
   return badRequest(
     hasNames
-      ? `The body has an object of more than ${MAX_FIELDS} fields`
-      : `The body has a list of more than ${elements} elements`,
+      ? `The body contains an object with more than ${MAX_FIELDS} fields.`
+      : `The body contains a list with more than ${elements} elements.`,
   )
 }

@@ -44,7 +44,7 @@ async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Asy
     if (size > maxBytes) throw fileTooLarge(maxBytes)
     if (piece.length > 0) yield piece
   }
-  if (size === 0) throw badRequest('The file is empty')
+  if (size === 0) throw badRequest('The file is empty.')
 }
 
 /** The body may have `bodyBytes`, and the file in it `maxBytes`. */
@@ -70,7 +70,9 @@ async function* bodyOf(
       yield next.value
     }
   } catch (error) {
-    throw error === message.errored ? new ApiError('request_timeout', 'The request was cut off') : error
+    throw error === message.errored
+      ? new ApiError('request_timeout', 'The request ended before its body was complete.')
+      : error
   } finally {
     const ended = pieces.return?.().catch(() => {})
     // If the client says nothing more, this would take as long as its connection.

@@ -33,7 +33,7 @@ export function readIdempotencyKey(message: Pick<IncomingMessage, 'headers' | 'h
   if (message.headers['idempotency-key'] === undefined) return undefined
   const values = message.headersDistinct['idempotency-key'] ?? []
   const field = 'Idempotency-Key'
-  if (values.length > 1) throw invalid({ field, error: 'is given more than once' })
+  if (values.length > 1) throw invalid({ field, error: 'appears more than once' })
   const key = (values[0] as string).replace(/^"(.*)"$/, '$1')
   if (!KEY.test(key)) throw invalid({ field, error: 'must be 1 to 255 visible ASCII characters' })
   return key

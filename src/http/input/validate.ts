@@ -1,20 +1,22 @@
 import { z } from 'zod'
 import { ApiError, type ErrorDetail, invalid } from '../../errors.ts'
+import { plainIssue } from '../../lib/text/plain-issue.ts'
 
 const MAX_DETAILS = 20
 const INTEGER = /^-?(0|[1-9]\d{0,15})$/
 /** Each wrong value takes up to 30 microseconds. */
 const MANY_VALUES = 500
 const ZODS_UNION = 'Invalid input'
+const PLAINLY = { error: (issue: z.core.$ZodRawIssue) => plainIssue(issue) }
 /** zod's own `validate` uses this to stop at the first wrong value; its types do not show it. */
-const UNTIL_WRONG = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>
+const UNTIL_WRONG = { ...PLAINLY, abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>
 
 /** Returns the value in its shape, or throws a 400 that names every wrong field; of a large value the first one. */
 export function validate<T extends z.ZodType>(shape: T, value: unknown): z.output<T> {
   const result = shape.safeParse(value, UNTIL_WRONG)
   if (result.success) return result.data
   const first = result.error
-  throw refusalOf(holdsMore(value, MANY_VALUES) ? first : (shape.safeParse(value).error ?? first), value)
+  throw refusalOf(holdsMore(value, MANY_VALUES) ? first : (shape.safeParse(value, PLAINLY).error ?? first), value)
 }
 
 function refusalOf({ issues }: z.ZodError, value: unknown): ApiError {
@@ -43,7 +45,7 @@ export function queryReader(shape: z.ZodObject): (raw: string) => Record<string,
     const values: Record<string, string | number> = {}
     for (const [name, text] of pairs(raw)) {
       const field = name.slice(0, 100)
-      if (Object.hasOwn(values, field)) throw invalid({ field, error: 'is given more than once' })
+      if (Object.hasOwn(values, field)) throw invalid({ field, error: 'appears more than once' })
       if (integers.has(field) && !INTEGER.test(text)) throw invalid({ field, error: 'must be a whole number' })
       // defineProperty, because a parameter named __proto__ must become an ordinary field. It is then refused as
       // unknown.

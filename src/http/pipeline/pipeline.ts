@@ -108,7 +108,7 @@ export async function countRequest(edge: Edge, known: Known): Promise<Known> {
   const project = agent?.project ?? (await findProject(scope.project_id))
   const limit = project?.limits.requests_per_minute ?? null
   if (project && limit !== null) {
-    const reason = () => `the project has ${limit} requests a minute (limits of the project)`
+    const reason = () => `the project allows ${limit} requests per minute (the project's limits)`
     const rate = { perMinute: limit, burst: limit }
     await takeRate(arrived, limiter, { bucket: `project:${project.id}`, rate, limit, reason })
   }
@@ -128,7 +128,7 @@ export async function takeFromTier(
   const tier = tiers[name]
   if (!tier) return
   const { requestsPerMinute: limit, burst } = tier
-  const reason = () => `tier ${name} has ${limit} requests a minute (limits.tiers.${name})`
+  const reason = () => `tier "${name}" allows ${limit} requests per minute (limits.tiers.${name})`
   await takeRate(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
 }
 
@@ -140,7 +140,7 @@ export async function takeFromGate(
   limiter: RateLimiter,
 ): Promise<void> {
   const { limit } = rate
-  const reason = () => `${whose} has ${limit} requests for all callers together (security.rateLimit)`
+  const reason = () => `${whose} allows ${limit} requests from all callers together (security.rateLimit)`
   await takeRate(arrived, limiter, { bucket, rate, limit, reason })
 }
 
@@ -162,7 +162,9 @@ async function takeRate(
   headers['X-RateLimit-Reset'] = String(Math.ceil(reset_at / 1000))
   if (allowed) return
   const retry_after = Math.max(1, Math.ceil(retry_after_ms / 1000))
-  throw new ApiError('rate_limited', `Rate limit exceeded: ${reason()}, try again in ${retry_after} s`, { retry_after })
+  throw new ApiError('rate_limited', `Rate limit exceeded: ${reason()}. Try again in ${retry_after} s.`, {
+    retry_after,
+  })
 }
 
 /** Answered from memory, because a client that has shown no key yet must not cause a query. */

@@ -158,13 +158,13 @@ async function writeHeld(
 ): Promise<boolean> {
   try {
     if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return true
-    if (await held.isOurs()) throw new StillRunning('Another node goes on with this request, try again shortly')
+    if (await held.isOurs()) throw new StillRunning('Another node is handling this request. Try again shortly.')
     // Another request has the key. It follows this work if it is stored, so its end is written all the same.
     if (!lease || !(await commitPatiently(entry, lease, parts))) throw takenOver()
     return true
   } catch (error) {
     if (!lease || error instanceof ApiError) throw error
-    throw new StillRunning('The answer could not be stored, try again shortly', error)
+    throw new StillRunning('The reply could not be stored. Try again shortly.', error)
   }
 }
 

@@ -106,11 +106,14 @@ class RequestLog {
 
   /** Logs a request that the router never saw. */
   unreadable(socket: Socket, request_id: string, status: number): void {
-    this.#log.info({ request_id, status, address: socket.remoteAddress }, 'request that cannot be read')
+    this.#log.info({ request_id, status, address: socket.remoteAddress }, 'unreadable request')
   }
 
   flood(socket: Socket): void {
-    this.#log.info({ address: socket.remoteAddress }, 'a connection was dropped: too many requests waited on it')
+    this.#log.info(
+      { address: socket.remoteAddress },
+      'a connection was closed because too many requests were waiting on it',
+    )
   }
 }
 
@@ -170,7 +173,7 @@ function beginRequest(tracer: Tracer, { message, route, path, secure }: Arrived)
 function checkTransport({ message, path, query }: Arrived): void {
   const { rawHeaders, httpVersion, headers } = message
   if (rawHeaders.length > MAX_HEADERS * 2) {
-    throw new ApiError('headers_too_large', `More than ${MAX_HEADERS} headers`)
+    throw new ApiError('headers_too_large', `A request can have at most ${MAX_HEADERS} headers.`)
   }
   const seen: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -178,29 +181,30 @@ function checkTransport({ message, path, query }: Arrived): void {
     if (!LENGTHS_OF_ONCE.has(raw.length)) continue
     const name = raw.toLowerCase()
     if (!ONCE.has(name)) continue
-    if (seen.includes(name)) throw badRequest(`The header ${name} is given more than once`)
+    if (seen.includes(name)) throw badRequest(`The header ${name} appears more than once.`)
     seen.push(name)
   }
-  if (!seen.includes('host') && httpVersion === '1.1') throw badRequest('The request needs one Host header')
+  if (!seen.includes('host') && httpVersion === '1.1')
+    throw badRequest('The request must have exactly one Host header.')
   const coding = headers['transfer-encoding']
   // Node decodes chunks and no other coding: with another one the body would not be what it seems.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    throw badRequest('The only Transfer-Encoding that is understood is chunked')
+    throw badRequest('The only supported Transfer-Encoding is chunked.')
   }
   if (!path.startsWith('/') || path.includes('#') || path.includes('%00') || query.includes('%00')) {
     throw badTarget()
   }
   if (query !== '' && KEY_IN_URL.test(query)) {
-    throw badRequest('Never send a key in the URL: send it as Authorization: Bearer <key>')
+    throw badRequest('Never send a key in the URL. Send it as Authorization: Bearer <key>')
   }
 }
 
 export function badTarget(): ApiError {
-  return badRequest('The request target is not a valid path')
+  return badRequest('The request target is not a valid path.')
 }
 
 export function lostId(): ApiError {
-  return badRequest('The path ends with a slash where an id is expected')
+  return badRequest('The path ends with a slash. Add an ID, or remove the slash.')
 }
 
 /**
@@ -237,8 +241,10 @@ function notRouted(endpoints: Router<Endpoint>, { path }: Arrived): ApiError {
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   if (allowed.length > 0) {
     const Allow = allowed.join(', ')
-    return new ApiError('method_not_allowed', `This path takes ${Allow}`, { headers: { Allow } })
+    return new ApiError('method_not_allowed', `This path doesn't support this method. Allowed: ${Allow}.`, {
+      headers: { Allow },
+    })
   }
-  const hint = path.startsWith('/v1/') ? '' : ': every path starts with /v1'
-  return new ApiError('not_found', `No such path${hint}`)
+  const hint = path.startsWith('/v1/') ? '' : ' Every API path starts with /v1.'
+  return new ApiError('not_found', `There is nothing at this path.${hint}`)
 }

@@ -119,7 +119,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
 }
 
 function noAnswer(): ApiError {
-  return unavailable('The database does not answer, try again shortly')
+  return unavailable("The database isn't responding. Try again shortly.")
 }
 
 /** A client that has lost the id of one thing must not delete them all. */

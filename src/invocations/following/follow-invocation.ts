@@ -40,9 +40,9 @@ export async function followInvocation(
       if (invocation && isFinal(invocation)) return client.tellEnd(invocation)
       if (invocation?.status === 'waiting' && (await client.tellWaiting(invocation, agent)) && !endless)
         return invocation
-      if (client.isGone) throw new ApiError('conflict', 'No client follows this invocation any more')
+      if (client.isGone) throw new ApiError('conflict', 'This invocation has no followers any more.')
       if (run) await client.follow(run)
-      else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
+      else if (stopping.aborted) throw unavailable('The service is shutting down. Follow the invocation again.')
       else if (changed) await Promise.race([client.hungUp, changed])
       else watch = remote.watch(request_id)
     }

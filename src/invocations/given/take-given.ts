@@ -27,10 +27,13 @@ export async function takeGiven(
   const found = takenUp(await listNamed(db, agent_seq, ids))
   const seen = new Map(found.filter((one) => mayContinue(actor, one, context.user_id)).map((one) => [one.id, one]))
   if (found.some(({ handed, bytes }) => handed && bytes > MAX_EARLIER)) {
-    throw invalid({ field: 'input', error: `goes on with more than ${MAX_EARLIER} bytes: begin anew` })
+    throw invalid({
+      field: 'input',
+      error: `continues a conversation of more than ${MAX_EARLIER} bytes; start a new one`,
+    })
   }
   const unknown = given.history?.find(({ of }) => of !== undefined && !seen.has(of))
-  if (unknown) throw invalid({ field: 'input', error: 'refers to an item that is not known' })
+  if (unknown) throw invalid({ field: 'input', error: "refers to an item that doesn't exist" })
   const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
   const kept = { given: taken, context: withUser(context, seen.values()) }
   if (given.previous === undefined) return { ...kept, ...said }
@@ -91,13 +94,13 @@ function requirePrevious(
 ): NamedInvocation {
   const found = seen.get(previous)
   const field = 'previous_response_id'
-  if (!found) throw invalid({ field, error: 'is not the id of a response of this model that this key may read' })
-  if (!isFinal(found)) throw invalid({ field, error: 'is the id of a response that has not ended' })
+  if (!found) throw invalid({ field, error: 'is not the ID of a response of this model that you have access to' })
+  if (!isFinal(found)) throw invalid({ field, error: 'is the ID of a response that is still in progress' })
   if (goes_on && !found.handed) {
-    throw invalid({ field: 'input', error: 'answers no call: the previous response ended without one' })
+    throw invalid({ field: 'input', error: "contains a tool result, but the previous response didn't call a tool" })
   }
   if (!goes_on && found.handed) {
-    throw invalid({ field: 'input', error: 'has no result for the call with which the previous response ended' })
+    throw invalid({ field: 'input', error: 'has no result for the tool call at the end of the previous response' })
   }
   return found
 }
@@ -114,7 +117,7 @@ function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedI
     if (isSeen(call)) return call
     const { of: _of, ...told } = call
     if (told.name !== '' || (isRestored && position < last)) return told
-    throw invalid({ field: 'input', error: `answers the call ${told.id}, which is not known` })
+    throw invalid({ field: 'input', error: `contains a result for the call ${told.id}, which doesn't exist` })
   }
   return rounds.map((round, i) => ({ ...round, calls: round.calls.map((call) => knownCall(call, i)) }))
 }
@@ -127,8 +130,8 @@ export function requireTools({ tool_choice, tools: handed = [] }: AskedGiven, de
   if (tools.some(({ type }) => type === 'mcp')) return
   const names = [...handed, ...tools].flatMap((tool) => ('name' in tool ? tool.name : []))
   if (tool_choice === 'required') {
-    if (names.length === 0) throw invalid({ field: 'tool_choice', error: 'needs tools, and there are none' })
+    if (names.length === 0) throw invalid({ field: 'tool_choice', error: 'requires `tools`' })
   } else if (!names.includes(tool_choice.name)) {
-    throw invalid({ field: 'tool_choice', error: `names ${tool_choice.name}, which is not among the tools` })
+    throw invalid({ field: 'tool_choice', error: `names ${tool_choice.name}, which is not in \`tools\`` })
   }
 }

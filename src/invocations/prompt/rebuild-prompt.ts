@@ -45,7 +45,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
   const common = { step, model, temperature, tools: toolsOf(definition, invocation) }
   if (invocation.erased_at !== null) {
     const nothing = { messages: [], memories: [], left_out: null, output_schema: null }
-    return { ...common, ...nothing, notes: ['What was said has been erased'] }
+    return { ...common, ...nothing, notes: ['The content of this invocation has been erased.'] }
   }
   const found = await remembered(wanted, db, notes)
   const given = await givenTo(wanted, parts)
@@ -61,7 +61,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
     // With files the model is told how their texts are quoted.
     ...(attachments && { files: new Map() }),
   }
-  if (attachments) notes.push('Of files their names are shown here, not their texts and images')
+  if (attachments) notes.push('Files are listed by name only; their text and images are not shown.')
   const output = wantedOutput(input)
   const left_out = (asked?.kind === 'model' && asked.left_out) || null
   const fitted = left_out ? fitIntoRoom(input, left_out.room).input : input
@@ -87,7 +87,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
 async function givenTo({ agent, invocation: { given } }: PromptRequest, { db, earlier }: Needs<'db' | 'earlier'>) {
   if (!given) return undefined
   const taken = await resolveGiven(given, agent, { db, texts: earlier })
-  if (!taken) throw unavailable('Too many long conversations are being read, try again shortly')
+  if (!taken) throw unavailable('Too many long conversations are being read. Try again shortly.')
   // Nothing is awaited from here on, so the texts are gone before the next run reads.
   taken.release()
   return taken.value
@@ -101,7 +101,7 @@ async function definitionThen({ agent, invocation, definition }: PromptRequest, 
   if (definition) return definition
   const { version, created_at } = invocation
   if (version === null && agent.updated_at > created_at) {
-    notes.push('The working copy has changed since: its instructions and tools are shown as they are now')
+    notes.push('The draft has changed since. Its current instructions and tools are shown.')
   }
   return getDefinition(agent, version, parts)
 }
@@ -117,15 +117,15 @@ async function remembered(wanted: PromptRequest, db: Database, notes: string[]):
   if (!recall) return NOTHING
   if (!hasOwnMemory(invocation, agent)) {
     // A reader of this agent may not see the memories of the other.
-    notes.push('It was shown memories of the agent that called it, which are not shown here')
+    notes.push('The model also saw memories of the agent that called this one. They are not shown here.')
     return NOTHING
   }
   const { user_id = null, session_id = null } = invocation.context
   const conversation = { agent_seq: agent.seq, user_id, session_id }
   const { forgotten, summary, ...found } = await readNamed(db, conversation, recall)
-  if (forgotten > 0) notes.push(`Memories that were forgotten since and are not shown: ${forgotten}`)
+  if (forgotten > 0) notes.push(`Memories that were deleted since and are not shown: ${forgotten}.`)
   const isRenewed = recall.summarized_at !== null && summary?.updated_at !== recall.summarized_at
-  if (isRenewed) notes.push('The summary of the session has been renewed since, and the old one is gone')
+  if (isRenewed) notes.push("The session's summary has been rewritten since. The earlier one is no longer available.")
   return { ...found, summary: isRenewed ? undefined : summary?.content }
 }
 

@@ -22,7 +22,7 @@ const MAX_LAPSES = 10
 
 const GIVEN_UP = {
   code: 'server_error',
-  message: 'The service could not finish the run, however often it tried',
+  message: 'The service gave up on this run after several attempts.',
 } as const
 
 /** A run from the queue that has a place, and its stored steps. */
@@ -46,7 +46,7 @@ export class BackgroundRuns {
       await this.#run(taken).catch((err) => this.#endIfDamaged(err, taken))
     } catch (err) {
       const { id: request_id } = taken.invocation
-      log.warn({ err, request_id }, 'a background run was not finished: it goes on when its lease ends')
+      log.warn({ err, request_id }, 'a background run was interrupted; it continues when its lease expires')
     }
     journal.release()
   }
@@ -89,7 +89,7 @@ export class BackgroundRuns {
     if (!(err instanceof DamagedRowError) || err.id !== request_id) throw err
     const { log, now, storage } = this.#parts
     await endDamaged(storage.db, request_id, now())
-    log.warn({ err, request_id }, 'a background run has failed: its stored steps are damaged')
+    log.warn({ err, request_id }, 'a background run failed because its stored steps are damaged')
   }
 
   async #prepare(taken: TakenRun, known: Agent, run: LiveRun): Promise<Queued> {

@@ -9,7 +9,7 @@ export const getFactor = operation({
   id: 'getFactor',
   method: 'GET',
   path: '/v1/keys/{key_id}/mfa',
-  summary: 'Say whether a key has a second factor',
+  summary: "Get a key's second factor status",
   permission: 'manage',
   params: KeyParams,
   concerns: concernedAgent,

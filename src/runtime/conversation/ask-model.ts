@@ -43,11 +43,11 @@ export async function askModel(run: RunInProgress, asking: AskedAnswer): Promise
       const next = names[index + 1]
       const isPassing = error instanceof ModelFailure && error.retry !== undefined
       if (next === undefined || !isPassing || run.left.response.length > said || run.deadline.stopped) throw error
-      run.log('warn', `${error.message}; ${next} is asked instead`, error.detail)
+      run.log('warn', `${error.message} Trying ${next} instead.`, error.detail)
       passed_over.push({ model: name, error: error.message })
     }
   }
-  throw new AgentFailure('The agent has no model')
+  throw new AgentFailure('The agent has no model.')
 }
 
 /** How a model is asked. What it refuses is changed, and it is asked again. */
@@ -110,7 +110,7 @@ function shorter(
   const told = error.max_tokens === undefined ? Infinity : usable(error.max_tokens, agent.limits)
   // Without a limit that the provider reports, half of what can be left out is removed.
   const tokens = told < ready.tokens ? told : ready.tokens - spared / 2
-  log('warn', `${error.message}; trying again with a shorter prompt`, error.detail)
+  log('warn', `${error.message} Trying again with a shorter prompt.`, error.detail)
   return { ...asking, tokens, isShortened: true }
 }
 
@@ -121,7 +121,7 @@ const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
 function toldInWords(run: RunInProgress, model: NamedModel, asking: Asking, error: ModelFailure): Asking | undefined {
   if (asking.inWords || !SCHEMA_FIELDS.has(error.refused ?? '')) return undefined
   run.output?.support.refused(model.name)
-  run.log('warn', `${error.message}; the model is told the schema in words`, error.detail)
+  run.log('warn', `${error.message} Trying again with the schema described in the prompt.`, error.detail)
   return { ...asking, inWords: true, ...unshortened(run, model) }
 }
 
@@ -135,7 +135,7 @@ async function withoutImages(
 ): Promise<Asking | undefined> {
   if (!asking.showsImages || !error.refusedImages) return undefined
   run.files.refused(model.name, `${model.name} refused the image`, error.refusedImages === 'all')
-  run.log('warn', `${error.message}; it is asked again without images`)
+  run.log('warn', `${error.message} Trying again without images.`)
   const input = await run.files.show(model, run.input, rounds, run.deadline.signal)
   return { ...asking, input, showsImages: false, ...unshortened(run, model) }
 }
@@ -152,7 +152,7 @@ function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: num
   run.left_out = left_out
   const { turns, memories } = left_out ?? NOTHING
   if (turns + memories <= before.turns + before.memories) return
-  const message = `The prompt would be too long; left out: older turns ${turns}, memories ${memories}`
+  const message = `The prompt would be too long. Left out: ${turns} older turns, ${memories} memories`
   run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
 }
 
@@ -163,7 +163,7 @@ function sayingIn(run: RunInProgress): (text: string) => void {
 }
 
 export function sayIn({ left, emit }: Pick<RunInProgress, 'left' | 'emit'>, delta: string): void {
-  if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+  if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long.')
   left.response += delta
   emit?.({ type: 'delta', text: delta })
 }
@@ -181,7 +181,7 @@ export function draftingIn(
   output.draft = draft
   let at = 0
   return (text) => {
-    if (output.draft.length + text.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+    if (output.draft.length + text.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long.')
     output.draft += text
     if (isTold) emit?.({ type: 'output.delta', text: output.draft.slice(at), answer, at })
     at = output.draft.length

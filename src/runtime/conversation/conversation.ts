@@ -88,21 +88,29 @@ function overLimit(limit: RunLimit): AgentFailure {
   const { most } = limit
   switch (limit.name) {
     case 'max_steps':
-      return new AgentFailure(`The agent did not finish within ${most} steps`, { max_steps: most })
+      return new AgentFailure(`The agent did not finish within ${most} steps (limits.max_steps).`, { max_steps: most })
     case 'max_tool_calls':
-      return new AgentFailure(`The agent wanted to call tools more than ${most} times`, { max_tool_calls: most })
+      return new AgentFailure(`The agent tried to make more than ${most} tool calls (limits.max_tool_calls).`, {
+        max_tool_calls: most,
+      })
     case 'repeats': {
       const { tool } = limit
-      return new AgentFailure(`The agent called ${tool} ${most} times in a row with the same arguments`, { tool })
+      return new AgentFailure(`The agent called ${tool} ${most} times in a row with the same arguments.`, { tool })
     }
     case 'max_tokens_per_run': {
       const { used } = limit
-      return new AgentFailure(`The run has used ${used} tokens and may use ${most}`, { used, max_tokens_per_run: most })
+      return new AgentFailure(
+        `The run used ${used} tokens, more than its limit of ${most} (limits.max_tokens_per_run).`,
+        { used, max_tokens_per_run: most },
+      )
     }
     case 'max_cost_per_run': {
       const cost = usdOf(limit.cost)
-      const known = cost === null ? 'an amount that is not known (set `prices` in moorage.yaml)' : `$${cost}`
-      return new AgentFailure(`The run has cost ${known} and may cost $${most}`, { cost, max_cost_per_run: most })
+      const known = cost === null ? 'an unknown amount (a model has no price)' : `$${cost}`
+      return new AgentFailure(`The run cost ${known}, more than its limit of $${most} (limits.max_cost_per_run).`, {
+        cost,
+        max_cost_per_run: most,
+      })
     }
   }
 }
@@ -159,7 +167,7 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
     left.steps.splice(-1, 1, { ...earlier, attempt, reason, waits_for, finished_at, usage, cost_nano })
     return
   }
-  log('warn', `${reason}; the run waits`, { wait_ms })
+  log('warn', `${reason} The run waits.`, { wait_ms })
   const times = { ...taken(run, started_at), finished_at }
   left.steps.push({ kind: 'wait', reason, ...(waits_for && { waits_for }), ...spent, ...times })
 }
@@ -216,7 +224,7 @@ function modelStep(run: RunInProgress, asked: AnsweredBy & Pick<ModelStep, 'unfi
 }
 
 function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }: RunInProgress): void {
-  if (finish === 'filtered' && response === '') throw new AgentFailure('The model declined to answer (content filter)')
-  if (finish === 'filtered') log('warn', 'The model stopped early (content filter)')
-  if (finish === 'length') log('warn', 'The answer was cut off at the output token limit')
+  if (finish === 'filtered' && response === '') throw new AgentFailure('The model declined to answer (content filter).')
+  if (finish === 'filtered') log('warn', 'The model stopped early (content filter).')
+  if (finish === 'length') log('warn', 'The answer was cut off at the output token limit.')
 }

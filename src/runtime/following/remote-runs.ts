@@ -49,7 +49,7 @@ export class RemoteRuns {
     try {
       this.#hear(JSON.parse(text))
     } catch (err) {
-      this.#options.log.debug({ err }, 'a message between nodes cannot be read')
+      this.#options.log.debug({ err }, 'could not read a message from another node')
     }
   }
 
@@ -67,6 +67,6 @@ export class RemoteRuns {
     const text = JSON.stringify({ by: node, ...message })
     this.#publishing = this.#publishing
       .then(() => wire.publish(text))
-      .catch((err) => log.debug({ err }, 'what a run says did not reach the other nodes'))
+      .catch((err) => log.debug({ err }, 'run events did not reach the other nodes'))
   }
 }

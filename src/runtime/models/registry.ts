@@ -24,7 +24,7 @@ export function modelProblem(model: string, providers: Iterable<string>): string
   }
   const known = ['builtin', ...providers]
   if (known.includes(provider)) return undefined
-  return `${provider} is not configured as a provider; configured: ${known.join(', ')}`
+  return `provider ${provider} is not configured; configured: ${known.join(', ')}`
 }
 
 type ModelsOptions = ProviderOptions & { providers: ProviderSource }
@@ -54,7 +54,7 @@ export class Models {
     if (provider) return this.#open(provider).model(id)
     // A provider may be gone while agents still name it.
     const names = providers.map((known) => known.name)
-    throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}`)
+    throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}.`)
   }
 
   /** Ends the connections of the providers that there are now. They end with the process if those cannot be read. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
+import { plainIssue } from '../../lib/text/plain-issue.ts'
 import { askModel } from '../conversation/ask-model.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { NO_USAGE } from '../models/usage.ts'
@@ -59,7 +60,7 @@ function step<Type extends HostStep>(
 ): RunTool {
   const definition = { name: HOST_STEP + type, description: '', input_schema: { type: 'object' } }
   const call: RunTool['call'] = async (args, headers) => {
-    const input = HOST_INPUT[type].safeParse(args)
+    const input = HOST_INPUT[type].safeParse(args, { error: (issue) => plainIssue(issue) })
     if (!input.success) throw new ToolError(`Invalid arguments: ${problemIn(input.error)}`)
     return take(input.data as Input<Type>, headers)
   }
@@ -87,7 +88,7 @@ async function search(asked: Input<'memory_search'>, host: Host): Promise<ToolAn
 }
 
 function memoryOf({ owner: { agent_id, ...owner } }: Host): MemoryOwner {
-  if (agent_id === null) throw new ToolError('This run has no memory: the agent that called it gave it none')
+  if (agent_id === null) throw new ToolError("This run has no memory: the agent that called it didn't share one")
   return { agent_id, ...owner }
 }
 
@@ -140,7 +141,7 @@ async function fitting({ draft, check }: NonNullable<RunInProgress['output']>): 
   const checked = await check(draft)
   if ('value' in checked) return { result: JSON.stringify(checked.value) }
   const [first] = checked.problems
-  return { error: `The answer does not fit: ${first ? sentenceOf(first, 'answer') : ''}` }
+  return { error: `The answer does not match: ${first ? sentenceOf(first, 'answer') : ''}` }
 }
 
 /** It ends the run or lets it wait, as it does with every agent. */

@@ -16,7 +16,7 @@ export const OidcSettings = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -, starting with a letter')
-    .describe('Name of the provider, part of its redirect URI'),
+    .describe("The provider's name, a part of its redirect URI"),
   label: z.string().min(1).max(60).optional().describe('Label of the sign-in button. If not set: the name'),
   issuer: WebAddress.describe('Issuer URL. Everything else is discovered from it'),
   clientId: z.string().min(1).describe('Client ID of this service at the provider'),
@@ -42,7 +42,7 @@ export const OidcSettings = z.strictObject({
     .transform(parseDuration)
     .describe("How long a role from a group is kept if the provider can't be asked, or sends no groups"),
   emailDomains: z
-    .array(z.string().regex(/^[a-z0-9.-]+$/, 'must be a domain in lower case'))
+    .array(z.string().regex(/^[a-z0-9.-]+$/, 'must be a domain in lowercase'))
     .default([])
     .describe('Email domains whose verified addresses can sign in without an invitation. Empty: all'),
   trustEmail: z

@@ -62,7 +62,7 @@ export class SqliteThread {
     this.#worker.on('error', (error: Error) => this.#failAll(error))
     this.#exited = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
     this.#exited.then(() => {
-      const reason = this.#failure?.message ?? 'the cause is not known'
+      const reason = this.#failure?.message ?? 'the cause is unknown'
       this.#failAll(this.#failure ?? new Error('the database is closed'))
       if (!this.#closing) onLost(new Error(`the ${role} thread of SQLite has ended: ${reason}`))
     })

@@ -81,7 +81,7 @@ export class PriceList implements Prices {
     try {
       return await this.#vendors.find(asked, time)
     } catch (err) {
-      this.#options.log.error({ err, model }, 'the price of a model is not known now')
+      this.#options.log.error({ err, model }, "a model's price could not be read")
       return undefined
     }
   }

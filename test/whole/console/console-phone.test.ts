@@ -115,7 +115,7 @@ inConsole(
       await page.getByRole('combobox', { name: 'Agent' }).fill('nobody-of-that-name')
       expect(/400/)
       await page.getByRole('button', { name: 'Create key' }).click()
-      await page.locator('.field', { hasText: 'Agent' }).getByText('no such agent').waitFor()
+      await page.locator('.field', { hasText: 'Agent' }).getByText('no agent with this ID or name exists').waitFor()
       await untilHolds(async () => {
         assert.equal(await page.evaluate('document.activeElement.labels?.[0]?.textContent'), 'Agent')
       })

@@ -28,7 +28,7 @@ describe('what a start prints', () => {
     const child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'ignore', 'pipe'] })
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
     assert.equal(code, 1)
-    assert.match(stderr, /EADDRINUSE.*\n.*PORT=\d+ takes another port/)
+    assert.match(stderr, /EADDRINUSE.*\n.*To use another port, set PORT=\d+/)
   })
 
   test('a command that makes a new key, also where the address of the service is exported', async (t) => {

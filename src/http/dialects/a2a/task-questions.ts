@@ -10,7 +10,7 @@ export type OpenQuestion = {
 }
 
 /** The client has to see to it that a person decides. */
-const WAITS = 'Waits until a person has decided'
+const WAITS = 'Waiting for a person to decide'
 
 /** Questions of a task. A message answers one; calls of tools are approved with the API, where people see them. */
 export class TaskQuestions {
@@ -30,7 +30,9 @@ export class TaskQuestions {
   async first(request_id: string): Promise<OpenQuestion> {
     const question = (await this.list(request_id)).find(({ kind }) => kind === 'question')
     if (!question) {
-      throw new UnsupportedOperationError('This task waits for the approval of a call: a person decides with the API')
+      throw new UnsupportedOperationError(
+        'This task is waiting for a person to approve a tool call. Approve it in the console or with the API.',
+      )
     }
     return question
   }

@@ -22,7 +22,8 @@ export class NamedAgents {
     const { route, params, message } = arrived
     if (!route?.agentIn) return undefined
     const waits = !UNREAD.has(message.method ?? '') && !message.complete
-    if (waits && this.#reading >= MOST_AT_ONCE) throw unavailable('Too many bodies of unknown clients are being read')
+    if (waits && this.#reading >= MOST_AT_ONCE)
+      throw unavailable('The service is reading too many request bodies of unknown clients. Try again shortly.')
     if (waits) this.#reading++
     try {
       arrived.bytes ??= Promise.resolve(readBytes(message, this.#bodyLimits))

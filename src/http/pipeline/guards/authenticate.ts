@@ -153,10 +153,10 @@ async function actorOfToken(
 }
 
 function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: Arrived, { log }: Credentials): void {
-  if (reason === 'forbidden') throw forbidden('This token carries no scope that counts here')
+  if (reason === 'forbidden') throw forbidden('This token has none of the scopes that are accepted here.')
   if (reason !== 'unavailable') return
-  log.warn({ request_id, detail }, 'the identity provider could not be asked about a token')
-  throw unavailable('The identity provider does not answer, try again shortly', 5_000)
+  log.warn({ request_id, detail }, 'the identity provider could not verify a token')
+  throw unavailable("The identity provider isn't responding. Try again shortly.", 5_000)
 }
 
 /**

@@ -65,7 +65,11 @@ export async function authoriseNamed(
 function requireOperationPermission(actor: Actor, operation: Operation): void {
   const { permission, ownPermission, userTokens, forPeople, ofRuns, reach } = operation
   if (ofRuns !== (actor.run && true))
-    throw forbidden(ofRuns ? 'This is for remote agents' : 'This token is for steps and files of its run only')
+    throw forbidden(
+      ofRuns
+        ? 'Only remote agents can call this endpoint.'
+        : "This token only gives access to its run's steps and files.",
+    )
   if (forPeople) requirePerson(actor)
   const mayOwn = ownPermission !== undefined && covers(actor.permissions, ownPermission)
   if (permission && !mayOwn && !covers(actor.permissions, permission)) throw lacksPermission(actor, permission)

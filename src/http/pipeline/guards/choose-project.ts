@@ -17,11 +17,12 @@ export async function inProject({ message }: Arrived, actor: Actor, findProject:
   if (actor.roles) return workingIn(actor, (await findProject(String(ref)))?.id ?? '')
   if (actor.reach === 'project') {
     const own = await findProject(actor.scope.project_id)
-    if (ref !== own?.id && ref !== own?.name) throw forbidden('This key belongs to another project')
+    if (ref !== own?.id && ref !== own?.name) throw forbidden('This key belongs to another project.')
     return actor
   }
   const project_id = (await findProject(String(ref)))?.id
-  if (project_id === undefined) throw invalid({ field: 'Moorage-Project', error: 'no such project' })
+  if (project_id === undefined)
+    throw invalid({ field: 'Moorage-Project', error: 'no project with this ID or name exists' })
   return workingIn(actor, project_id)
 }
 

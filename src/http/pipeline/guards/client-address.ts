@@ -13,7 +13,7 @@ export function isForwardedSecure(message: IncomingMessage, trusted: IpList): bo
 /** The request's address behind the trusted proxies. */
 export function findAddress({ address, message }: Arrived, trusted: IpList): string {
   const found = clientAddress(address, headerText(message, 'x-forwarded-for'), trusted)
-  if (found === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed')
+  if (found === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed.')
   return found
 }
 

@@ -112,7 +112,7 @@ class SessionPages {
 
   async #refuse({ address }: Arrived): Promise<never> {
     await this.#front.steps.countFailure(addressBucket(address))
-    throw new ApiError('unauthorized', 'This key or link is not valid, or no longer valid')
+    throw new ApiError('unauthorized', 'This key or link is invalid or has expired.')
   }
 
   /** Secrets that are guessed count as failures, as guessed keys do. */
@@ -154,7 +154,7 @@ export function checkPage(arrived: Arrived, { door }: SignedIn): void {
 }
 
 function notOurPage(): ApiError {
-  return forbidden('This is for pages of the console only')
+  return forbidden('Only the console can call this endpoint.')
 }
 
 /** The operations that the key may call, by their ids: the console shows nothing else. */

@@ -20,7 +20,7 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   // The client is gone, so this is no failure of the service, and is not logged as one.
   const isCutOff = error === message.errored
   const apiError = isCutOff
-    ? new ApiError('request_timeout', 'The request was cut off')
+    ? new ApiError('request_timeout', 'The request ended before its body was complete.')
     : toApiError(error, log, request_id)
   reportRefusal(audit, arrived, apiError)
   front.requests.count(arrived, apiError.status)

@@ -51,7 +51,7 @@ function rangeOf({ range, 'if-range': ifRange }: IncomingHttpHeaders, { size }: 
       : { start: Number(first), end: last === '' ? size - 1 : Math.min(Number(last), size - 1) }
   if (last !== '' && Number(first) > Number(last) && first !== '') return undefined
   if (wanted.start < size && wanted.start <= wanted.end) return wanted
-  throw new ApiError('range_not_satisfiable', `The file has ${size} bytes`, {
+  throw new ApiError('range_not_satisfiable', `The file has only ${size} bytes.`, {
     headers: { 'Content-Range': `bytes */${size}` },
   })
 }

@@ -112,7 +112,7 @@ export async function callRemote(
   } catch (error) {
     signal.throwIfAborted()
     tried.isLate = timeout.aborted
-    tried.problem ??= tried.isLate ? `it did not end within ${timeout_ms / 1000} s` : wordsOf(error)
+    tried.problem ??= tried.isLate ? `it did not finish within ${timeout_ms / 1000} s` : wordsOf(error)
     if (error instanceof AgentFailure) tried.status = error.detail['status'] as number | undefined
   } finally {
     clearTimeout(timer)
