@@ -62,7 +62,10 @@ class LedgerMeter implements RunMeter {
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
     // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
     await this.#settling
-    const held = hasBudgets(project) ? await this.#reserve({ line, call, mostCost, project }) : this.#goOn(line)
+    let held: Reservation | undefined
+    if (project?.budgets.length) held = await this.#reserve({ line, call, mostCost, project })
+    // A budget that is made later does not count this run.
+    else if (line.purpose === 'run') this.#isFirst = false
     return {
       max_output_tokens: held?.max_output_tokens,
       end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
@@ -73,7 +76,7 @@ class LedgerMeter implements RunMeter {
     const { line, price, project } = await this.#lineOf(call)
     const isFirst = this.#isFirst && this.#first === undefined
     if (isFirst) this.#isFirst = false
-    const held = hasBudgets(project) ? await this.#parts.desk.count({ line, isFirst, project }) : undefined
+    const held = project?.budgets.length ? await this.#parts.desk.count({ line, isFirst, project }) : undefined
     return this.#end({ line, held, price }, 'completed', tokens)
   }
 
@@ -94,11 +97,6 @@ class LedgerMeter implements RunMeter {
     } finally {
       this.#first = undefined
     }
-  }
-
-  /** No budget is over the call. One that is made later does not count this run. */
-  #goOn({ purpose }: BegunLine): undefined {
-    if (purpose === 'run') this.#isFirst = false
   }
 
   async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Planned> {
@@ -146,10 +144,6 @@ class LedgerMeter implements RunMeter {
     }
     return cost_nano
   }
-}
-
-function hasBudgets(project: ProjectSnapshot | undefined): boolean {
-  return project !== undefined && project.budgets.length > 0
 }
 
 type Planned = Pick<Begun, 'line' | 'price'> & Pick<Wanted, 'project'>

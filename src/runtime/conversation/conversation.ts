@@ -45,7 +45,7 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
       // If the answer called tools of the agent too, all its calls were told when those were called.
-      if (next.handed?.length === callsOf(left.steps)) tellCalls(run, next.handed)
+      if (next.handed && next.handed.length === callsOf(left.steps)) tellCalls(run, next.handed)
       // With an output, nothing was said but the answer that fits.
       if (output && !next.handed) left.output = { value: JSON.parse(left.response) }
       return checkFinish(next.finish, run)
