@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { listUntold } from '../../src/budgets/desk/counter-store.ts'
+import * as budgets from '../../src/budgets/store.ts'
 import { spenderOf } from '../../src/operation/spending.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -47,6 +48,38 @@ for (const engine of ENGINES) {
         const { body } = await service.call('GET', `/v1/agents/${agent}/invocations?status=running`)
         return body.pagination.total === count
       })
+
+    test('calls under many budgets, each for many users, get room, and so do calls of other projects beside them', async () => {
+      const { spending, storage, newId, now } = service.app.parts
+      const newProject = async (name: string) =>
+        (await service.call('POST', '/v1/projects', { body: { name } })).body.data.id as string
+      const [crowded, other] = [await newProject('crowded'), await newProject('other')]
+      const each = { agent_id: null, scope_id: null, limit_kind: 'tokens', per: 'ever', timezone: 'UTC' } as const
+      const insert = (scope_type: 'user' | 'project', project_id: string) => {
+        const made = {
+          created_by: 'test',
+          created_at: now(),
+          updated_at: now(),
+          thresholds: [],
+          action: 'refuse',
+        } as const
+        const own = { id: newId('bud', now()), name: 'test', scope_type, project_id, amount: 1_000 }
+        return storage.transaction((db) => budgets.insert(db, { ...each, ...made, ...own }))
+      }
+      // Their counters are more than a statement has parameters, on both engines.
+      for (let made = 0; made < 120; made++) await insert('user', crowded)
+      await insert('project', other)
+
+      const planned = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
+      const begin = (project_id: string, user_id: string) =>
+        spending
+          .meter(spenderOf({ project_id, user_id, purpose: 'test' }))
+          .begin({ ...planned, mostInputTokens: () => 10 })
+      const ofMany = Array.from({ length: 190 }, (_, i) => begin(crowded, `user ${i}`))
+      for (const { end } of await Promise.all([...ofMany, begin(other, 'user')])) {
+        end('completed', { input_tokens: 1, output_tokens: 1 })
+      }
+    })
 
     for (const [what, change] of [
       ['raised', (id: string) => service.call('PATCH', `/v1/budgets/${id}`, { body: { limit: { tokens: 1e6 } } })],
