@@ -5,6 +5,7 @@ import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import type { LedgerLine } from '../../usage/ledger-line.ts'
 import { takeLapsed } from '../../usage/reserved-store.ts'
+import { sumWrites } from '../../usage/store.ts'
 import type { Budget } from '../budget.ts'
 import * as budgets from '../store.ts'
 import { lapseWrites } from './charges.ts'
@@ -30,7 +31,7 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
       const found = await takeLapsed(db, { now: now(), limit: MOST_LAPSED, except: held() })
       await writeRows(
         db,
-        found.flatMap(({ line, charges }) => [...lapseWrites(charges), ...toldLost(line, now())]),
+        found.flatMap(({ line, charges }) => [...sumWrites(line), ...lapseWrites(charges), ...toldLost(line, now())]),
       )
       return found.length
     })
