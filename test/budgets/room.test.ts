@@ -54,17 +54,12 @@ for (const engine of ENGINES) {
       const newProject = async (name: string) =>
         (await service.call('POST', '/v1/projects', { body: { name } })).body.data.id as string
       const [crowded, other] = [await newProject('crowded'), await newProject('other')]
-      const each = { agent_id: null, scope_id: null, limit_kind: 'tokens', per: 'ever', timezone: 'UTC' } as const
       const insert = (scope_type: 'user' | 'project', project_id: string) => {
-        const made = {
-          created_by: 'test',
-          created_at: now(),
-          updated_at: now(),
-          thresholds: [],
-          action: 'refuse',
-        } as const
-        const own = { id: newId('bud', now()), name: 'test', scope_type, project_id, amount: 1_000 }
-        return storage.transaction((db) => budgets.insert(db, { ...each, ...made, ...own }))
+        const kind = { limit_kind: 'tokens', per: 'ever', action: 'refuse' } as const
+        const whose = { project_id, scope_type, agent_id: null, scope_id: null }
+        const made = { id: newId('bud', now()), created_by: 'test', created_at: now(), updated_at: now() }
+        const row = { name: 'test', amount: 1_000, timezone: 'UTC', thresholds: [], ...kind, ...whose, ...made }
+        return storage.transaction((db) => budgets.insert(db, row))
       }
       // Their counters are more than a statement has parameters, on both engines.
       for (let made = 0; made < 120; made++) await insert('user', crowded)

@@ -21,10 +21,10 @@ export function batchOf(entries: readonly JournalEntry[]): Batch {
     }
   }
   const batch: Batch = { inserts: [], endings: [] }
-  for (const into of [...rows.keys()].sort(byTable)) {
+  for (const into of [...rows.keys()].toSorted(byTable)) {
     batch.inserts.push({ into, rows: mergedRows(into, rows.get(into) ?? []) })
   }
-  for (const of of [...ended.keys()].sort(byKind)) batch.endings.push({ of, rows: ended.get(of) ?? [] })
+  for (const of of [...ended.keys()].toSorted(byKind)) batch.endings.push({ of, rows: ended.get(of) ?? [] })
   return batch
 }
 
