@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { stepWrite } from '../../src/invocations/steps/step-store.ts'
+import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -44,11 +46,22 @@ onAnyEngine('a background invocation that is given up', (service) => {
     const { db } = service().app.parts.storage
     await db.updateTable('versions').set({ definition: '{' }).where('agent_id', '=', agent_id).execute()
     const lost = { status: 'running', owner: 'a dead node', lease_until: 1, lapses: 9 }
-    await reopenRun(db, body.data.request_id, lost)
+    const { request_id } = body.data
+    const times = { attempt: 1, started_at: 1, finished_at: 2, logs: [] }
+    const spent = { usage: { input_tokens: 7, output_tokens: 5 }, cost_nano: 3 }
+    const answer = { calls: [{ id: 'call_1', name: 'look', arguments: '{}' }], finish: 'stop' as const }
+    const step = { kind: 'model' as const, ...times, ...spent, model: 'local/tiny', text: 'Well', answer }
+    await db.transaction().execute((held) => writeRows(held, [stepWrite(request_id, 0, step)]))
+    await reopenRun(db, request_id, lost)
     // What it remembers of the version is forgotten.
     await service().restart()
     await until('failed', async () => (await receipt()).status === 'failed')
-    assert.equal((await receipt()).error.message, 'The service gave up on this run after several attempts.')
+    const { error, steps, tokens_used } = await receipt()
+    assert.equal(error.message, 'The service gave up on this run after several attempts.')
+    assert.deepEqual([steps.length, tokens_used], [1, 12], 'what it has done and used stays')
+    const { db: reopened } = service().app.parts.storage
+    const left = await reopened.selectFrom('steps').select('request_id').where('request_id', '=', request_id).execute()
+    assert.deepEqual(left, [])
   })
 
   describe('because its node died during the last attempt', () => {

@@ -78,7 +78,7 @@ export class BackgroundRuns {
     run.lease = lease
     run.parent_request_id = invocation.parent_request_id ?? undefined
     try {
-      await this.#runPrepared(await this.#prepare(taken, agent, run).catch((err) => unprepared(err, taken, agent, run)))
+      await this.#runPrepared(await this.#prepare(taken, agent, run))
     } finally {
       run.end()
     }
@@ -98,8 +98,9 @@ export class BackgroundRuns {
     const agent = (await findSnapshotBySeq(agent_seq, this.#parts))?.agent ?? known
     // A run that begins for the first time has no stored steps.
     const kept = attempt > 1 ? await listKept(storage.db, id) : NOTHING_KEPT
-    // The version is the one that was deployed when the invocation was queued.
-    const definition = kept.definition ?? (await getDefinition(agent, version, this.#parts))
+    // The version is the one that was deployed when the invocation was queued. A run that is given up does without it.
+    const served = isGivenUp(taken) ? agent : kept.definition
+    const definition = served ?? (await getDefinition(agent, version, this.#parts))
     return { ...taken, agent, definition, run, kept: kept.steps, nextPosition: kept.nextPosition }
   }
 
@@ -117,11 +118,9 @@ export class BackgroundRuns {
   }
 }
 
-/** A run that cannot be prepared is taken again, as one that cannot be finished is, and given up after as many times. */
-function unprepared(err: unknown, taken: TakenRun, agent: Agent, run: LiveRun): Queued {
-  if (taken.lapses < MAX_LAPSES) throw err
-  const { steps: kept, nextPosition } = NOTHING_KEPT
-  return { ...taken, agent, definition: agent, run, kept, nextPosition }
+/** It could not be prepared or finished, however often it was taken. */
+function isGivenUp({ lapses }: TakenRun): boolean {
+  return lapses >= MAX_LAPSES
 }
 
 /**
@@ -130,9 +129,8 @@ function unprepared(err: unknown, taken: TakenRun, agent: Agent, run: LiveRun): 
  * step.
  */
 async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<void> {
-  const { lapses, lease } = queued
-  if (lapses >= MAX_LAPSES) return endUnrun(queued, 'failed', parts)
-  const end = await runInvocation({ ...queued, owner: lease.owner, streaming: true, stop }, parts)
+  if (isGivenUp(queued)) return endUnrun(queued, 'failed', parts)
+  const end = await runInvocation({ ...queued, owner: queued.lease.owner, streaming: true, stop }, parts)
   await commit(end, queued, parts)
   if (end.kind === 'moved') throw end.cause
 }
