@@ -198,6 +198,13 @@ async function startReceiver(status = 200): Promise<LocalServer & { taken: Deliv
   return Object.assign(server, { taken })
 }
 
+betweenNodes('postgres')('no more listeners than may be are made at once', () =>
+  withService('postgres', async (service) => {
+    const made = await Promise.all(Array.from({ length: 58 }, () => create(service, {})))
+    assert.equal(made.filter(({ status }) => status === 201).length, 50)
+  }),
+)
+
 onAnyEngine('moorage webhooks listen', (service) => {
   type Told = { stdout: string; stderr: string }
 

@@ -33,7 +33,7 @@ export const createListener = operation({
     if (body.agent_id !== null && !agent)
       throw invalid({ field: 'agent_id', error: 'no agent with this ID or name exists' })
     const time = now()
-    if ((await listeners.count(db, actor.scope.project_id, time)) >= MAX_LISTENERS) {
+    if ((await listeners.countAndHold(db, actor.scope.project_id, time)) >= MAX_LISTENERS) {
       throw conflict(
         `There are already ${MAX_LISTENERS} listeners, the maximum. A listener expires two minutes after its last request.`,
       )
