@@ -43,6 +43,11 @@ export class OperationCalls {
     this.#onFailure = onFailure
   }
 
+  /** Whether the client has sent an Idempotency-Key. */
+  get isKeyed(): boolean {
+    return readIdempotencyKey(this.received.message) !== undefined
+  }
+
   /** Rejects with an ApiError; the audit log has heard of a refusal. */
   async run<T>(id: string, input: CallInput, channel?: Channel): Promise<Answered<T>> {
     const { status, body } = await this.#answer(id, input, channel)

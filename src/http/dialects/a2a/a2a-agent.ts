@@ -175,6 +175,7 @@ export class A2aAgent implements A2ARequestHandler {
       throw new RequestMalformedError("message.contextId is not this task's context.")
     }
     if (receipt.status !== 'waiting') {
+      if (await this.#questions.isAnsweredBy(taskId, textIn(message))) return teller
       throw this.#unsupported("This task isn't waiting for an answer. Send the next message with its contextId only.")
     }
     if (message && filesIn(message).length > 0) throw new ContentTypeNotSupportedError('Answer the question with text.')

@@ -1,4 +1,5 @@
 import { UnsupportedOperationError } from '@a2a-js/sdk/errors'
+import { ApiError } from '../../../errors.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 
 /** What a run asks people before it goes on. */
@@ -35,6 +36,22 @@ export class TaskQuestions {
       )
     }
     return question
+  }
+
+  /** Whether the latest question was answered by this same request: its reply was lost, and it comes again with its key. */
+  async isAnsweredBy(request_id: string, answer: string): Promise<boolean> {
+    if (!this.#calls.isKeyed) return false
+    const query = { agent_id: this.#agent_id, request_id, kind: 'question', sort: '-decided_at', limit: 1 }
+    const [latest] = (await this.#calls.run<OpenQuestion[]>('listApprovals', { query })).data
+    if (!latest) return false
+    return this.answer(request_id, latest, answer).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ApiError && (error.code === 'conflict' || error.code === 'idempotency_key_reused'))
+          return false
+        throw error
+      },
+    )
   }
 
   /** The client needs the same rights as to answer it with the API. */
