@@ -98,7 +98,7 @@ function NewAgent({ loadForm }: { loadForm(): Promise<DialogForm> }) {
 function NoAgents() {
   return (
     <Empty title="No agents yet">
-      <p>An agent answers messages under a name. Create one with the button above, or in a terminal:</p>
+      <p>Create an agent with the button above, or in a terminal:</p>
       <Snippet
         label="commands"
         text={`${namedProject.value ? `export MOORAGE_PROJECT=${namedProject.value}\n` : ''}moorage init hello\nmoorage deploy v1\nmoorage invoke hello "Ahoy!" --url ${BASE.href.replace(/\/$/, '')}`}
