@@ -35,7 +35,8 @@ const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 
 type Input<Type extends HostStep> = z.output<(typeof HOST_INPUT)[Type]>
 
-type Host = { memory: RunMemory; owner: RunOwner; run(): RunInProgress }
+/** `owner` is whose memories it reads. It writes into those of its own agent, `agent_id`, only. */
+type Host = { memory: RunMemory; owner: RunOwner; agent_id: string; run(): RunInProgress }
 
 /** What a remote agent may ask of its host besides the agent's tools. Each is called as a tool is. */
 export function hostSteps(host: Host): RunTool[] {
@@ -45,7 +46,7 @@ export function hostSteps(host: Host): RunTool[] {
     step('memory_search', (asked) => search(asked, host)),
     step('memory_write', async ({ content }, headers) => {
       const key = headers['Idempotency-Key'] ?? ''
-      const owner = memoryOf(host)
+      const owner = { ...memoryOf(host), agent_id: host.agent_id }
       return { result: JSON.stringify(await host.memory.write(owner, { content, key })) }
     }),
     step('model', (asked) => ask(asked, host.run())),

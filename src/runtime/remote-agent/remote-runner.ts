@@ -57,7 +57,7 @@ export class RemoteRunner implements Runner {
     const run: RunInProgress = await this.#equipment.open(
       request,
       host,
-      hostSteps({ memory, owner, run: () => run }),
+      hostSteps({ memory, owner, agent_id, run: () => run }),
       settings,
     )
     try {
