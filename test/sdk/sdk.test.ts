@@ -118,6 +118,22 @@ describe('the SDK and pages that move while they are read', () => {
     })
   }
 
+  test('nothing is told twice, also if more is added at once than a page has', async () => {
+    const ids = Array.from({ length: 10 }, (_, index) => index)
+    let requests = 0
+    const server = await startLocalServer((request, response) => {
+      if (++requests === 3) ids.unshift(-5, -4, -3, -2, -1)
+      const offset = Number(new URL(request.url ?? '/', 'http://local').searchParams.get('offset') ?? 0)
+      const data = ids.slice(offset, offset + 2).map((id) => ({ id }))
+      const pagination = { limit: 2, offset, total: ids.length, has_more: offset + 2 < ids.length }
+      response.end(JSON.stringify({ data, pagination }))
+    })
+    const seen: unknown[] = []
+    for await (const { id } of createClient({ url: server.url, key: 'mrg_x' }).agents.list({ limit: 2 })) seen.push(id)
+    await server.close()
+    assert.deepEqual(seen, [0, 1, 2, 3, -1, 4, 5, 6, 7, 8, 9])
+  })
+
   test('a server that tells the same page for ever does not hold anybody', async () => {
     let requests = 0
     const server = await startLocalServer((_request, response) => {
