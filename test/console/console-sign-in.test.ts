@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkAccess } from '../support/clients/check-access.ts'
+import { enrol } from '../support/clients/mfa.ts'
 import { inConsole } from '../support/console/console.ts'
-import { createKey } from '../support/slices/resources.ts'
+import { until, untilHolds } from '../support/running/until.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
 
 inConsole('signing in to the console', (visit, service) => {
   test('a pasted key opens the page that was asked for, and signing out ends it', async () => {
@@ -114,6 +116,39 @@ inConsole('signing in to the console', (visit, service) => {
     await page.getByRole('link', { name: 'hello' }).click()
     await page.getByRole('heading', { name: 'hello' }).waitFor()
     assert.equal(await page.getByLabel('Message', { exact: true }).count(), 0)
+    await leave()
+  })
+
+  test('two requests that need a one-time code at once are both asked about', async () => {
+    const key = await createKey(service(), { role: 'admin' })
+    const app = await enrol(service(), key.id)
+    await createAgent(service(), 'vault', { security: { mfa: { enabled: true, requiredFor: ['invoke'] } } })
+    const { page, expect, leave } = await visit('/agents/vault?beside=staging', { key: key.secret })
+    expect(/status of 401/)
+    let refused = 0
+    page.on('response', (reply) => void (refused += Number(reply.status() === 401)))
+    await page.getByLabel('Message', { exact: true }).fill('Open sesame')
+    await page.keyboard.press('Enter')
+    const code = page.getByLabel('Code', { exact: true })
+    await code.waitFor()
+    // The other request is refused, too.
+    await until('both are refused', () => refused >= 2)
+    await code.fill(app.code())
+    await page.keyboard.press('Enter')
+    await page.getByText('completed').first().waitFor()
+    await code.fill(app.code(1))
+    await page.keyboard.press('Enter')
+    await untilHolds(async () => assert.equal(await page.getByText('completed').count(), 2))
+    await leave()
+  })
+
+  test('a sign-out that fails says so', async () => {
+    const { page, settled, expect, leave } = await visit('/')
+    await settled()
+    expect(/ERR_FAILED/)
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('Cannot reach').waitFor()
     await leave()
   })
 })
