@@ -268,6 +268,29 @@ inConsole(
       await page.getByText('cancelled').waitFor()
       await leave()
     })
+
+    test('a new session keeps what was typed', async () => {
+      const { page, leave } = await visit('/agents/hello?session=old')
+      const message = page.getByLabel('Message', { exact: true })
+      await message.fill('A long thought')
+      await page.getByRole('button', { name: 'New session' }).click()
+      await page.waitForURL((url) => !url.search.includes('session'))
+      assert.equal(await message.inputValue(), 'A long thought')
+      await leave()
+    })
+
+    test('a message goes to the session that was just typed', async () => {
+      const { page, leave } = await visit('/agents/hello')
+      const message = page.getByLabel('Message', { exact: true })
+      await message.fill('Ahoy')
+      await page.getByLabel('Session', { exact: true }).fill('trip-7')
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+      await page.getByText('completed').waitFor()
+      assert.match(page.url(), /session=trip-7/)
+      const { body } = await service().call('GET', '/v1/agents/hello/invocations?session_id=trip-7')
+      assert.equal(body.pagination.total, 1)
+      await leave()
+    })
   },
   {
     settings: async () => {

@@ -33,6 +33,7 @@ export type FieldProps = Labelled & {
   /** What the Enter key does instead of sending the form. */
   onEnter?: (() => void) | undefined
   onFocus?: (() => void) | undefined
+  onBlur?: (() => void) | undefined
 }
 
 /** One line, or several, to be typed. */
