@@ -27,8 +27,10 @@ export function ProjectsPage() {
   const projects = useResource(`projects ${JSON.stringify(query)}`, (signal) =>
     service.projects.list(query as { sort: 'name' }, { signal }),
   )
-  // Others may have made or renamed some since this reader has signed in.
-  useEffect(() => projects.data?.data.forEach(keepProject), [projects.data])
+  // Others may have made or renamed some since this reader has signed in. What is remembered may be deleted since.
+  useEffect(() => {
+    if (!projects.isLoading) projects.data?.data.forEach(keepProject)
+  }, [projects.data, projects.isLoading])
   const close = () => {
     setDoing(undefined)
     closeDialog()
