@@ -225,6 +225,37 @@ inConsole(
       await page.getByText('fresh saved: 1 model listed').waitFor()
       await leave()
     })
+
+    test('a rollback has no button before it is known what it does', async () => {
+      await createAgent(service(), 'turner')
+      for (const version of ['v1', 'v2']) {
+        await service().call('PATCH', '/v1/agents/turner', { body: { description: version } })
+        await service().call('POST', '/v1/agents/turner/deployments', { body: { environment: 'production', version } })
+      }
+      const { page, leave } = await visit('/agents/turner/deployments')
+      await page.route('**/rollback', () => {})
+      await page
+        .getByRole('button', { name: /^Roll back/ })
+        .first()
+        .click()
+      const dialog = page.getByRole('dialog')
+      await dialog.waitFor()
+      assert.deepEqual(await dialog.locator('footer button').allInnerTexts(), ['Cancel'])
+      await leave()
+    })
+
+    test('an undo that fails says so', async () => {
+      const id = await createAgent(service(), 'brief')
+      const { page, expect, leave } = await visit('/agents/brief/settings')
+      await page.getByRole('button', { name: 'Pause …' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Pause agent' }).click()
+      await page.getByRole('button', { name: 'Undo' }).waitFor()
+      await service().call('DELETE', `/v1/agents/${id}`)
+      expect(/404/)
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByRole('status').getByText('not found').waitFor()
+      await leave()
+    })
   },
   { settings: LOCAL_TOOLS },
 )
