@@ -112,7 +112,10 @@ for (const engine of ENGINES) {
       assert.equal((await invoke(agent)).status, 429)
       const { body } = await service.call('GET', `/v1/agents/${agent}/logs?level=error`)
       assert.equal(body.data.length, 1, JSON.stringify(body.data))
-      assert.match(body.data[0].message, /^Invocation failed: The budget "test" has no room: 0 tokens of 5 tokens used/)
+      assert.match(
+        body.data[0].message,
+        /^Invocation failed: The budget "test" doesn't have enough left: 0 tokens of 5 tokens used/,
+      )
     })
 
     test('counters without news do not stand before one that has reached a threshold', async () => {

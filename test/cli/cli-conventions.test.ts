@@ -56,7 +56,7 @@ describe('moorage and its exit codes', () => {
     }
     const { stderr } = await shell().moorage(['agents', 'get', 'helo', '--json'])
     const { error, request_id } = JSON.parse(stderr)
-    assert.deepEqual(error, { code: 'not_found', message: 'Agent "helo" not found', hint: 'Did you mean hello?' })
+    assert.deepEqual(error, { code: 'not_found', message: 'Agent "helo" not found.', hint: 'Did you mean hello?' })
     assert.match(request_id, /^req_/)
   })
 

@@ -218,7 +218,7 @@ describe('moorage remote check', () => {
     'says that it failed': [() => ({ error: { message: 'no sea' } }), /^The remote agent failed: no sea$/],
     'sends something else': [
       (_call, _ask, response) => void response.setHeader('content-type', 'application/json').end('{"response": '),
-      /^The remote agent sent something that is not an answer/,
+      /^The remote agent returned something that is not an answer/,
     ],
     'breaks off its stream': [
       (_call, _ask, response) =>
@@ -239,7 +239,7 @@ describe('moorage remote check', () => {
     ],
     'asks twice under one id at once': [
       async (_call, ask) => ({ response: String((await ask(keep('a'), keep('a'))).status) }),
-      /^it asked for what is no step: steps: must have an id of its own each$/,
+      /^it asked for what is no step: steps: must have different IDs$/,
     ],
   }
   for (const [what, [agent, why]] of Object.entries(NO_ANSWERS)) {

@@ -78,7 +78,7 @@ onAnyEngine('the MCP door', (service) => {
         ['pilot'],
       )
       const search = caller.callTool({ name: 'search_memory', arguments: { query: 'lighthouse' } })
-      await assert.rejects(search, { code: -32_000, message: /lacks the permission "read"/ })
+      await assert.rejects(search, { code: -32_000, message: /doesn't have the permission "read"/ })
     })
 
     test(`${revision}: progress while it answers`, async (t) => {
