@@ -76,7 +76,7 @@ onBothEngines(
         const script = { rules: [{ fail: 'out of ink' }] }
         const clerk = await named(service(), 'failing', { model: 'builtin/script', script })
         const parent = await newAgent(service(), callerOf('failing'))
-        assert.match((await answer(parent, 'one')).response, /Agent failing has failed: out of ink/)
+        assert.match((await answer(parent, 'one')).response, /Agent failing failed: out of ink/)
         await service().call('PATCH', `/v1/agents/${clerk}`, { body: { status: 'paused' } })
         assert.match((await answer(parent, 'two')).response, /Agent "failing" is paused/)
         await service().call('DELETE', `/v1/agents/${clerk}`)
@@ -198,7 +198,7 @@ onBothEngines(
           body: { tools: callerOf('neighbour').tools },
         })
         assert.equal(reply.status, 400, reply.text)
-        assert.match(reply.text, /no agent "neighbour" exists in this project/)
+        assert.match(reply.text, /no agent .*neighbour.* exists in this project/)
       })
     })
 
@@ -299,7 +299,7 @@ onBothEngines(
         const budget = { name: 'thrift', scope: { type: 'agent', id: clerk }, limit: { tokens: 1 }, per: 'day' }
         const made = await service().call('POST', '/v1/budgets', { body: budget })
         assert.equal(made.status, 201, made.text)
-        assert.match((await answer(parent, 'four')).response, /Agent thrifty has failed: .*budget/)
+        assert.match((await answer(parent, 'four')).response, /Agent thrifty failed: .*budget/)
       })
     })
 

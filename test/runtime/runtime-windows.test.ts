@@ -52,7 +52,7 @@ function shownTurns(): number[] {
 }
 
 function notesOf({ logs }: RunOutcome): string[] {
-  return logs.filter(({ message }) => message.includes('left out')).map(({ level, message }) => `${level} ${message}`)
+  return logs.filter(({ message }) => message.includes('Left out')).map(({ level, message }) => `${level} ${message}`)
 }
 
 describe('a session longer than its model takes', () => {

@@ -339,7 +339,7 @@ describe('the SDK and a service that is not well', () => {
       given(stall)
       await assert.rejects(client.agents.get('a', { timeoutMs: 100, retries: 0 }), {
         code: 'unreachable',
-        message: /no end of its reply within 0.1 s/,
+        message: /no complete reply within 0.1 s/,
       })
     })
     given((_request, response) => {

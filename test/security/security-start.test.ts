@@ -75,7 +75,7 @@ describe('a start that could not keep what the configuration promises', { concur
     'mutual TLS without TLS': [
       `security: { mtls: { enabled: true, caCert: ${tlsFile('ca.pem')} } }`,
       {},
-      /security.mtls.enabled: needs server.tls\n$/,
+      /security.mtls.enabled: requires server.tls\n$/,
     ],
     'introspection without a secret': [
       'auth: { type: oauth2, provider: "https://id.example.com", clientId: c, introspection: always }',
