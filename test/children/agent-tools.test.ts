@@ -80,7 +80,7 @@ onBothEngines(
         await service().call('PATCH', `/v1/agents/${clerk}`, { body: { status: 'paused' } })
         assert.match((await answer(parent, 'two')).response, /Agent "failing" is paused/)
         await service().call('DELETE', `/v1/agents/${clerk}`)
-        assert.match((await answer(parent, 'three')).response, /There is no agent failing in this project/)
+        assert.match((await answer(parent, 'three')).response, /There is no agent "failing" in this project/)
       })
 
       test('the version of the environment that the tool names answers', async () => {

@@ -52,7 +52,7 @@ describe('moorage and its exit codes', () => {
     ]) {
       const { code, stderr } = await shell().moorage(args)
       assert.equal(code, 3, stderr)
-      assert.match(stderr, /Agent ".*" not found\n {2}Did you mean hello\?\n {2}request req_/, args.join(' '))
+      assert.match(stderr, /Agent ".*" not found\.\n {2}Did you mean hello\?\n {2}request req_/, args.join(' '))
     }
     const { stderr } = await shell().moorage(['agents', 'get', 'helo', '--json'])
     const { error, request_id } = JSON.parse(stderr)

@@ -272,7 +272,7 @@ for (const engine of ANY_ENGINE) {
       })
       const { status, body } = await invoke(agent)
       assert.equal(status, 500)
-      assert.equal(body.error.message, 'The remote agent failed: the pump is broken.')
+      assert.equal(body.error.message, 'The remote agent failed: the pump is broken')
     })
   })
 }

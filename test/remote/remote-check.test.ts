@@ -48,7 +48,7 @@ onAnyEngine(
       const { status, body } = await check(agent, { body: { message: 'Sail' } })
       assert.equal(status, 200, JSON.stringify(body))
       assert.deepEqual(told(body.data.points), [
-        'ok a signed call is answered: 2 steps asked for',
+        'ok a signed call is answered: 2 steps requested',
         'ok a wrong signature is refused',
         'ok an old call is refused',
         'ok the same call again, with its steps, is answered without new steps',
@@ -98,7 +98,7 @@ onAnyEngine(
         body.data.points.map(({ status }: Point) => status),
         ['failed', 'ok', 'ok', 'not_tried', 'not_tried', 'not_tried', 'not_tried'],
       )
-      assert.equal(body.data.points[0].detail, 'The remote agent failed: no: [secret REMOTE].')
+      assert.equal(body.data.points[0].detail, 'The remote agent failed: no: [secret REMOTE]')
       const unset = await newRemoteAgent(service(), remote.url, { remote: { url: remote.url, secret: 'MISSING' } })
       const refused = (await check(unset)).body.data
       assert.deepEqual([refused.points, refused.error], [[], 'The secret MISSING is not configured'])
@@ -183,7 +183,7 @@ onAnyEngine(
       remote.answer(() => 'Ahoy.')
       const passed = await shell.moorage(['agents', 'check', agent, '-m', 'Ahoy', '--timeout', '20s'], { env })
       assert.equal(passed.code, 0, passed.stderr)
-      assert.match(passed.stdout, /^ok +a signed call is answered: 0 steps asked for\n/)
+      assert.match(passed.stdout, /^ok +a signed call is answered: 0 steps requested\n/)
       remote.answer(() => {
         throw new Error('aground')
       })

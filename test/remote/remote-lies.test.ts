@@ -98,7 +98,7 @@ const LIES: [name: string, answer: Answer, message: string][] = [
   [
     'its own failure',
     (response) => void response.writeHead(200, STREAM).end(event('error', { message: 'no\u0000pe' })),
-    'The remote agent failed: no�pe.',
+    'The remote agent failed: no�pe',
   ],
 ]
 
