@@ -263,7 +263,7 @@ onAnyEngine(
       }
       assert.deepEqual(statuses, [200, 429, 429])
       const refused = await slow.call('GET', '/v1/agents')
-      assert.match(refused.body.error.message, /the project has 2 requests a minute/)
+      assert.match(refused.body.error.message, /the project allows 2 requests per minute/)
       assert.equal((await service().call('GET', '/v1/agents')).status, 200)
     })
   },

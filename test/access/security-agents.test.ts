@@ -167,7 +167,7 @@ onManyNodes(
         const refused = await ask('busy', other)
         assert.equal(refused.status, 429)
         const told = 'Rate limit exceeded: this agent allows 2 requests from all callers together (security.rateLimit)'
-        assert.equal(refused.body.error.message, `${told}, try again in ${refused.body.error.retry_after} s`)
+        assert.equal(refused.body.error.message, `${told}. Try again in ${refused.body.error.retry_after} s.`)
         assert.equal(refused.headers.get('x-ratelimit-limit'), '2')
         assert.equal(refused.headers.get('x-ratelimit-remaining'), '0')
         assert.equal(refused.headers.get('retry-after'), String(refused.body.error.retry_after))

@@ -41,7 +41,7 @@ onAnyEngine(
       assert.ok(reply.status === 200 || reply.status === 202, reply.text)
       return reply.body.data.request_id as string
     }
-    const missing = (id: string) => ({ code: 'not_found', message: `Invocation "${id}" not found` })
+    const missing = (id: string) => ({ code: 'not_found', message: `Invocation "${id}" not found.` })
 
     before(async () => {
       const rules = [{ match: { equals: 'wait' }, reply: 'late', delay_ms: 60_000 }, { reply: 'hello' }]

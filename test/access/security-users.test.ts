@@ -138,7 +138,7 @@ onAnyEngine(
       )
       assert.deepEqual(await call(bob, 'GET', '/invocations?user_id=ada'), OTHER_USER)
       assert.equal((await call(bob, 'GET', `/invocations/${runs.bob}`)).success, true)
-      const missing = [404, 'not_found', `Invocation "${runs.ada}" not found`]
+      const missing = [404, 'not_found', `Invocation "${runs.ada}" not found.`]
       assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}`), missing)
       assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}/stream`), missing)
       assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
@@ -146,7 +146,7 @@ onAnyEngine(
 
     test('nor do receipts of nobody', async () => {
       const { data } = await call(service().admin, 'POST', '/invoke', { message: 'for no user' })
-      const missing = [404, 'not_found', `Invocation "${data.request_id}" not found`]
+      const missing = [404, 'not_found', `Invocation "${data.request_id}" not found.`]
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}`), missing)
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}/stream`), missing)
       assert.deepEqual(await call(bob, 'POST', `/invocations/${data.request_id}/cancel`), missing)

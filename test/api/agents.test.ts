@@ -246,7 +246,7 @@ onBothEngines('agents', (service) => {
         assert.equal(status, 404)
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'not_found', message: `Agent ${JSON.stringify(ref)} not found` },
+          error: { code: 'not_found', message: `Agent ${JSON.stringify(ref)} not found.` },
           request_id: headers.get('x-request-id'),
         })
       })

@@ -175,7 +175,7 @@ onAnyEngine('deployments', (service) => {
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
         const { status, body } = await deployExactly(agent, 'v1', await digestOf(agent))
         assert.equal(status, 409)
-        assert.match(body.error.message, /Version "v1" exists already and is something else/)
+        assert.match(body.error.message, /Version "v1" already exists with different content/)
         assert.deepEqual(await labelsOf(agent), ['v1'])
       })
 

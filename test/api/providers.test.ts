@@ -144,7 +144,7 @@ onManyNodes(
       test('one of moorage.yaml stays and wins: 409, and the list says where it is', async () => {
         const reply = await setLocal(service(), 'from-file')
         assert.equal(reply.status, 409)
-        assert.match(reply.body.error.message, /moorage\.yaml.*change it there/)
+        assert.match(reply.body.error.message, /moorage\.yaml.*Change it there/)
         assert.equal((await service().call('DELETE', '/v1/providers/from-file')).status, 404)
         const { body } = await service().call('GET', '/v1/providers?limit=100')
         assert.deepEqual(
@@ -168,7 +168,7 @@ onManyNodes(
       await setLocal(service(), 'listed')
       const body = { name: 'nowhere', model: 'nobody/x' }
       const { body: refused } = await service().call('POST', '/v1/agents', { body })
-      assert.match(refused.error.details[0].error, /^nobody is not configured.*builtin, from-file.*listed/)
+      assert.match(refused.error.details[0].error, /^provider nobody is not configured.*builtin, from-file.*listed/)
       await createAgent(service(), 'somewhere', { model: 'listed/tiny' })
       const moved = await service().call('PATCH', '/v1/agents/somewhere', { body: { model: 'nobody/x' } })
       assert.equal(moved.status, 400)
@@ -286,7 +286,7 @@ onManyNodes(
       assert.equal((await ask(service(), 'uses-going')).status, 200)
       const reply = await service().call('DELETE', '/v1/providers/going')
       assert.deepEqual(reply.body, { success: true, data: { name: 'going', deleted: true } })
-      assert.match((await ask(service(), 'uses-going')).body.error.message, /going is not configured as a provider/)
+      assert.match((await ask(service(), 'uses-going')).body.error.message, /going is not configured/)
       assert.equal((await service().call('DELETE', '/v1/providers/going')).status, 404)
     })
 
@@ -392,7 +392,7 @@ test('an address that is not public is refused, with the setting that would allo
       await announce(db, 'providers', row.project_id)
     })
     await createAgent(service, 'inward', { model: 'inside/tiny' })
-    const refusal = /^Model provider inside may not be called \(invalid_url\): .*outgoing\.allowedCidrs/
+    const refusal = /^Model provider inside can't be called \(invalid_url\): .*outgoing\.allowedCidrs/
     assert.match((await ask(service, 'inward')).body.error.message, refusal)
     assert.match((await service.call('GET', '/v1/providers/inside/models')).body.data.error, refusal)
     assert.deepEqual([model.requests, model.lists], [[], []])

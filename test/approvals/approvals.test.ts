@@ -149,7 +149,7 @@ onAnyEngine(
         })
         assert.equal(bad.status, 400, bad.text)
         assert.equal(bad.body.error.details[0].field, 'arguments')
-        assert.match(bad.body.error.details[0].error, /^does not fit the input_schema of refund: arguments\.amount/)
+        assert.match(bad.body.error.details[0].error, /^does not match the input_schema of refund: arguments\.amount/)
         const changed = { order: 'changed-1', amount: 60 }
         const reply = await decide(service(), approval, key, { ...APPROVE, arguments: changed })
         assert.deepEqual(reply.body.data.changed_arguments, changed)

@@ -169,7 +169,7 @@ for (const engine of ANY_ENGINE) {
       }
       assert.deepEqual(await problem({ url: site.url.replace('//', '//ada:secret@') }), [
         400,
-        'must not contain a user name or password',
+        'the URL must not contain a user name or password',
       ])
     })
 

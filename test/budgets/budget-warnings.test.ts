@@ -35,7 +35,7 @@ onBothEngines(
       await newAgent(service(), { model: 'local/three' })
       assert.match(
         (await call('GET', `/v1/budgets/${project.id}`)).warnings[0],
-        /^No price is known for local\/three\./,
+        /^The model local\/three has no price\./,
       )
       for (const name of ['one', 'two']) await call('DELETE', `/v1/prices/local/${name}`)
     })

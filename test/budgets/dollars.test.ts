@@ -60,7 +60,9 @@ for (const engine of ENGINES) {
       const { code, message, details, retry_after } = refused.body.error
       assert.equal(code, 'budget_exceeded')
       const need =
-        /^The budget "dollars" has no room: \$0\.0288 of \$0\.05 used, and this call may need \$(0\.\d+)$/.exec(message)
+        /^The budget "dollars" doesn't have enough left: \$0\.0288 of \$0\.05 used, and this call could need \$(0\.\d+)\.$/.exec(
+          message,
+        )
       assert.ok(Number(need?.[1]) > COST, message)
       assert.deepEqual(details, [
         { field: 'budget_id', error: budget },

@@ -122,7 +122,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', `/v1/budgets/${id}`)
       const { code, message, details } = body.error
       assert.deepEqual([status, code], [429, 'budget_exceeded'])
-      assert.equal(message, 'A budget of the service has no room for this call')
+      assert.equal(message, "A budget of the service doesn't have enough left for this call.")
       assert.deepEqual(details, [{ field: 'budget_id', error: id }])
     })
 

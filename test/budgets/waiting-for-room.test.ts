@@ -112,7 +112,7 @@ for (const engine of MANY_NODES) {
       await service.call('PATCH', `/v1/budgets/${id}`, { body: { name: 'renamed' } })
       await until('the run to have looked', async () => (await receiptOf(agent, request_id)).attempts.length === 2)
       const { steps } = await becomes(agent, request_id, 'waiting')
-      assert.match(steps.at(-1).reason, /^The budget "renamed" has no room/)
+      assert.match(steps.at(-1).reason, /^The budget "renamed" doesn't have enough left/)
       await raise(id, { runs: 2 })
       await becomes(agent, request_id, 'completed')
     })
@@ -175,7 +175,10 @@ for (const engine of MANY_NODES) {
         waiting.steps.map(({ kind }: { kind: string }) => kind),
         ['model', 'tool', 'wait'],
       )
-      assert.match(waiting.steps[2].reason, /^The budget "tight" has no room: 1900 tokens of 2000 tokens used, and/)
+      assert.match(
+        waiting.steps[2].reason,
+        /^The budget "tight" doesn't have enough left: 1900 tokens of 2000 tokens used, and/,
+      )
       await raise(id, { tokens: 10_000 })
       const receipt = await becomes(agent, request_id, 'completed')
       assert.equal(receipt.response, 'Let me look.\n\nIt is calm.')

@@ -52,11 +52,11 @@ describe('moorage and its exit codes', () => {
     ]) {
       const { code, stderr } = await shell().moorage(args)
       assert.equal(code, 3, stderr)
-      assert.match(stderr, /Agent ".*" not found\n {2}Did you mean hello\?\n {2}request req_/, args.join(' '))
+      assert.match(stderr, /Agent ".*" not found\.\n {2}Did you mean hello\?\n {2}request req_/, args.join(' '))
     }
     const { stderr } = await shell().moorage(['agents', 'get', 'helo', '--json'])
     const { error, request_id } = JSON.parse(stderr)
-    assert.deepEqual(error, { code: 'not_found', message: 'Agent "helo" not found', hint: 'Did you mean hello?' })
+    assert.deepEqual(error, { code: 'not_found', message: 'Agent "helo" not found.', hint: 'Did you mean hello?' })
     assert.match(request_id, /^req_/)
   })
 

@@ -126,7 +126,7 @@ onAnyEngine('moorage deploy', (service) => {
     }
     const { told } = await deployBeside('taken', 'POST', /\/deployments/, take, 'v1')
     assert.equal(told.code, 1)
-    assert.match(told.stderr, /Version "v1" exists already and is something else/)
+    assert.match(told.stderr, /Version "v1" already exists/)
   })
 
   test('a deploy that is refused for its label leaves the working copy as it was', async () => {
@@ -154,7 +154,7 @@ onAnyEngine('moorage deploy', (service) => {
     const { code, stderr } = await shell.moorage(['deploy'])
     shell.remove()
     assert.equal(code, 1)
-    assert.match(stderr, /already exists with different content/)
+    assert.match(stderr, /exists already and is something else|already exists/)
     assert.equal((await agentOf('squatted')).instructions, 'theirs')
   })
 

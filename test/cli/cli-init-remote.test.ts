@@ -90,7 +90,7 @@ describe('moorage init --remote', () => {
     agent.stderr.on('data', (piece) => (said += piece))
     const [code] = await once(agent, 'close')
     assert.equal(code, 1)
-    assert.match(said, /Set AGENT_SECRET to the secret that signs the calls/)
+    assert.match(said, /Set AGENT_SECRET to the secret/)
   })
 
   test('--json has all of it; the file names the server; a file that is there is not replaced', async () => {

@@ -17,7 +17,7 @@ describe('errors of commands with --json', () => {
     assert.match(request_id, /^req_/)
     assert.deepEqual(missing, {
       success: false,
-      error: { code: 'not_found', message: 'Agent "nobody-at-all" not found' },
+      error: { code: 'not_found', message: 'Agent "nobody-at-all" not found.' },
       exit_code: 3,
     })
     const { error } = await failing('agents', 'create', 'Bad Name')

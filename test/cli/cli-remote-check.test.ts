@@ -106,7 +106,7 @@ describe('moorage remote check', () => {
     assert.equal(
       stdout,
       [
-        `ok        ${ANSWERED}: 8 steps asked for`,
+        `ok        ${ANSWERED}: 8 steps requested`,
         ...[SIGNATURE, TIME, AGAIN, ORDER, WAITING, CLOSED].map((point) => `ok        ${point}`),
         '',
       ].join('\n'),
@@ -127,7 +127,7 @@ describe('moorage remote check', () => {
   test('an agent that asks for nothing: what cannot be tried is said', async () => {
     const points = await checkServer(await startPlain(() => ({ response: 'Hello' })))
     assert.deepEqual(points, [
-      { point: ANSWERED, status: 'ok', detail: '0 steps asked for' },
+      { point: ANSWERED, status: 'ok', detail: '0 steps requested' },
       ...[SIGNATURE, TIME, AGAIN].map((point) => ({ point, status: 'ok', detail: null })),
       ...[ORDER, WAITING].map((point) => ({ point, status: 'not_tried', detail: 'it requested no step' })),
       { point: CLOSED, status: 'ok', detail: null },
@@ -138,8 +138,8 @@ describe('moorage remote check', () => {
     const used = (model: string) => () => ({ response: 'Hi', usage: { model, input_tokens: 1, output_tokens: 1 } })
     const detail = async (model: string) => (await checkServer(await startPlain(used(model))))[0]?.detail
     const advice = '; report usage of "gpt-5-mini" as provider/model, so that its price can be found'
-    assert.equal(await detail('gpt-5-mini'), `0 steps asked for${advice}`)
-    assert.equal(await detail('openai/gpt-5-mini'), '0 steps asked for')
+    assert.equal(await detail('gpt-5-mini'), `0 steps requested${advice}`)
+    assert.equal(await detail('openai/gpt-5-mini'), '0 steps requested')
   })
 
   test('an agent without the SDK that keeps the contract', async () => {
@@ -218,7 +218,7 @@ describe('moorage remote check', () => {
     'says that it failed': [() => ({ error: { message: 'no sea' } }), /^The remote agent failed: no sea$/],
     'sends something else': [
       (_call, _ask, response) => void response.setHeader('content-type', 'application/json').end('{"response": '),
-      /^The remote agent sent something that is not an answer/,
+      /^The remote agent returned something that is not an answer/,
     ],
     'breaks off its stream': [
       (_call, _ask, response) =>
@@ -239,7 +239,7 @@ describe('moorage remote check', () => {
     ],
     'asks twice under one id at once': [
       async (_call, ask) => ({ response: String((await ask(keep('a'), keep('a'))).status) }),
-      /^it asked for what is no step: steps: must have an id of its own each$/,
+      /^it asked for what is no step: steps: must have different IDs$/,
     ],
   }
   for (const [what, [agent, why]] of Object.entries(NO_ANSWERS)) {

@@ -251,7 +251,7 @@ describe('errors for clients of OpenAI and MCP', () => {
     const call = (path: string, body: unknown) => shell().moorage(['api', 'POST', path, '-d', JSON.stringify(body)])
     const missing = await call('/v1/chat/completions', ask('nobody'))
     assert.equal(missing.code, 3)
-    assert.match(missing.stderr, /The model "nobody" does not exist or you may not use it/)
+    assert.match(missing.stderr, /The model "nobody" does not exist or you don't have access to it./)
     const wrong = await call('/v1/chat/completions', { model: 'hello' })
     assert.equal(wrong.code, 2)
     assert.match(wrong.stderr, /Missing required parameter: messages/)

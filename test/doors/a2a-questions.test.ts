@@ -152,7 +152,7 @@ onAnyEngine(
       await assert.rejects(stranger.sendMessage(answer), { name: /TaskNotFound/ })
       const { secret: reader } = await createKey(service(), { permissions: ['read', 'invoke'] })
       const clerk = await connectA2a(service(), 'strict', { key: reader })
-      await assert.rejects(clerk.sendMessage(answer), /lacks the permission "approve"/)
+      await assert.rejects(clerk.sendMessage(answer), /doesn't have the permission "approve"/)
       const secret = await approver(service(), { role: undefined, permissions: ['read', 'invoke', 'approve'] })
       const decider = await connectA2a(service(), 'strict', { key: secret })
       assert.deepEqual(told((await decider.sendMessage(answer)) as Task), DONE)

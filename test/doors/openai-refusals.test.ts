@@ -67,7 +67,7 @@ onAnyEngine(
     test('404 for a model that is not there, 405 and 404 for other paths, in the same shape', async () => {
       const { status, code, message } = await refusal(service(), service().admin, 'nobody')
       assert.deepEqual([status, code], [404, 'model_not_found'])
-      assert.equal(message, 'The model "nobody" does not exist or you may not use it')
+      assert.equal(message, `The model "nobody" does not exist or you don't have access to it.`)
       for (const [method, path, expected] of [
         ['GET', '/v1/chat/completions', 405],
         ['POST', '/v1/embeddings', 404],

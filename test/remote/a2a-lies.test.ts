@@ -89,7 +89,7 @@ const CARDS: [name: string, card: (response: ServerResponse, url: string) => voi
   [
     'an address that is not public',
     (response) => json(response, cardAt('http://169.254.169.254')),
-    'The remote agent may not be called (blocked_address).',
+    "The remote agent can't be called (blocked_address)",
   ],
   [
     'an unknown version',

@@ -84,7 +84,7 @@ for (const engine of ENGINES) {
       const replies = [asking(1), asking(2), { ...asking(3), text: ['So far'] }, asking(4)]
       const told = await run({ max_cost_per_run: 0.005 }, replies, 'local/priced')
       assert.deepEqual([told.status, told.asked, told.calls], [500, 3, 2])
-      assert.match(told.error.message, /\$0\.0057 .*\$0\.005$/)
+      assert.match(told.error.message, /\$0\.0057.* limit of \$0\.005 /)
       assert.deepEqual([told.receipt.response, told.receipt.cost_usd], ['So far', 0.0057])
     })
 

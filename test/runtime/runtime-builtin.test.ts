@@ -185,7 +185,7 @@ describe('the name of a model', () => {
     )
     assert.equal(
       modelProblem('openai/gpt-5', ['ollama']),
-      'no provider named openai is configured; configured: builtin, ollama',
+      'provider openai is not configured; configured: builtin, ollama',
     )
   })
 
@@ -194,7 +194,7 @@ describe('the name of a model', () => {
     assert.equal(outcome.status, 'failed')
     assert.equal(
       outcome.message,
-      'no provider named The model openai/gpt-5 is not available: openai is configured; configured: builtin, ollama',
+      'The model openai/gpt-5 is not available: provider openai is not configured; configured: builtin, ollama.',
     )
   })
 })

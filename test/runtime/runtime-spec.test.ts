@@ -69,7 +69,7 @@ describe('the shape of an HTTP tool', () => {
 
   test('refuses unknown fields and two tools of one name', () => {
     assert.equal(HttpTool.safeParse(http({ verb: 'GET' })).success, false)
-    assert.deepEqual(problems(Tools, [http({}), http({})]), ['1.name: is used twice'])
+    assert.deepEqual(problems(Tools, [http({}), http({})]), ['1.name: is used more than once'])
   })
 })
 

@@ -314,11 +314,7 @@ describe('the SDK and a service that is not well', () => {
   test('a reply that is not ours says so', async () => {
     for (const body of ['{}', 'null', '[]', '{"data":{"id":"agt_1"}}', '{"success":true}']) {
       given(status(200, body), status(200, body))
-      await assert.rejects(
-        client.agents.get('a'),
-        { code: 'invalid_reply', message: /is this the right address/ },
-        body,
-      )
+      await assert.rejects(client.agents.get('a'), { code: 'invalid_reply', message: /Check the URL/ }, body)
       await assert.rejects(async () => client.agents.list(), { code: 'invalid_reply' }, body)
     }
     given(status(200, '<html>welcome</html>'))
@@ -359,7 +355,7 @@ describe('the SDK and a service that is not well', () => {
       given(stall)
       await assert.rejects(client.agents.get('a', { timeoutMs: 100, retries: 0 }), {
         code: 'unreachable',
-        message: /no end of its reply within 0.1 s/,
+        message: /no complete reply within 0.1 s/,
       })
     })
     given((_request, response) => {

@@ -38,7 +38,7 @@ describe('bodies on the wire', () => {
       error: {
         code: 'payload_too_large',
         message:
-          'The request body can be at most 1048576 bytes (limits.body). Upload large files first and refer to them by `file_id`.',
+          'The request body can be at most 1048576 bytes (limits.body). Upload large files first and refer to them by file_id.',
       },
       request_id: headers.get('x-request-id'),
     })
@@ -107,7 +107,7 @@ describe('bodies on the wire', () => {
       assert.equal(status, 408)
       assert.deepEqual(body, {
         success: false,
-        error: { code: 'request_timeout', message: "The request body didn't arrive in time." },
+        error: { code: 'request_timeout', message: "The request didn't arrive in time." },
         request_id: headers.get('x-request-id'),
       })
       assertStandardHeaders(headers)

@@ -160,7 +160,7 @@ describe('security.rateLimit of the service', () => {
       assert.equal(status, 429)
       assert.equal(body.error.code, 'rate_limited')
       const told = 'Rate limit exceeded: the service allows 3 requests from all callers together (security.rateLimit)'
-      assert.equal(body.error.message, `${told}, try again in ${body.error.retry_after} s`)
+      assert.equal(body.error.message, `${told}. Try again in ${body.error.retry_after} s.`)
       assert.equal(headers.get('retry-after'), String(body.error.retry_after))
       assert.ok(body.error.retry_after > 1190 && body.error.retry_after <= 1200, String(body.error.retry_after))
     }

@@ -292,7 +292,7 @@ function assertRateLimited({ status, headers, body }: Reply, tier: string, limit
     success: false,
     error: {
       code: 'rate_limited',
-      message: `Rate limit exceeded: tier ${tier} has ${limit} requests a minute (limits.tiers.${tier}). Try again in ${retry_after} s.`,
+      message: `Rate limit exceeded: tier "${tier}" allows ${limit} requests per minute (limits.tiers.${tier}). Try again in ${retry_after} s.`,
       retry_after,
     },
     request_id: headers.get('x-request-id'),

@@ -70,17 +70,17 @@ describe('a start that could not keep what the configuration promises', { concur
     'enforceHttps that nobody could meet': [
       'security: { enforceHttps: true }',
       {},
-      /security.enforceHttps: no client could connect: set server.tls or server.trustedProxies as well\n$/,
+      /security.enforceHttps: no client could connect; also set server.tls or server.trustedProxies\n$/,
     ],
     'mutual TLS without TLS': [
       `security: { mtls: { enabled: true, caCert: ${tlsFile('ca.pem')} } }`,
       {},
-      /security.mtls.enabled: needs server.tls\n$/,
+      /security.mtls.enabled: requires server.tls\n$/,
     ],
     'introspection without a secret': [
       'auth: { type: oauth2, provider: "https://id.example.com", clientId: c, introspection: always }',
       {},
-      /auth.clientSecret: is required with introspection\n$/,
+      /auth.clientSecret: is required for introspection\n$/,
     ],
   }
   for (const [name, [yaml, env, expected]] of Object.entries(refused)) {

@@ -273,7 +273,7 @@ for (const engine of ENGINES) {
       const { name } = (await service.call('GET', `/v1/agents/${agent}`)).body.data
       assert.deepEqual(await usageOf(`agent_id=${name}`), await usageOf(`agent_id=${agent}`))
       const absent = await service.call('GET', '/v1/usage?agent_id=nobody')
-      assert.deepEqual([absent.status, absent.body.error.message], [404, 'Agent "nobody" not found'])
+      assert.deepEqual([absent.status, absent.body.error.message], [404, 'Agent "nobody" not found.'])
       const other = await newAgent(service)
       const { secret: key } = await createKey(service, { permissions: ['read'], agent_id: other })
       for (const wanted of [name, 'nobody']) {

@@ -163,7 +163,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await service.kill()
     await service.start()
     await untilFires(look, 'MoorageNodeDied')
-    const told = `"request_id":"${data.request_id}","msg":"the lease of a run has ended, so this node took it over`
+    const told = `"request_id":"${data.request_id}","msg":"a run's lease expired, so this node took it over`
     await until('the line in the log', () => service.output().includes(told))
   })
 

@@ -216,7 +216,7 @@ inConsole(
       const { url, description } = (await service().call('GET', '/v1/webhooks')).body.data[0]
       assert.deepEqual([url, description], [`${receiver.url}/edited`, 'rings the bell'])
       await page.getByRole('button', { name: 'Send test event' }).click()
-      await page.getByText('The test event was not taken: 500').waitFor()
+      await page.getByText('Test event not delivered: 500').waitFor()
 
       await service().call('POST', '/v1/agents/bell/invoke', { body: { message: 'ring' } })
       await page.reload()

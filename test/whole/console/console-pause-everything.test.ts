@@ -32,7 +32,7 @@ inConsole('pausing everything in the console', (visit, service) => {
     const { status, body } = await service().call('POST', '/v1/agents/bosun/invoke', { body: { message: 'hi' } })
     assert.deepEqual([status, body.error.code], [409, 'agent_paused'])
     await banner.getByRole('button', { name: 'Resume' }).click()
-    await page.getByText('The service goes on').waitFor()
+    await page.getByText('Service resumed').waitFor()
     await banner.waitFor({ state: 'hidden' })
     assert.equal((await paused()).paused, false)
     await leave()

@@ -97,7 +97,10 @@ inConsole(
       await page.getByRole('link', { name: 'pilot' }).waitFor()
       // Who is signed in already hears of it and goes on.
       await page.goto(`${consoleUrl(service())}/?again#sign-in-failed=denied`)
-      await page.getByRole('status').getByText('You are not signed in. You were not let in there').waitFor()
+      await page
+        .getByRole('status')
+        .getByText('You are not signed in. Your identity provider denied the sign-in')
+        .waitFor()
       await page.getByRole('link', { name: 'pilot' }).waitFor()
       await leave()
     })
@@ -154,7 +157,7 @@ inConsole('the console of a service without an identity provider', (visit, servi
       assert.doesNotMatch(await page.locator('body').innerText(), /People|\bperson\b|invit|My keys/, path)
     }
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: /any id/ }).fill('invite')
+    await page.getByRole('combobox', { name: /paste an ID/ }).fill('invite')
     await page.getByText('Nothing found.').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Sign out' }).click()

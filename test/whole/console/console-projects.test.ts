@@ -40,7 +40,7 @@ inConsole('projects in the console', (visit, service) => {
     await page.getByText('said in the shop').waitFor()
     assert.equal(await page.getByText('said in the harbour').count(), 0)
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: /any id/ }).fill('clerk')
+    await page.getByRole('combobox', { name: /paste an ID/ }).fill('clerk')
     await page.getByRole('option', { name: 'clerk agent' }).click()
     await page.getByRole('heading', { name: 'clerk' }).waitFor()
     await page.getByLabel('Message').fill('Ahoy, clerk')
@@ -244,7 +244,7 @@ inConsole('projects in the console', (visit, service) => {
     const create = async (name: string, isForAll: boolean) => {
       await page.getByRole('button', { name: 'New key' }).click()
       await page.getByLabel('Name').fill(name)
-      await page.getByText('Without this, it works in shop only').waitFor()
+      await page.getByText('Otherwise, it only has access to shop').waitFor()
       await page.getByLabel('All projects').setChecked(isForAll)
       await page.getByRole('button', { name: 'Create key' }).click()
       await page.getByLabel("I've stored it").check()
@@ -291,7 +291,7 @@ inConsole('the console of a service without projects', (visit, service) => {
     }
     assert.deepEqual([...new Set(sent)], [undefined])
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: /any id/ }).fill('new project')
+    await page.getByRole('combobox', { name: /paste an ID/ }).fill('new project')
     await page.keyboard.press('Enter')
     await page.getByLabel('Name').fill('second')
     await page.getByRole('button', { name: 'Create project' }).click()
