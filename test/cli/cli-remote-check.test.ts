@@ -157,7 +157,7 @@ describe('moorage remote check', () => {
   test('steps that are asked for again', async () => {
     const forgetful: PlainAgent = (call, ask, response) => dutiful('a', 'b')({ ...call, steps: [] }, ask, response)
     assert.deepEqual(await faults(await startPlain(forgetful)), {
-      [AGAIN]: 'it asked for a (step.keep)',
+      [AGAIN]: 'it requested a (step.keep)',
       [ORDER]: 'it requested a (step.keep), b (step.keep) instead of b (step.keep)',
     })
   })
@@ -214,7 +214,7 @@ describe('moorage remote check', () => {
   })
 
   const NO_ANSWERS: Record<string, [PlainAgent, RegExp]> = {
-    'never ends': [() => undefined, /^it did not end within 5 s$/],
+    'never ends': [() => undefined, /^it did not finish within 5 s$/],
     'says that it failed': [() => ({ error: { message: 'no sea' } }), /^The remote agent failed: no sea$/],
     'sends something else': [
       (_call, _ask, response) => void response.setHeader('content-type', 'application/json').end('{"response": '),

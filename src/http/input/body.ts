@@ -97,7 +97,7 @@ function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
 }
 
 export function tooSlow(): ApiError {
-  return new ApiError('request_timeout', "The request body didn't arrive in time.")
+  return new ApiError('request_timeout', "The request didn't arrive in time.")
 }
 
 function tooLarge(limit: number): ApiError {

@@ -162,7 +162,7 @@ export function wordsOf(error: unknown): string {
   if (!(error instanceof AgentFailure)) return String(error)
   const { remote_message } = error.detail
   return typeof remote_message === 'string' && remote_message !== ''
-    ? `${error.message}: ${remote_message}`
+    ? `${error.message.replace(/\.$/, '')}: ${remote_message}`
     : error.message
 }
 
