@@ -13,9 +13,9 @@ export function methods({ call, list, lines }: Caller) {
       erase: (agent_id: string, request_id: string, o?: RequestOptions) => call('eraseInvocation', { params: { agent_id, request_id } }, o),
       /** Cancel an invocation. Returns the receipt when the run has actually stopped. Runs that it called as tools are cancelled too. If the invocation was already cancelled, returns 200 with the receipt; if it ended otherwise, 409. */
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),
-      /** Run steps (remote agents). Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. */
+      /** Run steps (remote agents). Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. The `status` is `done` with the results, or `waiting`: then the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409. */
       takeSteps: (agent_id: string, request_id: string, body: Body<'takeSteps'>, o?: RequestOptions) => call('takeSteps', { params: { agent_id, request_id }, body }, o),
-      /** Get an invocation's prompt. Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing; `notes` lists what differs from what the model saw. */
+      /** Get an invocation's prompt. Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing; `notes` lists what differs from what the model saw. `left_out` lists what did not fit into the model's window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned. */
       prompt: (agent_id: string, request_id: string, query?: ListQuery<'getPrompt'>, o?: RequestOptions) => call('getPrompt', { params: { agent_id, request_id }, query }, o),
       /** Get an invocation's memories and deliveries. Returns the memories that the invocation wrote, and the webhook deliveries of the event sent when it ended. For its log entries, use `GET …/logs?request_id=`. */
       effects: (agent_id: string, request_id: string, o?: RequestOptions) => call('getEffects', { params: { agent_id, request_id } }, o),
@@ -25,15 +25,15 @@ export function methods({ call, list, lines }: Caller) {
     approvals: {
       /** List approvals. Lists what people are asked to decide, and their decisions. With only the permission `invoke`, the list contains the approvals of runs that the key started itself. */
       list: (query?: ListQuery<'listApprovals'>, o?: RequestOptions) => list('listApprovals', { query }, o),
-      /** Get an approval */
+      /** Get an approval. If people were asked about a call twice, returns the later approval. */
       get: (agent_id: string, request_id: string, call_id: string, o?: RequestOptions) => call('getApproval', { params: { agent_id, request_id, call_id } }, o),
       /** Decide an approval. Approves a tool call, optionally with changed arguments, or rejects it; or answers a question. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`. */
       decide: (agent_id: string, request_id: string, call_id: string, body: Body<'decideApproval'>, o?: RequestOptions) => call('decideApproval', { params: { agent_id, request_id, call_id }, body }, o),
     },
     callbacks: {
-      /** Create a callback. A webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. */
+      /** Create a callback. A webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10. */
       create: (agent_id: string, request_id: string, body: Body<'createCallback'>, o?: RequestOptions) => call('createCallback', { params: { agent_id, request_id }, body }, o),
-      /** List callbacks */
+      /** List callbacks. The headers that a callback sends, and its secret, are not returned. */
       list: (agent_id: string, request_id: string, query?: ListQuery<'listCallbacks'>, o?: RequestOptions) => list('listCallbacks', { params: { agent_id, request_id }, query }, o),
       /** Get a callback. Identify the callback by ID or name. */
       get: (agent_id: string, request_id: string, callback_id: string, o?: RequestOptions) => call('getCallback', { params: { agent_id, request_id, callback_id } }, o),
@@ -49,13 +49,13 @@ export function methods({ call, list, lines }: Caller) {
       delete: (file_id: string, o?: RequestOptions) => call('deleteFile', { params: { file_id } }, o),
     },
     agents: {
-      /** Create an agent. Only `name` is required: a new agent uses the built-in echo model. Setting `security` or `auth` requires the permission `manage`. */
+      /** Create an agent. Only `name` is required: a new agent uses the built-in echo model. Setting `security` or `auth` requires the permission `manage`. If the name is taken, the request fails with 409. */
       create: (body: Body<'createAgent'>, o?: RequestOptions) => call('createAgent', { body }, o),
       /** List agents. A key limited to one agent sees only that agent. Agents whose own `security` refuses this request are left out. */
       list: (query?: ListQuery<'listAgents'>, o?: RequestOptions) => list('listAgents', { query }, o),
       /** List agents with their activity in the last 24 hours. Lists the agents of `GET /v1/agents` with the version they serve and their activity in the last 24 hours, in one request, for a dashboard's first page. With a user token, only that user's invocations are counted. */
       overview: (query?: ListQuery<'listOverview'>, o?: RequestOptions) => list('listOverview', { query }, o),
-      /** Get an agent */
+      /** Get an agent. Returns the agent's draft. Secrets in `auth` are returned as hints. `digest` is the SHA-256 of what a deployment would take a snapshot of. */
       get: (agent_id: string, o?: RequestOptions) => call('getAgent', { params: { agent_id } }, o),
       /** Update an agent. Changes only the fields you send; an object such as `limits` is replaced as a whole. With `digest`, the request fails with 409 if the agent has changed since you read it. `status: paused` cancels active runs and refuses new invocations. Changing `security` or `auth` requires the permission `manage`. */
       update: (agent_id: string, body: Body<'updateAgent'>, o?: RequestOptions) => call('updateAgent', { params: { agent_id }, body }, o),
@@ -63,9 +63,9 @@ export function methods({ call, list, lines }: Caller) {
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
       /** Test a tool. Calls a tool once, the way a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call is real, with real effects, and skips approval. Nothing is stored except an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
-      /** Check a remote agent. Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. */
+      /** Check a remote agent. Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow the whole check up to 10 minutes. If the agent isn't remote, the request fails with 409. */
       checkRemote: (agent_id: string, body: Body<'checkRemote'>, o?: RequestOptions) => call('checkRemote', { params: { agent_id }, body }, o),
-      /** Move an agent to another project. Moves the agent with its versions, history, memory and schedules, the files of its runs and schedules, and the keys, webhooks and budgets limited to it. Personal keys that were created with a role in the old project stop working. From its next run on, the agent uses the new project's secrets and providers. Requires a key with access to all projects. */
+      /** Move an agent to another project. Moves the agent with its versions, history, memory and schedules, the files of its runs and schedules, and the keys, webhooks and budgets limited to it. Personal keys that were created with a role in the old project stop working. From its next run on, the agent uses the new project's secrets and providers. Requires a key with access to all projects. If the other project has an agent with the same name, the request fails with 409; if it lacks the model's provider, with 400. */
       move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
     },
     keys: {
@@ -75,9 +75,9 @@ export function methods({ call, list, lines }: Caller) {
       create: (body: Body<'createKey'>, o?: RequestOptions) => call('createKey', { body }, o),
       /** List API keys. Secrets are never returned. A key limited to one agent sees only that agent's keys. */
       list: (query?: ListQuery<'listKeys'>, o?: RequestOptions) => list('listKeys', { query }, o),
-      /** Get your own permissions */
+      /** Get your own permissions. Returns the key's permissions, scope, tier and expiry. `tiers`, `default_tier` and `roles` list what it can grant to keys that it creates. */
       self: (o?: RequestOptions) => call('getSelf', {}, o),
-      /** Get an API key */
+      /** Get an API key. Returns the key's permissions and when it was last used, never its secret. */
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
       /** Revoke an API key. The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. You can't revoke the last key with `manage` in all projects, unless a person was granted that role directly, not by a group: 409. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
@@ -85,9 +85,9 @@ export function methods({ call, list, lines }: Caller) {
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
     },
     deployments: {
-      /** Deploy a version to an environment. Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it. */
+      /** Deploy a version to an environment. Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it. `warnings` lists what will fail in this version, such as a tool whose secret is not configured. */
       create: (agent_id: string, body: Body<'createDeployment'>, o?: RequestOptions) => call('createDeployment', { params: { agent_id }, body }, o),
-      /** List deployments */
+      /** List deployments. Lists what each environment serves, and what it served before. */
       list: (agent_id: string, query?: ListQuery<'listDeployments'>, o?: RequestOptions) => list('listDeployments', { params: { agent_id }, query }, o),
       /** Get a deployment. Returns the deployment with the agent's definition in that version. */
       get: (agent_id: string, deployment_id: string, o?: RequestOptions) => call('getDeployment', { params: { agent_id, deployment_id } }, o),
@@ -101,7 +101,7 @@ export function methods({ call, list, lines }: Caller) {
     schedules: {
       /** Create a schedule. Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule, and stop when that key does. Tokens can't create schedules, because a schedule would outlive its token. */
       create: (agent_id: string, body: Body<'createSchedule'>, o?: RequestOptions) => call('createSchedule', { params: { agent_id }, body }, o),
-      /** List schedules */
+      /** List schedules. Lists the agent's schedules with their next run and the number of runs that were missed or skipped. */
       list: (agent_id: string, query?: ListQuery<'listSchedules'>, o?: RequestOptions) => list('listSchedules', { params: { agent_id }, query }, o),
       /** Get a schedule. Returns the schedule with its next five times, and with the runs it missed or skipped. */
       get: (agent_id: string, schedule_id: string, o?: RequestOptions) => call('getSchedule', { params: { agent_id, schedule_id } }, o),
@@ -109,7 +109,7 @@ export function methods({ call, list, lines }: Caller) {
       update: (agent_id: string, schedule_id: string, body: Body<'updateSchedule'>, o?: RequestOptions) => call('updateSchedule', { params: { agent_id, schedule_id }, body }, o),
       /** Delete a schedule. The schedule starts no more runs. Runs it has already started continue, and their receipts are kept. */
       delete: (agent_id: string, schedule_id: string, o?: RequestOptions) => call('deleteSchedule', { params: { agent_id, schedule_id } }, o),
-      /** Run a schedule now. Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change. */
+      /** Run a schedule now. Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change. While the agent is paused, the request fails with 409. */
       run: (agent_id: string, schedule_id: string, o?: RequestOptions) => call('runSchedule', { params: { agent_id, schedule_id } }, o),
     },
     logs: {
@@ -165,7 +165,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listUsers'>, o?: RequestOptions) => list('listUsers', { params: { agent_id }, query }, o),
       /** List sessions. Lists the conversations in the agent's memory, of all users or of one, most recent first. */
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: RequestOptions) => list('listSessions', { params: { agent_id }, query }, o),
-      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions, and their log entries. */
+      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions, and their log entries. A reply that breaks off is incomplete. */
       export: (user_id: string, o?: RequestOptions) => lines('exportUser', { params: { user_id } }, o),
       /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
       erase: (user_id: string, o?: RequestOptions) => call('eraseUser', { params: { user_id } }, o),
@@ -175,7 +175,7 @@ export function methods({ call, list, lines }: Caller) {
       create: (body: Body<'createWebhook'>, o?: RequestOptions) => call('createWebhook', { body }, o),
       /** List webhooks. Secrets are never returned. A key limited to one agent sees only that agent's webhooks. */
       list: (query?: ListQuery<'listWebhooks'>, o?: RequestOptions) => list('listWebhooks', { query }, o),
-      /** Get a webhook */
+      /** Get a webhook. Returns the webhook with a hint of its secret, and shows whether it is failing and since when. */
       get: (webhook_id: string, o?: RequestOptions) => call('getWebhook', { params: { webhook_id } }, o),
       /** Update a webhook. Changes only the fields you send. While the webhook is disabled, nothing is sent and new events are skipped; deliveries that were already waiting are sent when you enable it again. */
       update: (webhook_id: string, body: Body<'updateWebhook'>, o?: RequestOptions) => call('updateWebhook', { params: { webhook_id }, body }, o),
@@ -209,7 +209,7 @@ export function methods({ call, list, lines }: Caller) {
       revokePersonalKey: (key_id: string, o?: RequestOptions) => call('revokePersonalKey', { params: { key_id } }, o),
       /** List people. Lists the people with a role in this project. With access to all projects and no project named, lists everybody, including people who have signed in but have no role yet. */
       list: (query?: ListQuery<'listPeople'>, o?: RequestOptions) => list('listPeople', { query }, o),
-      /** Get a person */
+      /** Get a person. Returns the person with their identities and their roles: in this project or, with access to all projects, everywhere. `email_verified` shows whether an identity provider has verified the address. Without access to all projects, people without a role in the project are not found. */
       get: (person_id: string, o?: RequestOptions) => call('getPerson', { params: { person_id } }, o),
       /** Delete a person. Deletes the person with their roles, personal keys and sessions, immediately. Their name and email address are erased; their ID stays in the audit log. If an identity provider still knows the person, they can sign in again with the same ID and the roles of their groups. Webhooks and service keys that they created belong to the project and keep working; the reply lists them for review. Requires access to all projects. The last service administrator can't be deleted: 409. */
       delete: (person_id: string, o?: RequestOptions) => call('deletePerson', { params: { person_id } }, o),
@@ -219,7 +219,7 @@ export function methods({ call, list, lines }: Caller) {
     mfa: {
       /** Set up a second factor for a key. Creates a TOTP secret for an authenticator app, returned only in this reply. It takes effect once you confirm a first code. Requires another key with a second factor and its code in `X-Service-OTP`, so a stolen key can't set up its own. Set up the first second factor on the server with `moorage mfa enrol --local`. */
       enrol: (key_id: string, o?: RequestOptions) => call('enrolFactor', { params: { key_id } }, o),
-      /** Get a key's second factor status */
+      /** Get a key's second factor status. Returns whether there is one and since when, never its secret. */
       get: (key_id: string, o?: RequestOptions) => call('getFactor', { params: { key_id } }, o),
       /** Remove a key's second factor. Requires another key with a second factor and its code in `X-Service-OTP`. */
       remove: (key_id: string, o?: RequestOptions) => call('removeFactor', { params: { key_id } }, o),
@@ -227,7 +227,7 @@ export function methods({ call, list, lines }: Caller) {
       confirm: (key_id: string, body: Body<'confirmFactor'>, o?: RequestOptions) => call('confirmFactor', { params: { key_id }, body }, o),
     },
     console: {
-      /** Create a sign-in link. Creates a token that signs a browser in to the console once, within ten minutes, with the key that sent the request. Put the token after `#link=` in the console's URL: what follows a `#` is not sent to servers. With `--local` on the server, the link is for the oldest admin key, or for `key_id`. */
+      /** Create a sign-in link. Creates a token that signs a browser in to the console once, within ten minutes, with the key that sent the request. Put the token after `#link=` in the console's URL: what follows a `#` is not sent to servers. With `--local` on the server, the link is for the oldest admin key, or for `key_id`. A secret in its grace period can't create links: 403. */
       createLink: (body: Body<'createConsoleLink'> = {}, o?: RequestOptions) => call('createConsoleLink', { body }, o),
       /** List console sessions. Lists who is signed in to the console, with which key or as which person, and from where. Without the permission `manage`, the list contains only your own sessions. */
       sessions: (query?: ListQuery<'listConsoleSessions'>, o?: RequestOptions) => list('listConsoleSessions', { query }, o),
@@ -239,7 +239,7 @@ export function methods({ call, list, lines }: Caller) {
       create: (body: Body<'createInvitation'>, o?: RequestOptions) => call('createInvitation', { body }, o),
       /** List invitations. Lists this project's invitations. With access to all projects, invitations to all projects are included. Tokens are not returned. */
       list: (query?: ListQuery<'listInvitations'>, o?: RequestOptions) => list('listInvitations', { query }, o),
-      /** Get an invitation */
+      /** Get an invitation. The token is not returned. */
       get: (invitation_id: string, o?: RequestOptions) => call('getInvitation', { params: { invitation_id } }, o),
       /** Revoke an invitation. The link stops working. A role it has already granted is kept. */
       revoke: (invitation_id: string, o?: RequestOptions) => call('revokeInvitation', { params: { invitation_id } }, o),
@@ -251,21 +251,21 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listProjects'>, o?: RequestOptions) => list('listProjects', { query }, o),
       /** Get a project. Identify the project by ID or name. */
       get: (project_id: string, o?: RequestOptions) => call('getProject', { params: { project_id } }, o),
-      /** Update a project. Changes only the fields you send, including the fields of `limits`. A project that `console.oidc[].roles` refers to by name can't be renamed: 409. Requires access to all projects. */
+      /** Update a project. Changes only the fields you send, including the fields of `limits`. A project that `console.oidc[].roles` refers to by name can't be renamed: 409. Requires access to all projects. The default project keeps its name. */
       update: (project_id: string, body: Body<'updateProject'>, o?: RequestOptions) => call('updateProject', { params: { project_id }, body }, o),
-      /** Delete a project. Cancels the project's active runs and deletes its agents, keys, webhooks, secrets and providers immediately. Logs, metrics and memories are deleted in the background. Audit entries are kept. The event `project.deleted` is sent to webhooks of the default project. Requires access to all projects. The `security` of every agent in the project applies as if that agent were deleted: the request can fail with 403, or require a one-time code. */
+      /** Delete a project. Cancels the project's active runs and deletes its agents, keys, webhooks, secrets and providers immediately. Logs, metrics and memories are deleted in the background. Audit entries are kept. The event `project.deleted` is sent to webhooks of the default project. Requires access to all projects. The `security` of every agent in the project applies as if that agent were deleted: the request can fail with 403, or require a one-time code. The default project can't be deleted: 409. */
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),
     },
     pauses: {
-      /** Pause everything. Stops everything in this project, or in the whole service, that runs or can cost money, within a second on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. */
+      /** Pause everything. Stops everything in this project, or in the whole service, that runs or can cost money, within a second on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project. */
       begin: (body: Body<'beginPause'>, o?: RequestOptions) => call('beginPause', { body }, o),
-      /** Get the pause status */
+      /** Get the pause status. `project` and `service` are the current pauses, or null. */
       get: (o?: RequestOptions) => call('getPause', {}, o),
       /** Resume. Ends the pause of this project, or of the whole service. Waiting runs resume after their last step, on any node. A project with a pause of its own stays paused when the service resumes. */
       end: (body: Body<'endPause'> = {}, o?: RequestOptions) => call('endPause', { body }, o),
     },
     secrets: {
-      /** Set a secret. Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted and never returned. Setting it again replaces it. If `moorage.yaml` defines a secret with the same name, that one is used. */
+      /** Set a secret. Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted and never returned. Setting it again replaces it. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent. */
       set: (name: string, body: Body<'setSecret'>, o?: RequestOptions) => call('setSecret', { params: { name }, body }, o),
       /** Delete a secret. Tools that use it fail from their next call on. */
       delete: (name: string, o?: RequestOptions) => call('deleteSecret', { params: { name } }, o),
@@ -273,13 +273,13 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listSecrets'>, o?: RequestOptions) => list('listSecrets', { query }, o),
     },
     providers: {
-      /** Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept, unless the origin of `base_url` changes: then the request fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. */
+      /** Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept, unless the origin of `base_url` changes: then the request fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent. */
       set: (name: string, body: Body<'setProvider'>, o?: RequestOptions) => call('setProvider', { params: { name }, body }, o),
       /** Delete a model provider. Agents that use it fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays. */
       delete: (name: string, o?: RequestOptions) => call('deleteProvider', { params: { name } }, o),
       /** List model providers. Lists the providers from `moorage.yaml` and those set through the API, by name. API keys are never returned. */
       list: (query?: ListQuery<'listProviders'>, o?: RequestOptions) => list('listProviders', { query }, o),
-      /** List a provider's models. Asks the provider for its current list, and waits up to 15 seconds. */
+      /** List a provider's models. Asks the provider for its current list, and waits up to 15 seconds. If there is no list, `error` says why. */
       models: (name: string, o?: RequestOptions) => call('listProviderModels', { params: { name } }, o),
       /** Test a model provider. Asks the provider for its list of models, which costs nothing, and reports the result. If the provider has a key, the list is also requested without it, because a public list doesn't prove that the key works. With `model`, that model also answers one short message. */
       test: (name: string, body: Body<'testProvider'> = {}, o?: RequestOptions) => call('testProvider', { params: { name }, body }, o),
@@ -289,7 +289,7 @@ export function methods({ call, list, lines }: Caller) {
       create: (body: Body<'createBudget'>, o?: RequestOptions) => call('createBudget', { body }, o),
       /** List budgets. Lists this project's budgets with what was spent in the current period. With access to all projects, budgets of the service are included. */
       list: (query?: ListQuery<'listBudgets'>, o?: RequestOptions) => list('listBudgets', { query }, o),
-      /** Get a budget */
+      /** Get a budget. If each key or user has its own limit, `subject` selects whose usage is returned. */
       get: (budget_id: string, query?: ListQuery<'getBudget'>, o?: RequestOptions) => call('getBudget', { params: { budget_id }, query }, o),
       /** Update a budget. Changes only the fields you send; what was spent stays counted. To change the kind of limit, the scope or the period, create a new budget. */
       update: (budget_id: string, body: Body<'updateBudget'>, o?: RequestOptions) => call('updateBudget', { params: { budget_id }, body }, o),

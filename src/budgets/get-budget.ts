@@ -11,6 +11,7 @@ export const getBudget = operation({
   method: 'GET',
   path: '/v1/budgets/{budget_id}',
   summary: 'Get a budget',
+  description: 'If each key or user has its own limit, `subject` selects whose usage is returned.',
   permission: 'manage',
   params: BudgetParams,
   query: z.strictObject({

@@ -20,7 +20,7 @@ export const createConsoleLink = operation({
   path: '/v1/console-links',
   summary: 'Create a sign-in link',
   description:
-    "Creates a token that signs a browser in to the console once, within ten minutes, with the key that sent the request. Put the token after `#link=` in the console's URL: what follows a `#` is not sent to servers. With `--local` on the server, the link is for the oldest admin key, or for `key_id`.",
+    "Creates a token that signs a browser in to the console once, within ten minutes, with the key that sent the request. Put the token after `#link=` in the console's URL: what follows a `#` is not sent to servers. With `--local` on the server, the link is for the oldest admin key, or for `key_id`. A secret in its grace period can't create links: 403.",
   permission: null,
   audit: { target: null },
   idempotent: true,

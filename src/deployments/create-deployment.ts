@@ -21,7 +21,7 @@ export const createDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments',
   summary: 'Deploy a version to an environment',
   description:
-    'Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it.',
+    'Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it. `warnings` lists what will fail in this version, such as a tool whose secret is not configured.',
   permission: 'write',
   audit: { target: 'reply' },
   mfa: 'deploy',

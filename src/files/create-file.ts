@@ -17,7 +17,7 @@ export const createFile = operation({
   path: '/v1/files',
   summary: 'Upload a file',
   description:
-    'Send the file as the body with its `Content-Type`, or as a form (`multipart/form-data`) with one file. The maximum size is `files.maxBytes`. Identical files in a project share their storage. With a user token, the file belongs to that user.',
+    'Send the file as the body with its `Content-Type`, or as a form (`multipart/form-data`) with one file. The maximum size is `files.maxBytes`. Identical files in a project share their storage. With a user token, the file belongs to that user. If the user or the project has no room for it, the request fails with 409.',
   permission: 'invoke',
   userTokens: true,
   audit: { target: 'reply' },

@@ -11,6 +11,8 @@ export const getSelf = operation({
   method: 'GET',
   path: '/v1/keys/self',
   summary: 'Get your own permissions',
+  description:
+    "Returns the key's permissions, scope, tier and expiry. `tiers`, `default_tier` and `roles` list what it can grant to keys that it creates.",
   permission: null,
   userTokens: true,
   data: z

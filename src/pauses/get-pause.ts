@@ -8,6 +8,7 @@ export const getPause = operation({
   method: 'GET',
   path: '/v1/pause',
   summary: 'Get the pause status',
+  description: '`project` and `service` are the current pauses, or null.',
   permission: 'read',
   data: PauseReply,
 

@@ -38,7 +38,7 @@ const NO_LIMITS: z.output<typeof Limits> = {
   retention_days: null,
 }
 
-export const ProjectParams = z.strictObject({ project_id: z.string() })
+export const ProjectParams = z.strictObject({ project_id: z.string().describe("The project's ID or name") })
 
 export const CreateProjectBody = z
   .strictObject({

@@ -13,7 +13,7 @@ export const updateProject = operation({
   path: '/v1/projects/{project_id}',
   summary: 'Update a project',
   description:
-    "Changes only the fields you send, including the fields of `limits`. A project that `console.oidc[].roles` refers to by name can't be renamed: 409. Requires access to all projects.",
+    "Changes only the fields you send, including the fields of `limits`. A project that `console.oidc[].roles` refers to by name can't be renamed: 409. Requires access to all projects. The default project keeps its name.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'project_id' },

@@ -9,7 +9,8 @@ export const listProviderModels = operation({
   method: 'GET',
   path: '/v1/providers/{name}/models',
   summary: "List a provider's models",
-  description: 'Asks the provider for its current list, and waits up to 15 seconds.',
+  description:
+    'Asks the provider for its current list, and waits up to 15 seconds. If there is no list, `error` says why.',
   permission: 'write',
   params: ProviderParams,
   data: z

@@ -18,7 +18,7 @@ export const runSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}/run',
   summary: 'Run a schedule now',
   description:
-    "Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change.",
+    "Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change. While the agent is paused, the request fails with 409.",
   permission: 'write',
   audit: { target: 'schedule_id' },
   mfa: 'invoke',

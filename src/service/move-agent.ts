@@ -25,7 +25,7 @@ export const moveAgent = operation({
   path: '/v1/agents/{agent_id}/move',
   summary: 'Move an agent to another project',
   description:
-    "Moves the agent with its versions, history, memory and schedules, the files of its runs and schedules, and the keys, webhooks and budgets limited to it. Personal keys that were created with a role in the old project stop working. From its next run on, the agent uses the new project's secrets and providers. Requires a key with access to all projects.",
+    "Moves the agent with its versions, history, memory and schedules, the files of its runs and schedules, and the keys, webhooks and budgets limited to it. Personal keys that were created with a role in the old project stop working. From its next run on, the agent uses the new project's secrets and providers. Requires a key with access to all projects. If the other project has an agent with the same name, the request fails with 409; if it lacks the model's provider, with 400.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'agent_id' },

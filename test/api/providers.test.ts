@@ -447,11 +447,11 @@ onManyNodes(
       assert.equal(set.code, 0, set.stderr)
       assert.match(set.stderr, /Set mine: agents use it as mine\/<model>/)
       const listed = await shell.moorage(['providers', 'list'])
-      assert.match(listed.stdout, /^NAME +TYPE +ADDRESS +KEY +FROM\nmine +openai-compatible +\S+ +set +api\n$/)
+      assert.match(listed.stdout, /^NAME +TYPE +URL +KEY +FROM\nmine +openai-compatible +\S+ +set +api\n$/)
       assert.equal((await shell.moorage(['providers', 'models', 'mine'])).stdout, 'MODEL\nmine/tiny\nmine/tiny-2\n')
       assert.match(
         (await shell.moorage(['providers', 'test', 'mine'])).stderr,
-        /mine listed 2 models. The list is public, so the key is not tested/,
+        /mine listed 2 models. The list is public, so the key was not tested/,
       )
       const answered = await shell.moorage(['providers', 'test', 'mine', '--model', 'tiny'])
       assert.match(answered.stderr, /mine\/tiny answers/)

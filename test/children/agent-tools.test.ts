@@ -406,7 +406,7 @@ onBothEngines(
       shell.remove()
       assert.equal(code, 0, stderr)
       assert.match(stdout, /tool +ask → shown +2/)
-      const [, called] = stdout.split('Runs that it has called:\n')
+      const [, called] = stdout.split('Runs it started:\n')
       assert.match(called ?? '', new RegExp(`${run.request_id} +shown +completed`))
     })
 

@@ -99,7 +99,7 @@ describe('moorage init --remote', () => {
     const refused = await run(['init', '9-pilots', '--remote', '--file', 'pilot.yaml'])
     assert.equal(refused.code, 1)
     assert.equal(refused.stdout, '')
-    assert.match(refused.stderr, /pilot\.ts exists already/)
+    assert.match(refused.stderr, /pilot\.ts already exists/)
     assert.equal(read('pilot.ts'), 'mine')
     assert.ok(!existsSync(join(cwd, 'pilot.yaml')))
 

@@ -63,7 +63,7 @@ describe('moorage login while other things happen', () => {
     try {
       const { code, stderr } = await shell.moorage(['login', server.url, '--sso'])
       assert.equal(code, 0, stderr)
-      assert.match(stderr, /trying again\n.*The service is back\n/)
+      assert.match(stderr, /retrying\n.*The service is available again\.\n/)
       assert.match(stderr, /Logged in to .* as ann/)
     } finally {
       shell.remove()

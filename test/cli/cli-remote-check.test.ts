@@ -266,8 +266,11 @@ describe('moorage remote check', () => {
     await gone.close()
     const { code, stdout, stderr } = await check(gone.url)
     assert.equal(code, 1)
-    assert.match(stdout, /^failed {4}a signed call is answered: The remote agent could not be reached: .*ECONNREFUSED/)
-    assert.equal(stderr, 'error 3 of 7 points failed\n')
+    assert.match(
+      stdout,
+      /^failed {4}a signed call is answered: The remote agent could not be reached\.: .*ECONNREFUSED/,
+    )
+    assert.equal(stderr, 'error: 3 of 7 checks failed\n')
   })
 
   test('the secret comes from a variable or from stdin, and is never shown', async () => {
@@ -293,7 +296,7 @@ describe('moorage remote check', () => {
       `not tried ${SIGNATURE}: the signed call was refused as well`,
       `not tried ${TIME}: the signed call was refused as well`,
     ])
-    assert.equal(wrong.stderr, 'error 1 of 7 points failed\n')
+    assert.equal(wrong.stderr, 'error: 1 of 7 checks failed\n')
   })
 
   test('what cannot be a check is refused before anything is called', async () => {

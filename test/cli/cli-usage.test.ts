@@ -58,12 +58,12 @@ for (const engine of ANY_ENGINE) {
       }
       const costOf = async () => (await service.call('GET', `/v1/usage?agent_id=${agent}`)).body.data.totals.cost_usd
       assert.equal(await costOf(), null)
-      assert.match(await reprice(3), /1 of 1 calls cost something else now, 1 had no price: USD 0\.004000 more/)
+      assert.match(await reprice(3), /1 of 1 calls have a new cost, 1 had no price before: USD 0\.004000 more/)
       assert.equal(await costOf(), 0.004)
       const [receipt] = (await service.call('GET', `/v1/agents/${agent}/invocations`)).body.data
       assert.equal(receipt.cost_usd, 0.004)
-      assert.match(await reprice(1), /1 of 1 calls cost something else now, 0 had no price: USD 0\.002000 less/)
-      assert.match(await reprice(1), /0 of 1 calls cost something else now, 0 had no price: USD 0\.000000 more/)
+      assert.match(await reprice(1), /1 of 1 calls have a new cost, 0 had no price before: USD 0\.002000 less/)
+      assert.match(await reprice(1), /0 of 1 calls have a new cost, 0 had no price before: USD 0\.000000 more/)
     })
 
     test('prices are set, listed and deleted; a budget in dollars warns where one is missing', async () => {
@@ -89,9 +89,9 @@ for (const engine of ANY_ENGINE) {
     test('a budget has one limit, which is a number; a list says whose it is', async () => {
       const create = (...args: string[]) => shell.moorage(['budgets', 'create', 'small', ...args])
       const two = await create('--usd', '1', '--tokens', '2')
-      assert.deepEqual([two.code, two.stderr.includes('Say how much in one way')], [2, true])
+      assert.deepEqual([two.code, two.stderr.includes('Specify only one of --usd, --tokens or --runs.')], [2, true])
       const word = await create('--usd', 'abc')
-      assert.deepEqual([word.code, word.stderr.includes('The limit is a number above 0, not "abc"')], [2, true])
+      assert.deepEqual([word.code, word.stderr.includes('It must be a number.')], [2, true])
       assert.equal((await create('--usd', '25', '--scope', 'user')).code, 0)
       assert.match((await shell.moorage(['budgets', 'list'])).stdout, /small +each user +USD 25 +month +0 +0/)
     })
@@ -100,11 +100,11 @@ for (const engine of ANY_ENGINE) {
       const { id } = JSON.parse((await shell.moorage(['budgets', 'get', 'small', '--json'])).stdout)
       assert.match((await shell.moorage(['budgets', 'get', id])).stdout, /^name +small$/m)
       const none = await shell.moorage(['budgets', 'get', 'smaller'])
-      assert.deepEqual([none.code, none.stderr], [3, 'error There is no budget "smaller"\n'])
+      assert.deepEqual([none.code, none.stderr], [3, 'error: There is no budget "smaller"\n'])
       await shell.moorage(['budgets', 'create', 'small', '--runs', '9'])
       const two = await shell.moorage(['budgets', 'delete', 'small', '--yes'])
       assert.equal(two.code, 2)
-      assert.match(two.stderr, /^error Several budgets are called "small", give an id: bud_\w+, bud_\w+\n$/)
+      assert.match(two.stderr, /^error: Several budgets are named "small". Use an ID instead: bud_\w+, bud_\w+\n$/)
       await shell.moorage(['budgets', 'delete', id, '--yes'])
       assert.equal((await shell.moorage(['budgets', 'update', 'small', '--name', 'other'])).code, 0)
       assert.equal((await shell.moorage(['budgets', 'delete', 'other', '--yes'])).code, 0)

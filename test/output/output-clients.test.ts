@@ -83,7 +83,7 @@ describe('structured answers in the SDK, the command line and webhooks', () => {
     assert.match(unfit.stderr, /must be a list/)
     const words = await shell.moorage(['invoke', 'hello', 'ahoy', '--output'])
     assert.deepEqual([words.code, words.stdout], [1, ''])
-    assert.match(words.stderr, /The answer has no value/)
+    assert.match(words.stderr, /The answer contains no structured output/)
   })
 
   test('webhooks hear the value', async (t) => {

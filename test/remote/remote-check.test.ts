@@ -190,7 +190,7 @@ onAnyEngine(
       const failed = await shell.moorage(['agents', 'check', agent], { env })
       assert.equal(failed.code, 1)
       assert.match(failed.stdout, /^failed +a signed call is answered: The remote agent failed: aground\n/)
-      assert.match(failed.stderr, /1 of 7 points failed/)
+      assert.match(failed.stderr, /1 of 7 checks failed/)
     })
 
     test('is for those who may change the agent, and for agents that run elsewhere', async () => {

@@ -156,13 +156,11 @@ function envelope(
 }
 
 function parametersOf(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema[] {
-  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-    ...(name === 'agent_id' && { description: "The agent's ID or name" }),
-  }))
+  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const own = (operation.params?.shape as Record<string, z.ZodType> | undefined)?.[name]?.description
+    const description = name === 'agent_id' ? "The agent's ID or name" : own
+    return { name, in: 'path', required: true, schema: { type: 'string' }, ...(description && { description }) }
+  })
   const query = operation.query ? toSchema(operation.query, 'input', schemas) : {}
   const required = (query.required ?? []) as string[]
   const inQuery = Object.entries((query.properties ?? {}) as Record<string, JsonSchema>).map(

@@ -31,7 +31,11 @@ export const NewCallback = z
   })
   .meta({ id: 'NewCallback' })
 
-export const CallbackParams = z.strictObject({ agent_id: z.string(), request_id: z.string(), callback_id: z.string() })
+export const CallbackParams = z.strictObject({
+  agent_id: z.string(),
+  request_id: z.string(),
+  callback_id: z.string().describe("The callback's ID or name"),
+})
 
 export const CallbackReply = z
   .object({

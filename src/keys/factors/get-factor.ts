@@ -10,6 +10,7 @@ export const getFactor = operation({
   method: 'GET',
   path: '/v1/keys/{key_id}/mfa',
   summary: "Get a key's second factor status",
+  description: 'Returns whether there is one and since when, never its secret.',
   permission: 'manage',
   params: KeyParams,
   concerns: concernedAgent,
