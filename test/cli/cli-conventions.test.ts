@@ -77,6 +77,7 @@ describe('moorage and its exit codes', () => {
     assert.deepEqual(await complete('ke'), ['keys', ''])
     assert.ok((await complete('keys', '')).includes('rotate'))
     assert.deepEqual(await complete('keys', 'create', '--ro'), ['--role', ''])
+    assert.deepEqual(await complete('keys', 'list', '--status', 'e'), ['expired', ''])
     assert.deepEqual(await complete('keys', '""'), await complete('keys', ''), 'an empty word as PowerShell passes it')
     for (const name of ['bash', 'zsh', 'fish', 'powershell']) {
       assert.match((await shell().moorage(['completion', name])).stdout, /moorage __complete/)
