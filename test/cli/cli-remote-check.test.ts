@@ -268,7 +268,7 @@ describe('moorage remote check', () => {
     assert.equal(code, 1)
     assert.match(
       stdout,
-      /^failed {4}a signed call is answered: The remote agent could not be reached\.: .*ECONNREFUSED/,
+      /^failed {4}a signed call is answered: The remote agent could not be reached\.?: .*ECONNREFUSED/,
     )
     assert.equal(stderr, 'error: 3 of 7 checks failed\n')
   })

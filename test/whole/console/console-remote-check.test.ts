@@ -25,7 +25,7 @@ inConsole(
       await check.getByText('No checks failed').waitFor()
       const points = check.getByRole('listitem')
       assert.equal(await points.count(), 7)
-      assert.equal(await points.nth(0).innerText(), 'ok\na signed call is answered\n0 steps asked for')
+      assert.equal(await points.nth(0).innerText(), 'ok\na signed call is answered\n0 steps requested')
       assert.match(await points.nth(4).innerText(), /^not tried\n[^]*\nit requested no step$/)
       await check.getByLabel('Message').fill('A berth for Aurora')
       await check.getByRole('button', { name: 'Run check' }).click()
