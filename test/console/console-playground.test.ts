@@ -211,7 +211,7 @@ inConsole(
       await isAsked.promise
       expect(/status of 401/)
       await page.getByRole('button', { name: 'Sign out' }).click()
-      await page.getByLabel('API key').fill(second.secret)
+      await page.getByLabel('API key', { exact: true }).fill(second.secret)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.locator('.said').first().waitFor()
       assert.deepEqual(await page.locator('.said').allInnerTexts(), ['We are in the south'])

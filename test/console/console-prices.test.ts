@@ -68,13 +68,13 @@ inConsole(
 
       await page.getByRole('button', { name: 'Set price', exact: true }).click()
       const dialog = page.getByRole('dialog')
-      await dialog.getByLabel('Model').fill('local/fixed')
+      await dialog.getByLabel('Model', { exact: true }).fill('local/fixed')
       await dialog.getByLabel('Input (USD per million tokens)', { exact: true }).fill('3')
       await dialog.getByLabel('Output (USD per million tokens)').fill('4')
       expect(/409/)
       await dialog.getByRole('button', { name: 'Save price' }).click()
       await dialog.getByText('The price of local/fixed is defined in moorage.yaml').waitFor()
-      await dialog.getByLabel('Model').fill('local/*')
+      await dialog.getByLabel('Model', { exact: true }).fill('local/*')
       await dialog.getByRole('button', { name: 'Save price' }).click()
       await row(page, 'local/other \\$3\\.00 \\$3\\.00 \\$4\\.00 \\$4\\.00 \\$0 this project · local/\\*').waitFor()
       // The price of all models of the provider is deleted in its own row.
@@ -108,7 +108,7 @@ inConsole(
       await dialog.getByLabel('Unit', { exact: true }).selectOption('US dollars')
       await link.waitFor()
       await dialog.getByLabel('Name').fill('Monthly')
-      await dialog.getByLabel('Limit').fill('25')
+      await dialog.getByLabel('Limit', { exact: true }).fill('25')
       await dialog.getByRole('button', { name: 'Create budget' }).click()
       await dialog.waitFor({ state: 'detached' })
       const told = (effect: string) =>

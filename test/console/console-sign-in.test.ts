@@ -9,7 +9,7 @@ import { createAgent, createKey } from '../support/slices/resources.ts'
 inConsole('signing in to the console', (visit, service) => {
   test('a pasted key opens the page that was asked for, and signing out ends it', async () => {
     const { page, leave, context, expect } = await visit('/agents/hello?session=s1', { key: null })
-    await page.getByLabel('API key').fill(service().admin)
+    await page.getByLabel('API key', { exact: true }).fill(service().admin)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'hello' }).waitFor()
     assert.equal(new URL(page.url()).search, '?session=s1')
@@ -19,9 +19,9 @@ inConsole('signing in to the console', (visit, service) => {
     // What the page has asked for just before is refused.
     expect(/status of 401/)
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByLabel('API key').waitFor()
+    await page.getByLabel('API key', { exact: true }).waitFor()
     await page.reload()
-    await page.getByLabel('API key').waitFor()
+    await page.getByLabel('API key', { exact: true }).waitFor()
     await leave()
   })
 
@@ -37,7 +37,7 @@ inConsole('signing in to the console', (visit, service) => {
       await answered.promise
       await route.continue()
     })
-    await page.getByLabel('API key').fill(secret)
+    await page.getByLabel('API key', { exact: true }).fill(secret)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
     assert.equal(await page.getByRole('link', { name: 'hello' }).count(), 0)
@@ -50,7 +50,7 @@ inConsole('signing in to the console', (visit, service) => {
     const { page, leave, expect } = await visit('/', { key: null })
     expect(/status of 401/)
     await checkAccess(page)
-    await page.getByLabel('API key').fill('mrg_wrong')
+    await page.getByLabel('API key', { exact: true }).fill('mrg_wrong')
     await page.keyboard.press('Enter')
     const alert = page.getByRole('alert')
     await alert.waitFor()
@@ -102,7 +102,7 @@ inConsole('signing in to the console', (visit, service) => {
     await service().call('DELETE', `/v1/keys/${id}`)
     await page.getByRole('link', { name: 'hello' }).click()
     await page.getByText('Your session has ended').waitFor()
-    await page.getByLabel('API key').fill(service().admin)
+    await page.getByLabel('API key', { exact: true }).fill(service().admin)
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'hello' }).waitFor()
     await leave()

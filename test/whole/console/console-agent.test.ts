@@ -156,12 +156,12 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await createAgent(service(), 'abroad')
     const { page, expect, leave } = await visit('/agents/abroad/settings')
     await page.getByLabel('Runs as').selectOption('remote')
-    await page.getByLabel('URL').fill('ftp://agent.example.com')
+    await page.getByLabel('URL', { exact: true }).fill('ftp://agent.example.com')
     await page.getByLabel('Secret').fill('AGENT')
     expect(/400/)
     await page.getByRole('button', { name: 'Save' }).click()
     await page.locator('.field', { hasText: 'URL' }).locator('.wrong').waitFor()
-    await page.getByLabel('URL').fill('https://agent.example.com/run')
+    await page.getByLabel('URL', { exact: true }).fill('https://agent.example.com/run')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Draft saved').waitFor()
     const { kind, remote } = (await service().call('GET', '/v1/agents/abroad')).body.data
@@ -182,7 +182,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const { page, expect, leave } = await visit('/agents/pupil/settings')
     // What the form says in other words stays as it was.
     assert.equal(await page.getByLabel('Summarize after (turns)').inputValue(), '10')
-    await page.getByLabel('Description').fill('Learns.')
+    await page.getByLabel('Description', { exact: true }).fill('Learns.')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Draft saved').waitFor()
     const { description, memory: kept } = (await service().call('GET', '/v1/agents/pupil')).body.data

@@ -42,7 +42,7 @@ inHarbour('what the frame of the console says', (open, harbour, service) => {
     const scene = await open('/', { key: null })
     await scene.look('signed out', 'body')
     scene.window.expect(/status of 401/)
-    await scene.page.getByLabel('API key').fill('mrg_wrong')
+    await scene.page.getByLabel('API key', { exact: true }).fill('mrg_wrong')
     await scene.page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await scene.page.getByRole('alert').or(scene.page.locator('.wrong')).first().waitFor()
     await scene.look('a wrong key', 'body')

@@ -70,7 +70,7 @@ inConsole(
       await click('Tools')
       await click(/^Add: HTTP/)
       await page.getByLabel('Name', { exact: true }).fill('find_order')
-      await page.getByLabel('Description').fill('Says where an order is')
+      await page.getByLabel('Description', { exact: true }).fill('Says where an order is')
       await page.getByLabel('URL', { exact: true }).fill(`${shop.url}/orders/{order}?as={order}`)
       await page.getByText('The address names order.').waitFor()
       await click('Add as parameters')

@@ -92,7 +92,7 @@ inConsole(
       await page
         .getByText("The identity provider isn't responding. You can still sign in with a key or a link.")
         .waitFor()
-      await page.getByLabel('API key').fill(service().admin)
+      await page.getByLabel('API key', { exact: true }).fill(service().admin)
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByRole('link', { name: 'pilot' }).waitFor()
       // Who is signed in already hears of it and goes on.
@@ -161,7 +161,7 @@ inConsole('the console of a service without an identity provider', (visit, servi
     await page.getByText('Nothing found.').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByLabel('API key').waitFor()
+    await page.getByLabel('API key', { exact: true }).waitFor()
     assert.equal(await page.getByText('or with a key').count(), 0)
     await leave()
   })

@@ -132,7 +132,7 @@ inConsole('projects in the console', (visit, service) => {
     await made.getByRole('button', { name: 'Create project' }).click()
     await made.getByText('A project named "shop" already exists.').waitFor()
     await made.getByLabel('Name').fill('trial')
-    await made.getByLabel('Description').fill('For a week')
+    await made.getByLabel('Description', { exact: true }).fill('For a week')
     await made.getByLabel('Requests per minute').fill('60')
     await made.getByLabel('Max concurrent runs').fill('3')
     await made.getByLabel('Retention (days)').fill('14')
