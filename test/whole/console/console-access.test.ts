@@ -229,7 +229,7 @@ inConsole(
         .app.parts.storage.db.updateTable('deliveries')
         .set({ status: 'failed', next_attempt_at: null })
         .execute()
-      await page.getByRole('button', { name: 'Deliver again' }).click()
+      await page.getByRole('button', { name: 'Redeliver' }).click()
       await page.getByText('delivered', { exact: true }).first().waitFor()
       assert.equal(received.at(-1), 'agent.completed')
 

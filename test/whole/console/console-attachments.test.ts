@@ -137,7 +137,7 @@ inConsole(
         service().call('PATCH', '/v1/projects/prj_default', { body: { limits: { file_bytes } } })
       await limit(1)
       await attach(page, { ...picture, name: 'full.png' })
-      await chip(page, 'Files', 'full.png').getByText('The files of the project may have 1 bytes').waitFor()
+      await chip(page, 'Files', 'full.png').getByText("The project's files would exceed 1 bytes").waitFor()
       await limit(null)
       await page.getByRole('button', { name: 'Try full.png again' }).click()
       await page.getByRole('button', { name: 'Remove full.png' }).waitFor()

@@ -62,7 +62,7 @@ inConsole(
       await dialog(page).getByLabel('Notify at (%)').fill('60%, 90 %')
       await dialog(page).getByLabel('When the limit is reached').selectOption('only notify')
       await dialog(page).getByRole('button', { name: 'Save' }).click()
-      await row(page, 'Pilot, daily .*of \\$4\\.00.*only tells · told at 60 %, 90 %').waitFor()
+      await row(page, 'Pilot, daily .*of \\$4\\.00.*notifies only · notifies at 60 %, 90 %').waitFor()
 
       await page.getByRole('button', { name: 'Delete Pilot, daily' }).click()
       await dialog(page).getByRole('button', { name: 'Delete budget' }).click()

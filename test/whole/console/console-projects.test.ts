@@ -137,7 +137,7 @@ inConsole('projects in the console', (visit, service) => {
     await made.getByLabel('Max concurrent runs').fill('3')
     await made.getByLabel('Retention (days)').fill('14')
     await made.getByRole('button', { name: 'Create project' }).click()
-    await page.getByText('The project trial is there').waitFor()
+    await page.getByText('Project trial created').waitFor()
     const stored = (await service().call('GET', '/v1/projects/trial')).body.data
     assert.equal(stored.description, 'For a week')
     assert.deepEqual(stored.limits, {
@@ -295,7 +295,7 @@ inConsole('the console of a service without projects', (visit, service) => {
     await page.keyboard.press('Enter')
     await page.getByLabel('Name').fill('second')
     await page.getByRole('button', { name: 'Create project' }).click()
-    await page.getByText('The project second is there').waitFor()
+    await page.getByText('Project second created').waitFor()
     assert.deepEqual(await offered(page), ['default', 'second'])
     await page.getByRole('row', { name: 'second' }).waitFor()
     await leave()
