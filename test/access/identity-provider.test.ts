@@ -201,7 +201,7 @@ describe('what the provider publishes', () => {
 
   test('is never followed to another address', async () => {
     idp.answers.set('/keys', (response) => response.writeHead(302, { location: '/elsewhere' }).end())
-    assert.match(await detailOf(), /^unavailable: .*\/keys answered 302/)
+    assert.match(await detailOf(), /^unavailable: .*\/keys returned 302/)
     assert.equal(idp.seen['/elsewhere'], undefined)
   })
 
