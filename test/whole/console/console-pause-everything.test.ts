@@ -43,7 +43,7 @@ inConsole('pausing everything in the console', (visit, service) => {
     const { page, leave } = await visit('/activity', { isHurried: true })
     await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'A page' }).fill('pause everything')
+    await page.getByRole('combobox', { name: /paste an ID/ }).fill('pause everything')
     await page.getByRole('option', { name: 'Pause everything', selected: true }).waitFor()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Pause everything' })

@@ -65,7 +65,7 @@ inConsole(
       const { page, leave } = await visit('/agents/capstan')
       await page.getByRole('heading', { name: 'capstan' }).waitFor()
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'A page' }).fill('capstan pause')
+      await page.getByRole('combobox', { name: /paste an ID/ }).fill('capstan pause')
       await page.getByRole('option', { name: 'capstan › Pause', selected: true }).waitFor()
       await page.keyboard.press('Enter')
       await page.getByRole('dialog', { name: 'Pause agent' }).getByRole('button', { name: 'Cancel' }).click()
