@@ -23,10 +23,10 @@ inConsole(
     test('a new key is shown once, in a dialog that does not close by accident', async () => {
       const { page, leave } = await visit('/keys')
       await page.getByRole('button', { name: 'New key' }).click()
-      await page.getByLabel('Name').fill('website')
+      await page.getByLabel('Name', { exact: true }).fill('website')
       await page.getByLabel('read').check()
       await page.getByLabel('approve').check()
-      const tier = page.getByLabel('Tier')
+      const tier = page.getByLabel('Tier', { exact: true })
       assert.equal(await tier.inputValue(), 'pro')
       assert.deepEqual(await tier.locator('option').allTextContents(), [
         'free: 60 requests per minute, bursts of 100',
@@ -57,7 +57,7 @@ inConsole(
       const { page, leave, expect } = await visit('/keys')
       await page.getByRole('button', { name: 'New key' }).click()
       const dialog = page.getByRole('dialog', { name: 'New key' })
-      const role = dialog.getByLabel('Role')
+      const role = dialog.getByLabel('Role', { exact: true })
       const offered = ['admin', 'developer', 'viewer', 'caller', 'approver', 'harbour-master', 'none']
       await untilHolds(async () => assert.deepEqual(await role.locator('option').allTextContents(), offered))
       assert.equal(await role.inputValue(), 'caller')
@@ -69,7 +69,7 @@ inConsole(
           permission,
         )
       }
-      await dialog.getByLabel('Name').fill('harbour')
+      await dialog.getByLabel('Name', { exact: true }).fill('harbour')
       expect(/400/)
       await dialog.getByLabel('Agent', { exact: true }).fill('no-such-agent')
       await dialog.getByRole('button', { name: 'Create key' }).click()

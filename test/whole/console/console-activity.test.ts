@@ -38,10 +38,10 @@ inConsole('activity in the console', (visit, service) => {
     const filters = page.getByRole('group', { name: 'Filters on' })
     assert.deepEqual(await filters.getByRole('button').allInnerTexts(), [
       'Status: failed',
-      'Door: mcp',
+      'Channel: mcp',
       'Clear filters',
     ])
-    await filters.getByRole('button', { name: 'Door: mcp' }).click()
+    await filters.getByRole('button', { name: 'Channel: mcp' }).click()
     await page.getByRole('link', { name: 'another reef' }).waitFor()
     await page.getByLabel('Channel').selectOption('mcp')
     await page.locator('.empty').getByRole('button', { name: 'Clear filters' }).click()
