@@ -9,7 +9,7 @@ const TURNS_PER_SESSION = 20
 export async function fillMemory(
   url: string,
   key: string,
-  { users, memories, text, agent = 'hello' }: Fill,
+  { users, memories, text, agent = 'hello', project }: Fill,
 ): Promise<void> {
   const now = Date.now()
   const step = (365 * 24 * 60 * 60 * 1000) / memories
@@ -33,7 +33,7 @@ export async function fillMemory(
     })
     const reply = await fetch(`${url}/v1/agents/${agent}/memory`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      headers: headersOf(key, project),
       body: JSON.stringify({ items }),
     })
     if (reply.status !== 201) throw new Error(`filling failed: ${reply.status} ${await reply.text()}`)
@@ -45,13 +45,27 @@ export async function fillMemory(
 }
 
 /** Makes something through the API, as a client would. */
-export async function create(url: string, key: string, what: string, fields: object): Promise<{ id: string }> {
+export async function create(
+  url: string,
+  key: string,
+  what: string,
+  fields: object,
+  project?: string,
+): Promise<{ id: string; key?: string }> {
   const reply = await fetch(`${url}/v1/${what}`, {
     method: 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    headers: headersOf(key, project),
     body: JSON.stringify(fields),
   })
   if (reply.status !== 201) throw new Error(`${what}: ${reply.status} ${await reply.text()}`)
-  const { data } = (await reply.json()) as { data: { id: string } }
+  const { data } = (await reply.json()) as { data: { id: string; key?: string } }
   return data
+}
+
+function headersOf(key: string, project?: string) {
+  return {
+    Authorization: `Bearer ${key}`,
+    'Content-Type': 'application/json',
+    ...(project && { 'Moorage-Project': project }),
+  }
 }

@@ -6,7 +6,7 @@ export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis' | 'floor'
 
 /** What is measured: one request, repeated, on a server with one engine. */
 export type Subject = {
-  group: 'models' | 'streams' | 'requests' | 'memory' | 'searching' | 'lists' | 'projects' | 'webhooks'
+  group: 'models' | 'streams' | 'requests' | 'memory' | 'searching' | 'lists' | 'projects' | 'webhooks' | 'floods'
   name: string
   engine: Engine
   load: Load
@@ -29,4 +29,4 @@ export type Subject = {
 export type Store = { name: string; restarts?: boolean; fill(server: StoredServer): Promise<void> }
 
 /** How many memories each of the users gets. */
-export type Fill = { users: string[]; memories: number; text(i: number): string; agent?: string }
+export type Fill = { users: string[]; memories: number; text(i: number): string; agent?: string; project?: string }

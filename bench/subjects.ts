@@ -1,4 +1,5 @@
 import { create } from './fill.ts'
+import { floodSubjects } from './floods.ts'
 import { listSubjects } from './lists.ts'
 import type { Load } from './load.ts'
 import { modelSubjects } from './model-subjects.ts'
@@ -23,6 +24,7 @@ export function subjectsFor(key: string, rows: number): Subject[] {
     ...listSubjects(key, rows),
     ...projectSubjects(key),
     ...webhookSubjects(key),
+    ...floodSubjects(key),
   ]
 }
 

@@ -1,8 +1,11 @@
 import { render } from 'preact'
+import { MoorageError } from '../sdk/client.ts'
 import { watchLocation } from './lib/location.ts'
 import { watchProject } from './lib/projects/change-project.ts'
 import { loadSession, watchFragment } from './lib/session.ts'
+import { session } from './lib/session-state.ts'
 import { restoreTheme } from './lib/theme.ts'
+import { toast } from './lib/toasts.ts'
 import { matchRoute } from './routes.ts'
 import { App } from './shell/app.tsx'
 import { watchPaletteKey } from './shell/palette-state.ts'
@@ -14,6 +17,12 @@ watchProject()
 watchPaletteKey()
 watchFragment()
 restoreTheme()
+// What fails where no page can say so, such as an Undo or a sign-out.
+addEventListener('unhandledrejection', (event) => {
+  if (!(event.reason instanceof MoorageError)) return
+  event.preventDefault()
+  if (session.peek()) toast(event.reason.message)
+})
 // Known before a dialog gives it away: css/base.css.
 // The width of the root does not say it: it counts the room as its own while there is nothing to scroll.
 document.documentElement.style.setProperty('--gutter', `${innerWidth - document.body.offsetWidth}px`)

@@ -3,7 +3,7 @@ import { AskSteps, StepsResult } from '../src/invocations/steps/take-steps.ts'
 import { REMOTE_EVENTS, RemoteAnswer, RemoteCallBody } from '../src/runtime/remote-agent/contract.ts'
 
 const DESCRIPTION =
-  'docs/remote-agents.md explains it. The service sends Call, and is answered with Answer, or with a stream of the events ' +
+  'docs/remote-protocol.md explains it. The service sends Call, and is answered with Answer, or with a stream of the events ' +
   '`delta` (Delta), `log` (Log), `usage` (Usage), `done` (Done) and `error` (Failure). The agent asks for steps with ' +
   'AskSteps, and the `data` of the reply is StepsResult.'
 

@@ -69,6 +69,14 @@ export function renderSdkMethods(document: Pick<OpenApi, 'paths'>): string {
   ].join('\n')
 }
 
+/** Where an operation stands in the SDK, and so in the command line: `createAgent` is `agents.create`. */
+export function placeOf(operation: OperationObject): { group: string; name: string; isList: boolean } {
+  const { operationId: id, responses } = operation
+  const content = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1].content ?? {}
+  const isList = content['application/json']?.schema.properties?.pagination !== undefined
+  return { group: groupOf(id).name, name: nameOf(id, isList), isList }
+}
+
 function groupOf(id: string): { name: string; own: RegExp } {
   const [noun, name] = GROUPS.find(([pattern]) => pattern.test(id)) ?? []
   if (!noun || !name) throw new Error(`scripts/render-sdk-methods.ts names no group for ${id}`)
@@ -85,8 +93,8 @@ function nameOf(id: string, isList: boolean): string {
 
 function method(operation: OperationObject): string[] {
   const { operationId: id, summary, description, parameters, requestBody, responses } = operation
+  const { name: own, isList } = placeOf(operation)
   const content = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1].content ?? {}
-  const isList = content['application/json']?.schema.properties?.pagination !== undefined
   const sends = content['application/x-ndjson'] ? 'lines' : isList ? 'list' : 'call'
   const params = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
   const query = parameters.filter((parameter) => parameter.in === 'query')
@@ -104,6 +112,6 @@ function method(operation: OperationObject): string[] {
   const given = input.length > 0 ? `{ ${input.join(', ')} }` : '{}'
   return [
     `      /** ${description ? `${summary}. ${description.replaceAll('*/', '* /')}` : summary} */`,
-    `      ${nameOf(id, isList)}: (${takes.join(', ')}) => ${sends}('${id}', ${given}, o),`,
+    `      ${own}: (${takes.join(', ')}) => ${sends}('${id}', ${given}, o),`,
   ]
 }

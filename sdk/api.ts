@@ -22,17 +22,17 @@ export type Pagination = {
   offset: number
   total: number
   has_more: boolean
-  /** A search did not look at everything: `total` counts what it found so far. Go on with this time as `end_time`, or as `start_time` where the oldest come first */
+  /** Returned when a search stopped before it had looked at everything; `total` counts the matches so far. To continue, send this time as `end_time`, or as `start_time` if the oldest come first */
   searched_to?: string | undefined
-  /** With `after`: what comes next comes after this; `total` counts what was looked through up to here */
+  /** With `after`: send it as the next `after`. `total` counts the entries up to here */
   next_after?: string | undefined
 }
 
 export type InvocationResult = {
   response: string
-  /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
+  /** The structured output, if a JSON Schema was set. `response` contains it as text */
   output?: unknown | undefined
-  /** What its tools answered besides text, if anything */
+  /** What its tools returned in addition to text */
   files?: ({
     file_id: string
     name: string
@@ -48,32 +48,32 @@ export type InvocationResult = {
 export type InvocationQueued = {
   request_id: string
   status: 'queued' | 'waiting'
-  /** What people must decide before it goes on */
+  /** What people must decide before it continues */
   approvals?: PendingApproval[] | undefined
-  /** Why it waits, if not for people: its project or the service is paused */
+  /** Why it waits, if not for people: for example because its project or the service is paused */
   reason?: string | undefined
 }
 
 export type PendingApproval = {
-  /** Names the call within its run */
+  /** Identifies the call within its run */
   call_id: string
-  /** `tool`: may it be called. `question`: the agent wants an answer. `retry`: it was under way when the service died; may it be called again */
+  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again */
   kind: 'tool' | 'question' | 'retry'
   tool: string
-  /** Of the call, without secrets; of a question its `question` and perhaps `options` */
+  /** The call's arguments, without secrets; for a question, its `question` and any `options` */
   arguments: Record<string, unknown>
-  /** Since when the run waits for it */
+  /** When the run started waiting for it */
   created_at: string
-  /** What is not decided by then is rejected */
+  /** When it is rejected automatically */
   expires_at: string
-  /** The run that asks, if it is one that this run has called */
+  /** The run that asks, if it was called as a tool by this run */
   child?: ChildRun | undefined
 }
 
 export type ChildRun = {
   request_id: string
   agent_id: string
-  /** The name of its agent */
+  /** The agent's name */
   agent: string
 }
 
@@ -85,16 +85,16 @@ export type Invoke = {
     [name: string]: unknown
   } | undefined
   environment?: string | undefined
-  /** When a budget has no room: fail, or wait until it has. Only a run in the background may wait */
+  /** What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait */
   on_budget?: 'fail' | 'wait' | undefined
-  /** What this answer has to be: JSON that fits a schema. It counts instead of the agent's own `output` */
+  /** The JSON Schema that this answer must match. Overrides the agent's own `output` */
   output?: {
-    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often the model is shown what is wrong with its answer and asked again */
+    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
     retries?: number | undefined
   } | undefined
-  /** Files that the model is shown with the message: images, PDFs and texts. `url` is fetched, `data` is base64; both become files */
+  /** Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, `data` is base64; both are stored as files */
   attachments?: ({
     file_id: string
   } | {
@@ -105,20 +105,20 @@ export type Invoke = {
     media_type?: string | undefined
     name?: string | undefined
   })[] | undefined
-  /** Hears how a run in the background ends */
+  /** Called when a background run ends */
   callback?: NewCallback | undefined
 }
 
 export type NewCallback = {
-  /** Public https address; the operator may allow others */
+  /** A public https URL; the operator can allow others */
   url: string
-  /** A name of your own within the run; the same name again replaces it */
+  /** Your own name for the callback. Creating another one with the same name in this run replaces it */
   name?: string | undefined
-  /** What is sent: an event, as webhooks get it, or an A2A task */
+  /** What to send: an event in the webhook format, or an A2A task */
   format?: 'event' | 'a2a' | undefined
-  /** Sent as X-A2A-Notification-Token, and never shown */
+  /** Sent in the X-A2A-Notification-Token header; never returned */
   token?: string | undefined
-  /** Sent as Authorization, and never shown */
+  /** Sent in the Authorization header; never returned */
   authorization?: string | undefined
 }
 
@@ -126,13 +126,13 @@ export type Invocation = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
-  /** There while it waits: whether people must decide something before it goes on */
+  /** While it waits: whether people must decide something first */
   asks_people?: boolean | undefined
-  /** Where it was asked for: the API, a door for other clients, the host, a schedule, or the console */
+  /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
   background: boolean
   environment: string
-  /** null: the working copy */
+  /** null: the draft */
   version: string | null
   deployment_id: string | null
   message: string
@@ -140,16 +140,16 @@ export type Invocation = {
   /** The files that came with the message */
   attachments: InvocationAttachment[]
   response: string | null
-  /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
+  /** The structured output, if a JSON Schema was set. `response` contains it as text */
   output?: unknown | undefined
-  /** What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists */
+  /** The request's own `output`, if it had one. Only in the receipt of one invocation, not in lists */
   output_wanted?: {
-    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often the model is shown what is wrong with its answer and asked again */
+    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
     retries: number
   } | undefined
-  /** The calls of its caller's own tools with which the answer ended */
+  /** The calls of the client's own tools that the answer ended with */
   calls: ({
     id: string
     name: string
@@ -158,51 +158,51 @@ export type Invocation = {
   error: {
     code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
-    /** Seconds, where the provider of the model or a budget has said when to try again */
+    /** When to try again, in seconds, if the model's provider or a budget reported it */
     retry_after?: number | undefined
-    /** With budget_exceeded: which budget, what was used, and the limit. With output_invalid: what does not fit, and where (JSON pointers) */
+    /** With `budget_exceeded`: the budget, what was used, and the limit. With `output_invalid`: what doesn't match, as JSON pointers */
     details?: ({
       field: string
       error: string
     })[] | undefined
   } | null
-  /** The model that answered last; null while none has */
+  /** The last model that answered; null if none has yet */
   model: string | null
   tokens_used: number
   usage: {
     input_tokens: number
     output_tokens: number
     total_tokens: number
-    /** Part of the input that the provider had in its cache, if it says so */
+    /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
-    /** Part of the output that was thought and not said, if it says so */
+    /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   }
-  /** In US dollars; null if the price of a model is not known */
+  /** In US dollars; null if a model has no price */
   cost_usd: number | null
-  /** What it has done, in the order in which it ended */
+  /** The run's steps, in the order in which they ended */
   steps: InvocationStep[]
-  /** How often its run has begun, and why. A run that waited is resumed by another attempt */
+  /** How often the run was started, and why. Each time a run resumes, a new attempt starts */
   attempts: ({
     number: number
     began_at: string
-    /** `start`: the run began. `wait`: it had waited. `lost`: the node that ran it stopped or died */
+    /** `start`: the run started. `wait`: it continued after waiting. `lost`: the node that ran it stopped or failed */
     after: 'start' | 'wait' | 'lost'
   })[]
   duration_ms: number | null
-  /** The schedule that began it */
+  /** The schedule that started it */
   schedule_id: string | null
-  /** The tick of the schedule that it is for; null when a client began it */
+  /** The time of the schedule that it was started for; null if a client started it */
   scheduled_at: string | null
   /** The run that called this agent as a tool */
   parent_request_id: string | null
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
   finished_at: string | null
-  /** When its texts were erased */
+  /** When its content was erased */
   erased_at: string | null
 }
 
@@ -212,14 +212,14 @@ export type InvocationAttachment = {
   media_type: string
   /** In bytes */
   size: number
-  /** How the model that was asked last was shown it; null while none was asked */
+  /** How the file was last sent to a model; null if it wasn't yet */
   shown_as: 'image' | 'text' | 'omitted' | null
-  /** What the model was not shown of it, and why */
+  /** What part of the file was not sent to the model, and why */
   note: string | null
 }
 
 export type InvocationStep = {
-  /** Which attempt of the run took it */
+  /** The attempt of the run that this step belongs to */
   attempt: number
   started_at: string | null
   finished_at: string | null
@@ -229,18 +229,18 @@ export type InvocationStep = {
   turns: number
   /** How many memories were recalled */
   memories: number
-  /** Whether there was a summary of the session */
+  /** Whether the session had a summary */
   summary: boolean
 } | {
-  /** Which attempt of the run took it */
+  /** The attempt of the run that this step belongs to */
   attempt: number
   started_at: string | null
   finished_at: string | null
   duration_ms: number
   kind: 'model'
-  /** The one that answered */
+  /** The model that answered */
   model: string
-  /** The models of the agent that were asked before it, and why they did not answer */
+  /** The models that were tried before this one, and why they didn't answer */
   passed_over?: ({
     model: string
     error: string
@@ -249,18 +249,18 @@ export type InvocationStep = {
     input_tokens: number
     output_tokens: number
     total_tokens: number
-    /** Part of the input that the provider had in its cache, if it says so */
+    /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
-    /** Part of the output that was thought and not said, if it says so */
+    /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   }
-  /** In US dollars; null if the price of a model is not known */
+  /** In US dollars; null if a model has no price */
   cost_usd: number | null
-  /** How much of the response it said */
+  /** How many characters of the response came from this step */
   characters: number
-  /** Why it stopped early */
+  /** Why the model stopped early */
   finish?: 'length' | 'filtered' | undefined
-  /** There if the answer does not fit the output that was wanted: it is no part of the response */
+  /** Present if the answer doesn't match the output schema. The answer is then not part of the response */
   unfit?: {
     /** Its beginning */
     answer: string
@@ -269,19 +269,19 @@ export type InvocationStep = {
       field: string
       error: string
     })[]
-    /** Whether the model was asked for JSON; else it answered in words, after calling tools */
+    /** Whether the model was asked for JSON; otherwise it answered in plain text, after calling tools */
     asked: boolean
   } | undefined
-  /** What the model was not shown, because the prompt would be too long */
+  /** What was left out because the prompt was too long */
   left_out?: {
-    /** The oldest turns of the session */
+    /** The oldest turns of the session, left out */
     turns: number
     memories: number
-    /** Turns of which only the beginning was shown */
+    /** Turns that were shortened to their beginning */
     shortened: number
   } | undefined
 } | {
-  /** Which attempt of the run took it */
+  /** The attempt of the run that this step belongs to */
   attempt: number
   started_at: string | null
   finished_at: string | null
@@ -291,7 +291,7 @@ export type InvocationStep = {
   name: string
   arguments: unknown
   result?: string | undefined
-  /** What the tool answered besides text */
+  /** What the tool returned in addition to text */
   files?: ({
     file_id: string
     name: string
@@ -300,42 +300,42 @@ export type InvocationStep = {
     size: number
   })[] | undefined
   error?: string | undefined
-  /** The run that the call began, if the tool is an agent */
+  /** The run that the call started, if the tool is an agent */
   child?: ChildRun | undefined
-  /** Of the models that were asked for it */
+  /** Tokens used by the models that were called for it */
   usage?: {
     input_tokens: number
     output_tokens: number
     total_tokens: number
-    /** Part of the input that the provider had in its cache, if it says so */
+    /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
-    /** Part of the output that was thought and not said, if it says so */
+    /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   } | undefined
-  /** What they have cost */
+  /** What these models cost */
   cost_usd?: number | null | undefined
 } | {
-  /** Which attempt of the run took it */
+  /** The attempt of the run that this step belongs to */
   attempt: number
   started_at: string | null
   finished_at: string | null
   duration_ms: number
   kind: 'wait'
   reason: string
-  /** Of the answer that a pause cut off; the model was asked again */
+  /** Tokens of an answer that a pause interrupted; the model was called again */
   usage?: {
     input_tokens: number
     output_tokens: number
     total_tokens: number
-    /** Part of the input that the provider had in its cache, if it says so */
+    /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
-    /** Part of the output that was thought and not said, if it says so */
+    /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   } | undefined
-  /** What that answer has cost */
+  /** The cost of that answer */
   cost_usd?: number | null | undefined
 } | {
-  /** Which attempt of the run took it */
+  /** The attempt of the run that this step belongs to */
   attempt: number
   started_at: string | null
   finished_at: string | null
@@ -346,26 +346,26 @@ export type InvocationStep = {
   decision: 'approved' | 'rejected' | 'expired'
   /** Who decided */
   by: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   by_name?: string | null | undefined
-  /** With which the tool was called instead */
+  /** The changed arguments that the tool was called with */
   arguments?: unknown | undefined
   note?: string | undefined
   answer?: string | undefined
 }
 
 export type StepsResult = {
-  /** `waiting`: end this call; the agent is called again when it goes on */
+  /** `waiting`: end this call; the agent is called again when the run continues */
   status: 'done' | 'waiting'
-  /** What came of them, in the order in which they were asked for */
+  /** The results, in the order of the request */
   steps: DoneStep[]
 }
 
 export type DoneStep = {
   id: string
-  /** Of a tool and a person: text; of the others a value */
+  /** Text for a tool or a person; a JSON value for the others */
   result?: unknown | undefined
-  /** There instead of a result if the step failed */
+  /** Present instead of a result if the step failed */
   error?: string | undefined
 }
 
@@ -374,51 +374,51 @@ export type AskSteps = {
 }
 
 export type AskedStep = {
-  /** Names the step within its run: asked for again, it is answered with what was stored */
+  /** Identifies the step within its run. If the same ID is requested again, the stored result is returned */
   id: string
-  /** Calls a tool of the agent */
+  /** Calls one of the agent's tools */
   type: 'tool'
   tool: string
   arguments?: Record<string, unknown> | undefined
 } | {
-  /** Names the step within its run: asked for again, it is answered with what was stored */
+  /** Identifies the step within its run. If the same ID is requested again, the stored result is returned */
   id: string
-  /** Keeps a value: a later call gets it back */
+  /** Stores a value. A later call gets it back */
   type: 'keep'
   value: unknown
 } | {
-  /** Names the step within its run: asked for again, it is answered with what was stored */
+  /** Identifies the step within its run. If the same ID is requested again, the stored result is returned */
   id: string
-  /** Goes on at that time, or after that many seconds */
+  /** Waits until that time, or for that many seconds */
   type: 'sleep'
   until?: string | undefined
   seconds?: number | undefined
 } | {
-  /** Names the step within its run: asked for again, it is answered with what was stored */
+  /** Identifies the step within its run. If the same ID is requested again, the stored result is returned */
   id: string
   /** Asks a person; the run waits for the answer */
   type: 'ask_person'
   question: string
   options?: string[] | undefined
 } | {
-  /** Names the step within its run: asked for again, it is answered with what was stored */
+  /** Identifies the step within its run. If the same ID is requested again, the stored result is returned */
   id: string
-  /** Searches the memories that this run may see */
+  /** Searches the memories that this run has access to */
   type: 'memory_search'
   query: string
   limit?: number | undefined
 } | {
-  /** Names the step within its run: asked for again, it is answered with what was stored */
+  /** Identifies the step within its run. If the same ID is requested again, the stored result is returned */
   id: string
-  /** Notes something for the user of this run */
+  /** Stores a note for this run's user */
   type: 'memory_write'
   content: string
 } | {
-  /** Names the step within its run: asked for again, it is answered with what was stored */
+  /** Identifies the step within its run. If the same ID is requested again, the stored result is returned */
   id: string
-  /** Asks a model, by the names of this service; it is metered and budgeted */
+  /** Calls a model by its name in this service; usage is counted and limited by budgets */
   type: 'model'
-  /** Absent: the agent's own */
+  /** Default: the agent's own */
   model?: string | undefined
   instructions?: string | undefined
   history?: ({
@@ -429,7 +429,7 @@ export type AskedStep = {
   temperature?: number | undefined
   /** At most the agent's own limit */
   max_output_tokens?: number | undefined
-  /** The answer is to be JSON that fits */
+  /** The JSON Schema that the answer must match */
   output?: {
     schema: Record<string, unknown>
   } | undefined
@@ -442,21 +442,21 @@ export type Prompt = {
   temperature: number | null
   messages: ({
     role: 'system' | 'user' | 'assistant' | 'tool'
-    /** Its beginning, if it is long */
+    /** The beginning, if the text is long */
     content: string
-    /** The length of the whole */
+    /** The length of the whole text */
     characters: number
-    /** The tools that the model called with this answer */
+    /** The tools that the model called in this answer */
     calls?: ({
       id: string
       name: string
       arguments: unknown
     })[] | undefined
-    /** The tool whose result it is */
+    /** The tool that returned this result */
     name?: string | undefined
-    /** The files of the message, and how they were shown */
+    /** The files of the message, and how they were sent to the model */
     attachments?: InvocationAttachment[] | undefined
-    /** What the tool answered besides text */
+    /** What the tool returned in addition to text */
     files?: ({
       file_id: string
       name: string
@@ -465,7 +465,7 @@ export type Prompt = {
       size: number
     })[] | undefined
   })[]
-  /** What was recalled, best first */
+  /** The recalled memories, best matches first */
   memories: ({
     id: string
     content: string
@@ -475,28 +475,28 @@ export type Prompt = {
     session_id: string | null
     created_at: string
     metadata: Record<string, unknown>
-    /** The newer fact about the same thing; null while it holds */
+    /** The newer fact that replaced this one; null while this one is current */
     superseded_by: string | null
     score: number
-    /** false: it did not fit */
+    /** false if it was left out because the prompt was too long */
     shown: boolean
   })[]
-  /** What did not fit */
+  /** What was left out because the prompt was too long */
   left_out: {
-    /** The oldest turns of the session */
+    /** The oldest turns of the session, left out */
     turns: number
     memories: number
-    /** Turns of which only the beginning was shown */
+    /** Turns that were shortened to their beginning */
     shortened: number
   } | null
-  /** What the answer had to fit: the provider was told, or the model in words */
+  /** The JSON Schema that the answer had to match */
   output_schema: Record<string, unknown> | null
-  /** What it could call; of an MCP server its address */
+  /** The tools that the model could call; for an MCP server, its URL */
   tools: ({
     type: 'http' | 'mcp' | 'ask_person' | 'agent' | 'caller'
     name: string
   })[]
-  /** How this differs from what the model was shown */
+  /** How this differs from what the model saw */
   notes: string[]
 }
 
@@ -514,7 +514,7 @@ export type Memory = {
   session_id: string | null
   created_at: string
   metadata: Record<string, unknown>
-  /** The newer fact about the same thing; null while it holds */
+  /** The newer fact that replaced this one; null while this one is current */
   superseded_by: string | null
 }
 
@@ -526,21 +526,21 @@ export type Delivery = {
   event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
-  /** The latest, oldest first */
+  /** The latest attempts, oldest first */
   attempts: DeliveryAttempt[]
-  /** null: none is planned, or one is under way */
+  /** null: no attempt is planned, or one is in progress */
   next_attempt_at: string | null
   created_at: string
   delivered_at: string | null
 }
 
 export type DeliveryAttempt = {
-  /** Counts from 1, as in `X-Service-Attempt` */
+  /** Starts at 1, as in `X-Service-Attempt` */
   attempt: number
   at: string
   duration_ms: number
   response_status: number | null
-  /** null: the receiver took it */
+  /** null: the receiver accepted it */
   error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'agent_closed' | 'internal' | null
 }
 
@@ -548,44 +548,44 @@ export type Approval = {
   id: string
   agent_id: string
   request_id: string
-  /** Names the call within its run */
+  /** Identifies the call within its run */
   call_id: string
-  /** `tool`: may it be called. `question`: the agent wants an answer. `retry`: it was under way when the service died; may it be called again */
+  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again */
   kind: 'tool' | 'question' | 'retry'
   tool: string
-  /** Of the call, without secrets; of a question its `question` and perhaps `options` */
+  /** The call's arguments, without secrets; for a question, its `question` and any `options` */
   arguments: Record<string, unknown>
-  /** Since when the run waits for it */
+  /** When the run started waiting for it */
   created_at: string
-  /** What is not decided by then is rejected */
+  /** When it is rejected automatically */
   expires_at: string
-  /** The run that asks, if it is one that this run has called */
+  /** The run that asks, if it was called as a tool by this run */
   child?: ChildRun | undefined
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   user_id: string | null
   session_id: string | null
   /** Who started the run */
   started_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   started_by_name?: string | null | undefined
   decided_at: string | null
-  /** null: no person decided, it expired or its run was cancelled */
+  /** null if no person decided: the approval expired, or its run was cancelled */
   decided_by: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   decided_by_name?: string | null | undefined
-  /** With these the tool is called instead */
+  /** The changed arguments that the tool is called with */
   changed_arguments: Record<string, unknown> | null
   note: string | null
   answer: string | null
-  /** While it is pending: why you may not decide it, and who may; null if you may */
+  /** While it is pending: why you can't decide it, and who can; null if you can decide it */
   not_for_you: string | null
 }
 
 export type DecideApproval = {
   decision: 'approve' | 'reject'
-  /** With `approve`: calls the tool with these instead. They must fit the tool's schema */
+  /** With `approve`: calls the tool with these arguments instead. They must match the tool's schema */
   arguments?: Record<string, unknown> | undefined
-  /** With `reject` the model is told */
+  /** With `reject`, the note is sent to the model */
   note?: string | undefined
   /** With `approve` of a question: the answer */
   answer?: string | undefined
@@ -601,7 +601,7 @@ export type CallbackWithSecret = {
   disabled_reason: 'requested' | 'gone' | 'failing' | null
   secret_hint: string
   created_at: string
-  /** Signs what is sent. Shown in this reply only */
+  /** Signs the requests. Returned only in this reply */
   secret: string
 }
 
@@ -620,18 +620,18 @@ export type Callback = {
 export type StoredFile = {
   id: string
   name: string
-  /** As the client said, unless the bytes say otherwise */
+  /** The type that was sent, or the type detected from the content */
   media_type: string
   /** In bytes */
   size: number
   sha256: string
-  /** The user that it belongs to: it is erased and exported with them */
+  /** The user that the file belongs to. It is erased and exported with that user's data */
   user_id: string | null
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
   created_at: string
-  /** When it is removed; null if that is left to the retention of the service */
+  /** When the file is deleted; null if only the service's retention applies */
   expires_at: string | null
 }
 
@@ -640,35 +640,35 @@ export type Agent = {
   name: string
   status: 'running' | 'paused'
   created_at: string
-  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  /** `model`: a model with instructions and tools. `remote`: your own server, which Moorage calls */
   kind: 'model' | 'remote'
-  /** Where a `remote` agent runs; null for the others */
+  /** Where a `remote` agent runs; null for other agents */
   remote: {
-    /** Is sent a signed POST for each message */
+    /** Receives a signed POST request for each message */
     url: string
-    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
     headers: Record<string, string>
-    /** How long one call may take; null: as long as the run */
+    /** Timeout of one call; null: the run's timeout */
     timeout_ms: number | null
-    /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
-    /** The agent card of an A2A agent, which is sent each message */
+    /** The agent card of an A2A agent, which receives each message */
     a2a: string
-    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
     headers: Record<string, string>
-    /** How long one call may take; null: as long as the run */
+    /** Timeout of one call; null: the run's timeout */
     timeout_ms: number | null
   } | null
-  /** What the agent is for. People read it, the model does not */
+  /** A description for people. The model doesn't see it */
   description: string | null
-  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or a model of a configured provider. In a list, each model is a fallback for the one before it */
   model: string | string[]
-  /** null: the model's own */
+  /** null: the model's default */
   temperature: number | null
-  /** What the model is told before every message */
+  /** The system prompt. Sent to the model with every message */
   instructions: string | null
-  /** What the model may call */
+  /** The tools that the model can call */
   tools: ({
     type: 'http'
     name: string
@@ -681,13 +681,13 @@ export type Agent = {
     url: string
     headers: Record<string, string>
     timeout_ms: number
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for GET, otherwise `never` */
     retry: 'safe' | 'ask' | 'never' | null
     /** Whether a person must approve a call before it is made */
     approval: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -696,7 +696,7 @@ export type Agent = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[]
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds: number | null
     }
   } | {
@@ -705,13 +705,13 @@ export type Agent = {
     headers: Record<string, string>
     allow: string[] | null
     timeout_ms: number
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry: 'safe' | 'ask' | 'never' | null
-    /** For every tool of the server */
+    /** Applies to every tool of the server */
     approval: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -720,27 +720,27 @@ export type Agent = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[]
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds: number | null
     }
   } | {
     type: 'ask_person'
     name: string
     description: string
-    /** null: the agent's own */
+    /** null: the agent's setting */
     expires_after_seconds: number | null
   } | {
     type: 'agent'
     name: string
     description: string
-    /** Another agent of the project: id or name */
+    /** Another agent of the project: ID or name */
     agent: string
-    /** Whose version answers */
+    /** The environment whose version is called */
     environment: string
-    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    /** `own`: the agent remembers the user as if they had called it directly. `none`: it reads and writes no memory. `shared`: it can read the calling agent's memory, and its answers are not remembered */
     memory: 'own' | 'none' | 'shared'
   })[]
-  /** Rules that `builtin/script` answers by; other models ignore it */
+  /** Rules for answers of `builtin/script`; other models ignore them */
   script: {
     rules: ({
       match?: {
@@ -759,76 +759,76 @@ export type Agent = {
     })[]
     fallback: string
   } | null
-  /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+  /** The JSON Schema that every answer must match. null: plain text answers */
   output: {
-    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often the model is shown what is wrong with its answer and asked again */
+    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
     retries: number
   } | null
-  /** What is remembered, and what the model is reminded of */
+  /** What is remembered, and which memories are sent to the model */
   memory: {
-    /** Whether an exchange is remembered at all */
+    /** Whether messages and answers are remembered */
     remember: boolean
-    /** How many of the session's latest turns the model is shown */
+    /** How many of the session's latest turns are sent to the model */
     history: number
-    /** How many recalled memories the model is shown */
+    /** How many recalled memories are sent to the model */
     recall: number
-    /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+    /** `model`: when a conversation has been idle, the agent's own model extracts lasting facts */
     facts: 'off' | 'model'
-    /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
+    /** Whether the agent's own model keeps a summary of long sessions. A number sets after how many new turns it is updated; `true`: after 10 */
     summarize: boolean | number
-    /** Older memories are forgotten; null: none */
+    /** Older memories are deleted; null: never */
     retention_days: number | null
   }
-  /** How long, how much, how many at once */
+  /** Timeouts, sizes and concurrency */
   limits: {
-    /** null: the service's own limit */
+    /** null: the service's limit */
     timeout_ms: number | null
-    /** How often the model may answer with tool calls */
+    /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
     max_steps: number
-    /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+    /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
     max_input_tokens: number | null
-    /** null: the model's own */
+    /** null: the model's limit */
     max_output_tokens: number | null
-    /** Invocations at once; null: no limit */
+    /** Concurrent invocations; null: no limit */
     max_concurrency: number | null
-    /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+    /** If a budget is too low for the longest answer, request a shorter one instead of failing */
     cut_to_budget: boolean
-    /** Calls of tools in one run; null: no limit */
+    /** Tool calls in one run; null: no limit */
     max_tool_calls: number | null
-    /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
+    /** Tokens in one run. Once they are used, the run makes no more model or tool calls. null: no limit */
     max_tokens_per_run: number | null
-    /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
+    /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run: number | null
   }
-  /** How people decide what its tools ask them */
+  /** How people approve tool calls and answer questions */
   approvals: {
-    /** Whether the key that started a run may decide for it */
+    /** Whether the key that started a run can also decide for it */
     self: boolean
-    /** What no person has decided after this time is rejected */
+    /** Rejected automatically after this time if no one has decided */
     expires_after_seconds: number
   }
-  /** Yours; the service only keeps it */
+  /** Your own data; the service only stores it */
   metadata: Record<string, unknown>
   security: {
     ipWhitelist: {
-      /** Refuse every address that is not listed */
+      /** Refuse IP addresses that are not listed */
       enabled: boolean
-      /** IP addresses and CIDR ranges; an empty list admits no client */
+      /** IP addresses and CIDR ranges; an empty list refuses every client */
       addresses: string[]
     }
     mtls: {
-      /** Require a client certificate beside the key */
+      /** Require a client certificate in addition to the key */
       enabled: boolean
-      /** PEM file: the certificate clients on this host present */
+      /** PEM file: certificate that clients on this machine present */
       clientCert?: string | undefined
-      /** PEM file: the key of that certificate */
+      /** PEM file: key of that certificate */
       clientKey?: string | undefined
-      /** PEM file: the authority that signs client certificates */
+      /** PEM file: authority that signs client certificates */
       caCert?: string | undefined
     }
-    /** Refuse plain HTTP with 403; never redirects */
+    /** Refuse plain HTTP with 403. The service never redirects */
     enforceHttps: boolean
     hsts: {
       /** Send `Strict-Transport-Security` on TLS replies */
@@ -837,68 +837,68 @@ export type Agent = {
       maxAge: number
     }
     rateLimit: {
-      /** Limit requests beside the tiers */
+      /** Limit requests in addition to the tiers */
       enabled: boolean
-      /** Requests admitted in one window */
+      /** Requests allowed per window */
       requests: number
       /** Length of the window, 1s to 1d */
       window: string
     }
     mfa: {
-      /** Ask for a one-time code */
+      /** Require a one-time code */
       enabled: boolean
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      /** Operations that require the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
       requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[]
     }
     cors?: {
-      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** Seconds for which a browser may remember that */
+      /** How many seconds a browser can cache this */
       maxAge: number
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard: boolean
-    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    /** The agents (IDs or names) that can call this agent as a tool. Default: every agent, unless `security` requires an address, a certificate, HTTPS or a one-time code from callers: then none */
     callers?: string[] | undefined
   } | null
-  /** Secrets come back as a hint */
+  /** Secrets are returned as a hint */
   auth: Record<string, unknown> | null
   updated_at: string
-  /** SHA-256 of what a deployment would take a snapshot of */
+  /** SHA-256 hash of what a deployment would take a snapshot of */
   digest: string
 }
 
 export type CreateAgent = {
   name: string
-  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  /** `model`: a model with instructions and tools. `remote`: your own server, which Moorage calls */
   kind?: 'model' | 'remote' | undefined
-  /** Where a `remote` agent runs; null for the others */
+  /** Where a `remote` agent runs; null for other agents */
   remote?: {
-    /** Is sent a signed POST for each message */
+    /** Receives a signed POST request for each message */
     url: string
-    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
     headers?: Record<string, string> | undefined
-    /** How long one call may take; null: as long as the run */
+    /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
-    /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
-    /** The agent card of an A2A agent, which is sent each message */
+    /** The agent card of an A2A agent, which receives each message */
     a2a: string
-    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
     headers?: Record<string, string> | undefined
-    /** How long one call may take; null: as long as the run */
+    /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
   } | null | undefined
-  /** What the agent is for. People read it, the model does not */
+  /** A description for people. The model doesn't see it */
   description?: string | null | undefined
-  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or a model of a configured provider. In a list, each model is a fallback for the one before it */
   model?: string | string[] | undefined
-  /** null: the model's own */
+  /** null: the model's default */
   temperature?: number | null | undefined
-  /** What the model is told before every message */
+  /** The system prompt. Sent to the model with every message */
   instructions?: string | null | undefined
-  /** What the model may call */
+  /** The tools that the model can call */
   tools?: ({
     type: 'http'
     name: string
@@ -911,13 +911,13 @@ export type CreateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for GET, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
     /** Whether a person must approve a call before it is made */
     approval?: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when?: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -926,7 +926,7 @@ export type CreateAgent = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[] | undefined
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds?: number | null | undefined
     } | undefined
   } | {
@@ -935,13 +935,13 @@ export type CreateAgent = {
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
-    /** For every tool of the server */
+    /** Applies to every tool of the server */
     approval?: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when?: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -950,27 +950,27 @@ export type CreateAgent = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[] | undefined
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds?: number | null | undefined
     } | undefined
   } | {
     type: 'ask_person'
     name?: string | undefined
     description?: string | undefined
-    /** null: the agent's own */
+    /** null: the agent's setting */
     expires_after_seconds?: number | null | undefined
   } | {
     type: 'agent'
     name: string
     description?: string | undefined
-    /** Another agent of the project: id or name */
+    /** Another agent of the project: ID or name */
     agent: string
-    /** Whose version answers */
+    /** The environment whose version is called */
     environment?: string | undefined
-    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    /** `own`: the agent remembers the user as if they had called it directly. `none`: it reads and writes no memory. `shared`: it can read the calling agent's memory, and its answers are not remembered */
     memory?: 'own' | 'none' | 'shared' | undefined
   })[] | undefined
-  /** Rules that `builtin/script` answers by; other models ignore it */
+  /** Rules for answers of `builtin/script`; other models ignore them */
   script?: {
     rules?: ({
       match?: {
@@ -989,77 +989,77 @@ export type CreateAgent = {
     })[] | undefined
     fallback?: string | undefined
   } | null | undefined
-  /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+  /** The JSON Schema that every answer must match. null: plain text answers */
   output?: {
-    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often the model is shown what is wrong with its answer and asked again */
+    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
     retries?: number | undefined
   } | null | undefined
-  /** What is remembered, and what the model is reminded of */
+  /** What is remembered, and which memories are sent to the model */
   memory?: {
-    /** Whether an exchange is remembered at all */
+    /** Whether messages and answers are remembered */
     remember?: boolean | undefined
-    /** How many of the session's latest turns the model is shown */
+    /** How many of the session's latest turns are sent to the model */
     history?: number | undefined
-    /** How many recalled memories the model is shown */
+    /** How many recalled memories are sent to the model */
     recall?: number | undefined
-    /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+    /** `model`: when a conversation has been idle, the agent's own model extracts lasting facts */
     facts?: 'off' | 'model' | undefined
-    /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
+    /** Whether the agent's own model keeps a summary of long sessions. A number sets after how many new turns it is updated; `true`: after 10 */
     summarize?: boolean | number | undefined
-    /** Older memories are forgotten; null: none */
+    /** Older memories are deleted; null: never */
     retention_days?: number | null | undefined
   } | undefined
-  /** How long, how much, how many at once */
+  /** Timeouts, sizes and concurrency */
   limits?: {
-    /** null: the service's own limit */
+    /** null: the service's limit */
     timeout_ms?: number | null | undefined
-    /** How often the model may answer with tool calls */
+    /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
     max_steps?: number | undefined
-    /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+    /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
     max_input_tokens?: number | null | undefined
-    /** null: the model's own */
+    /** null: the model's limit */
     max_output_tokens?: number | null | undefined
-    /** Invocations at once; null: no limit */
+    /** Concurrent invocations; null: no limit */
     max_concurrency?: number | null | undefined
-    /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+    /** If a budget is too low for the longest answer, request a shorter one instead of failing */
     cut_to_budget?: boolean | undefined
-    /** Calls of tools in one run; null: no limit */
+    /** Tool calls in one run; null: no limit */
     max_tool_calls?: number | null | undefined
-    /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
+    /** Tokens in one run. Once they are used, the run makes no more model or tool calls. null: no limit */
     max_tokens_per_run?: number | null | undefined
-    /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
+    /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run?: number | null | undefined
   } | undefined
-  /** How people decide what its tools ask them */
+  /** How people approve tool calls and answer questions */
   approvals?: {
-    /** Whether the key that started a run may decide for it */
+    /** Whether the key that started a run can also decide for it */
     self?: boolean | undefined
-    /** What no person has decided after this time is rejected */
+    /** Rejected automatically after this time if no one has decided */
     expires_after_seconds?: number | undefined
   } | undefined
-  /** Yours; the service only keeps it */
+  /** Your own data; the service only stores it */
   metadata?: Record<string, unknown> | undefined
-  /** Who may reach the agent, and how */
+  /** Who can reach the agent, and how */
   security?: {
     ipWhitelist?: {
-      /** Refuse every address that is not listed */
+      /** Refuse IP addresses that are not listed */
       enabled?: boolean | undefined
-      /** IP addresses and CIDR ranges; an empty list admits no client */
+      /** IP addresses and CIDR ranges; an empty list refuses every client */
       addresses?: string[] | undefined
     } | undefined
     mtls?: {
-      /** Require a client certificate beside the key */
+      /** Require a client certificate in addition to the key */
       enabled?: boolean | undefined
-      /** PEM file: the certificate clients on this host present */
+      /** PEM file: certificate that clients on this machine present */
       clientCert?: string | undefined
-      /** PEM file: the key of that certificate */
+      /** PEM file: key of that certificate */
       clientKey?: string | undefined
-      /** PEM file: the authority that signs client certificates */
+      /** PEM file: authority that signs client certificates */
       caCert?: string | undefined
     } | undefined
-    /** Refuse plain HTTP with 403; never redirects */
+    /** Refuse plain HTTP with 403. The service never redirects */
     enforceHttps?: boolean | undefined
     hsts?: {
       /** Send `Strict-Transport-Security` on TLS replies */
@@ -1068,47 +1068,47 @@ export type CreateAgent = {
       maxAge?: number | undefined
     } | undefined
     rateLimit?: {
-      /** Limit requests beside the tiers */
+      /** Limit requests in addition to the tiers */
       enabled?: boolean | undefined
-      /** Requests admitted in one window */
+      /** Requests allowed per window */
       requests?: number | undefined
       /** Length of the window, 1s to 1d */
       window?: string | undefined
     } | undefined
     mfa?: {
-      /** Ask for a one-time code */
+      /** Require a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      /** Operations that require the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[] | undefined
     } | undefined
     cors?: {
-      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** Seconds for which a browser may remember that */
+      /** How many seconds a browser can cache this */
       maxAge?: number | undefined
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard?: boolean | undefined
-    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    /** The agents (IDs or names) that can call this agent as a tool. Default: every agent, unless `security` requires an address, a certificate, HTTPS or a one-time code from callers: then none */
     callers?: string[] | undefined
   } | null | undefined
-  /** Tokens that are accepted for this agent besides keys */
+  /** Tokens that are accepted for this agent in addition to keys */
   auth?: {
     /** How bearer tokens other than API keys are verified: `oauth2` or `jwt` */
     type: 'oauth2'
     /** oauth2: issuer URL */
     provider: string
-    /** oauth2: the client id tokens are issued for */
+    /** oauth2: client ID that tokens are issued for */
     clientId: string
-    /** oauth2: the client secret, for introspection */
+    /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token */
+    /** oauth2: agent scopes that count. If not set: all. Any other scope must be in every token */
     scopes?: string[] | undefined
-    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
+    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always` */
     introspection?: 'opaque' | 'always' | undefined
   } | {
     type: 'jwt'
-    /** jwt: HS256 secret of 32 bytes or more */
+    /** jwt: HS256 secret of at least 32 bytes */
     secret: string
     /** jwt: required `iss` claim */
     issuer?: string | undefined
@@ -1129,17 +1129,17 @@ export type AgentOverview = {
   name: string
   status: 'running' | 'paused'
   created_at: string
-  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  /** `model`: a model with instructions and tools. `remote`: your own server, which Moorage calls */
   kind: 'model' | 'remote'
-  /** What `production` serves; null while that is the working copy */
+  /** The version in `production`; null for the draft */
   version: string | null
-  /** Invocations that completed or failed in the last 24 hours, this hour included */
+  /** Invocations that completed or failed in the last 24 hours, including this hour */
   requests: number
-  /** Those that failed */
+  /** Invocations that failed */
   errors: number
-  /** What 95 % of them did not take longer than; null without any */
+  /** The response time that 95% of them did not exceed; null if there were none */
   p95_ms: number | null
-  /** Requests by the hour in UTC: 24 numbers, the last is this hour */
+  /** Requests per hour in UTC: 24 numbers, the last one is this hour */
   hours: number[]
 }
 
@@ -1148,44 +1148,44 @@ export type InvocableAgent = {
   name: string
   status: 'running' | 'paused'
   created_at: string
-  /** What the agent is for. People read it, the model does not */
+  /** A description for people. The model doesn't see it */
   description: string | null
-  /** The JSON Schema of its answers in `production`; null: it answers in words */
+  /** The JSON Schema of the output in `production`; null for plain text answers */
   output_schema: Record<string, unknown> | null
 }
 
 export type UpdateAgent = {
   name?: string | undefined
   status?: 'running' | 'paused' | undefined
-  /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+  /** `model`: a model with instructions and tools. `remote`: your own server, which Moorage calls */
   kind?: 'model' | 'remote' | undefined
-  /** Where a `remote` agent runs; null for the others */
+  /** Where a `remote` agent runs; null for other agents */
   remote?: {
-    /** Is sent a signed POST for each message */
+    /** Receives a signed POST request for each message */
     url: string
-    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
     headers?: Record<string, string> | undefined
-    /** How long one call may take; null: as long as the run */
+    /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
-    /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
-    /** The agent card of an A2A agent, which is sent each message */
+    /** The agent card of an A2A agent, which receives each message */
     a2a: string
-    /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+    /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
     headers?: Record<string, string> | undefined
-    /** How long one call may take; null: as long as the run */
+    /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
   } | null | undefined
-  /** What the agent is for. People read it, the model does not */
+  /** A description for people. The model doesn't see it */
   description?: string | null | undefined
-  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or a model of a configured provider. In a list, each model is a fallback for the one before it */
   model?: string | string[] | undefined
-  /** null: the model's own */
+  /** null: the model's default */
   temperature?: number | null | undefined
-  /** What the model is told before every message */
+  /** The system prompt. Sent to the model with every message */
   instructions?: string | null | undefined
-  /** What the model may call */
+  /** The tools that the model can call */
   tools?: ({
     type: 'http'
     name: string
@@ -1198,13 +1198,13 @@ export type UpdateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for GET, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
     /** Whether a person must approve a call before it is made */
     approval?: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when?: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -1213,7 +1213,7 @@ export type UpdateAgent = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[] | undefined
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds?: number | null | undefined
     } | undefined
   } | {
@@ -1222,13 +1222,13 @@ export type UpdateAgent = {
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
-    /** For every tool of the server */
+    /** Applies to every tool of the server */
     approval?: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when?: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -1237,27 +1237,27 @@ export type UpdateAgent = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[] | undefined
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds?: number | null | undefined
     } | undefined
   } | {
     type: 'ask_person'
     name?: string | undefined
     description?: string | undefined
-    /** null: the agent's own */
+    /** null: the agent's setting */
     expires_after_seconds?: number | null | undefined
   } | {
     type: 'agent'
     name: string
     description?: string | undefined
-    /** Another agent of the project: id or name */
+    /** Another agent of the project: ID or name */
     agent: string
-    /** Whose version answers */
+    /** The environment whose version is called */
     environment?: string | undefined
-    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    /** `own`: the agent remembers the user as if they had called it directly. `none`: it reads and writes no memory. `shared`: it can read the calling agent's memory, and its answers are not remembered */
     memory?: 'own' | 'none' | 'shared' | undefined
   })[] | undefined
-  /** Rules that `builtin/script` answers by; other models ignore it */
+  /** Rules for answers of `builtin/script`; other models ignore them */
   script?: {
     rules?: ({
       match?: {
@@ -1276,77 +1276,77 @@ export type UpdateAgent = {
     })[] | undefined
     fallback?: string | undefined
   } | null | undefined
-  /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+  /** The JSON Schema that every answer must match. null: plain text answers */
   output?: {
-    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often the model is shown what is wrong with its answer and asked again */
+    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
     retries?: number | undefined
   } | null | undefined
-  /** What is remembered, and what the model is reminded of */
+  /** What is remembered, and which memories are sent to the model */
   memory?: {
-    /** Whether an exchange is remembered at all */
+    /** Whether messages and answers are remembered */
     remember?: boolean | undefined
-    /** How many of the session's latest turns the model is shown */
+    /** How many of the session's latest turns are sent to the model */
     history?: number | undefined
-    /** How many recalled memories the model is shown */
+    /** How many recalled memories are sent to the model */
     recall?: number | undefined
-    /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+    /** `model`: when a conversation has been idle, the agent's own model extracts lasting facts */
     facts?: 'off' | 'model' | undefined
-    /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
+    /** Whether the agent's own model keeps a summary of long sessions. A number sets after how many new turns it is updated; `true`: after 10 */
     summarize?: boolean | number | undefined
-    /** Older memories are forgotten; null: none */
+    /** Older memories are deleted; null: never */
     retention_days?: number | null | undefined
   } | undefined
-  /** How long, how much, how many at once */
+  /** Timeouts, sizes and concurrency */
   limits?: {
-    /** null: the service's own limit */
+    /** null: the service's limit */
     timeout_ms?: number | null | undefined
-    /** How often the model may answer with tool calls */
+    /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
     max_steps?: number | undefined
-    /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+    /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
     max_input_tokens?: number | null | undefined
-    /** null: the model's own */
+    /** null: the model's limit */
     max_output_tokens?: number | null | undefined
-    /** Invocations at once; null: no limit */
+    /** Concurrent invocations; null: no limit */
     max_concurrency?: number | null | undefined
-    /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+    /** If a budget is too low for the longest answer, request a shorter one instead of failing */
     cut_to_budget?: boolean | undefined
-    /** Calls of tools in one run; null: no limit */
+    /** Tool calls in one run; null: no limit */
     max_tool_calls?: number | null | undefined
-    /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
+    /** Tokens in one run. Once they are used, the run makes no more model or tool calls. null: no limit */
     max_tokens_per_run?: number | null | undefined
-    /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
+    /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run?: number | null | undefined
   } | undefined
-  /** How people decide what its tools ask them */
+  /** How people approve tool calls and answer questions */
   approvals?: {
-    /** Whether the key that started a run may decide for it */
+    /** Whether the key that started a run can also decide for it */
     self?: boolean | undefined
-    /** What no person has decided after this time is rejected */
+    /** Rejected automatically after this time if no one has decided */
     expires_after_seconds?: number | undefined
   } | undefined
-  /** Yours; the service only keeps it */
+  /** Your own data; the service only stores it */
   metadata?: Record<string, unknown> | undefined
-  /** Who may reach the agent, and how */
+  /** Who can reach the agent, and how */
   security?: {
     ipWhitelist?: {
-      /** Refuse every address that is not listed */
+      /** Refuse IP addresses that are not listed */
       enabled?: boolean | undefined
-      /** IP addresses and CIDR ranges; an empty list admits no client */
+      /** IP addresses and CIDR ranges; an empty list refuses every client */
       addresses?: string[] | undefined
     } | undefined
     mtls?: {
-      /** Require a client certificate beside the key */
+      /** Require a client certificate in addition to the key */
       enabled?: boolean | undefined
-      /** PEM file: the certificate clients on this host present */
+      /** PEM file: certificate that clients on this machine present */
       clientCert?: string | undefined
-      /** PEM file: the key of that certificate */
+      /** PEM file: key of that certificate */
       clientKey?: string | undefined
-      /** PEM file: the authority that signs client certificates */
+      /** PEM file: authority that signs client certificates */
       caCert?: string | undefined
     } | undefined
-    /** Refuse plain HTTP with 403; never redirects */
+    /** Refuse plain HTTP with 403. The service never redirects */
     enforceHttps?: boolean | undefined
     hsts?: {
       /** Send `Strict-Transport-Security` on TLS replies */
@@ -1355,65 +1355,65 @@ export type UpdateAgent = {
       maxAge?: number | undefined
     } | undefined
     rateLimit?: {
-      /** Limit requests beside the tiers */
+      /** Limit requests in addition to the tiers */
       enabled?: boolean | undefined
-      /** Requests admitted in one window */
+      /** Requests allowed per window */
       requests?: number | undefined
       /** Length of the window, 1s to 1d */
       window?: string | undefined
     } | undefined
     mfa?: {
-      /** Ask for a one-time code */
+      /** Require a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      /** Operations that require the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[] | undefined
     } | undefined
     cors?: {
-      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** Seconds for which a browser may remember that */
+      /** How many seconds a browser can cache this */
       maxAge?: number | undefined
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
     publicCard?: boolean | undefined
-    /** The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can */
+    /** The agents (IDs or names) that can call this agent as a tool. Default: every agent, unless `security` requires an address, a certificate, HTTPS or a one-time code from callers: then none */
     callers?: string[] | undefined
   } | null | undefined
-  /** Tokens that are accepted for this agent besides keys */
+  /** Tokens that are accepted for this agent in addition to keys */
   auth?: {
     /** How bearer tokens other than API keys are verified: `oauth2` or `jwt` */
     type: 'oauth2'
     /** oauth2: issuer URL */
     provider: string
-    /** oauth2: the client id tokens are issued for */
+    /** oauth2: client ID that tokens are issued for */
     clientId: string
-    /** oauth2: the client secret, for introspection */
+    /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token */
+    /** oauth2: agent scopes that count. If not set: all. Any other scope must be in every token */
     scopes?: string[] | undefined
-    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
+    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always` */
     introspection?: 'opaque' | 'always' | undefined
   } | {
     type: 'jwt'
-    /** jwt: HS256 secret of 32 bytes or more */
+    /** jwt: HS256 secret of at least 32 bytes */
     secret: string
     /** jwt: required `iss` claim */
     issuer?: string | undefined
     /** jwt: required `aud` claim */
     audience?: string | undefined
   } | null | undefined
-  /** The agent's `digest` as you know it: 409 if the agent has become something else */
+  /** The agent's `digest` as you last read it. If the agent has changed since, the request fails with 409 */
   digest?: string | undefined
 }
 
 export type ToolTest = {
-  /** What the model would be offered */
+  /** The tools that the model would be offered */
   tools: ({
     name: string
     description: string
     input_schema: Record<string, unknown>
   })[]
-  /** The result as the model would read it */
+  /** The result as the model would see it */
   result: string | null
   /** Why the tool could not be used or called */
   error: string | null
@@ -1421,7 +1421,7 @@ export type ToolTest = {
 }
 
 export type TestTool = {
-  /** A tool as an agent's `tools` have it; the agent need not have it yet */
+  /** A tool, in the same form as in an agent's `tools`. The agent doesn't have to use it yet */
   tool: {
     type: 'http'
     name: string
@@ -1434,13 +1434,13 @@ export type TestTool = {
     url: string
     headers?: Record<string, string> | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for GET, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
     /** Whether a person must approve a call before it is made */
     approval?: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when?: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -1449,7 +1449,7 @@ export type TestTool = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[] | undefined
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds?: number | null | undefined
     } | undefined
   } | {
@@ -1458,13 +1458,13 @@ export type TestTool = {
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
-    /** For every tool of the server */
+    /** Applies to every tool of the server */
     approval?: 'always' | 'never' | {
-      /** `always`, or conditions: one that is true is enough */
+      /** `always`, or conditions, of which at least one must be true */
       when?: 'always' | ({
-        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
         argument: string
         equals?: string | number | boolean | null | undefined
         not_equals?: string | number | boolean | null | undefined
@@ -1473,29 +1473,29 @@ export type TestTool = {
         greater_than?: number | undefined
         less_than?: number | undefined
       })[] | undefined
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds?: number | null | undefined
     } | undefined
   } | {
     type: 'ask_person'
     name?: string | undefined
     description?: string | undefined
-    /** null: the agent's own */
+    /** null: the agent's setting */
     expires_after_seconds?: number | null | undefined
   } | {
     type: 'agent'
     name: string
     description?: string | undefined
-    /** Another agent of the project: id or name */
+    /** Another agent of the project: ID or name */
     agent: string
-    /** Whose version answers */
+    /** The environment whose version is called */
     environment?: string | undefined
-    /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+    /** `own`: the agent remembers the user as if they had called it directly. `none`: it reads and writes no memory. `shared`: it can read the calling agent's memory, and its answers are not remembered */
     memory?: 'own' | 'none' | 'shared' | undefined
   }
-  /** The call to make. Without it, the reply says what the model would be offered */
+  /** The call to make. If absent, the reply lists the tools that the model would be offered */
   call?: {
-    /** Which of an MCP server's tools; others need no name */
+    /** Which tool of an MCP server to call; not needed for other kinds of tools */
     name?: string | undefined
     arguments?: Record<string, unknown> | undefined
   } | undefined
@@ -1503,7 +1503,7 @@ export type TestTool = {
 
 export type RemoteCheck = {
   points: CheckedPoint[]
-  /** Why there are no more points, if it could not go on */
+  /** Why the check stopped early, if it did */
   error: string | null
   duration_ms: number
 }
@@ -1512,14 +1512,14 @@ export type CheckedPoint = {
   /** What the agent should do */
   point: string
   status: 'ok' | 'failed' | 'not_tried'
-  /** Why it failed or was not tried, or what was found */
+  /** Why it failed or was skipped, or what was found */
   detail: string | null
 }
 
 export type CheckRemote = {
-  /** What the agent is told */
+  /** The message sent to the agent */
   message?: string | undefined
-  /** How long each call may take, and never longer than `remote.timeout_ms`. The whole check ends after 10 min */
+  /** Timeout of each call, in milliseconds. `remote.timeout_ms` is the upper limit. The whole check ends after 10 minutes */
   timeout_ms?: number | undefined
 }
 
@@ -1529,18 +1529,18 @@ export type NewDeployment = {
   environment: string
   version: string
   status: 'active' | 'superseded' | 'rolled_back'
-  /** SHA-256 of the snapshot: equal digests serve the same thing */
+  /** SHA-256 hash of the snapshot. Equal digests mean equal content */
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
   replaces: string | null
-  /** On a rollback: the deployment it undid */
+  /** For a rollback: the deployment it undid */
   rollback_of: string | null
-  /** What will fail as things are: a tool has an address that `outgoing` does not allow, or names a secret that is not configured, or not for its host */
+  /** What will fail with the current configuration: for example a tool whose URL `outgoing` does not allow, or a secret that is missing or not allowed for the tool's host */
   warnings?: string[] | undefined
 }
 
@@ -1548,7 +1548,7 @@ export type CreateDeployment = {
   environment: string
   version: string
   message?: string | null | undefined
-  /** The agent's `digest` as you know it: 409 if the agent, or the label, has become something else */
+  /** The agent's `digest` as you last read it. If the agent, or the version with this label, has different content, the request fails with 409 */
   digest?: string | undefined
 }
 
@@ -1558,16 +1558,16 @@ export type Deployment = {
   environment: string
   version: string
   status: 'active' | 'superseded' | 'rolled_back'
-  /** SHA-256 of the snapshot: equal digests serve the same thing */
+  /** SHA-256 hash of the snapshot. Equal digests mean equal content */
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
   replaces: string | null
-  /** On a rollback: the deployment it undid */
+  /** For a rollback: the deployment it undid */
   rollback_of: string | null
 }
 
@@ -1577,48 +1577,48 @@ export type DeploymentWithDefinition = {
   environment: string
   version: string
   status: 'active' | 'superseded' | 'rolled_back'
-  /** SHA-256 of the snapshot: equal digests serve the same thing */
+  /** SHA-256 hash of the snapshot. Equal digests mean equal content */
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
   replaces: string | null
-  /** On a rollback: the deployment it undid */
+  /** For a rollback: the deployment it undid */
   rollback_of: string | null
-  /** What it serves: the agent as it was then */
+  /** The agent as it was when the version was created */
   definition: {
-    /** What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called */
+    /** `model`: a model with instructions and tools. `remote`: your own server, which Moorage calls */
     kind: 'model' | 'remote'
-    /** Where a `remote` agent runs; null for the others */
+    /** Where a `remote` agent runs; null for other agents */
     remote: {
-      /** Is sent a signed POST for each message */
+      /** Receives a signed POST request for each message */
       url: string
-      /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+      /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
       headers: Record<string, string>
-      /** How long one call may take; null: as long as the run */
+      /** Timeout of one call; null: the run's timeout */
       timeout_ms: number | null
-      /** The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks */
+      /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
       secret: string
     } | {
-      /** The agent card of an A2A agent, which is sent each message */
+      /** The agent card of an A2A agent, which receives each message */
       a2a: string
-      /** Sent along; `{{secret.NAME}}` is filled in as in tools */
+      /** Headers to send; `{{secret.NAME}}` is replaced as in tools */
       headers: Record<string, string>
-      /** How long one call may take; null: as long as the run */
+      /** Timeout of one call; null: the run's timeout */
       timeout_ms: number | null
     } | null
-    /** What the agent is for. People read it, the model does not */
+    /** A description for people. The model doesn't see it */
     description: string | null
-    /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+    /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or a model of a configured provider. In a list, each model is a fallback for the one before it */
     model: string | string[]
-    /** null: the model's own */
+    /** null: the model's default */
     temperature: number | null
-    /** What the model is told before every message */
+    /** The system prompt. Sent to the model with every message */
     instructions: string | null
-    /** What the model may call */
+    /** The tools that the model can call */
     tools: ({
       type: 'http'
       name: string
@@ -1631,13 +1631,13 @@ export type DeploymentWithDefinition = {
       url: string
       headers: Record<string, string>
       timeout_ms: number
-      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+      /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for GET, otherwise `never` */
       retry: 'safe' | 'ask' | 'never' | null
       /** Whether a person must approve a call before it is made */
       approval: 'always' | 'never' | {
-        /** `always`, or conditions: one that is true is enough */
+        /** `always`, or conditions, of which at least one must be true */
         when: 'always' | ({
-          /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+          /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
           argument: string
           equals?: string | number | boolean | null | undefined
           not_equals?: string | number | boolean | null | undefined
@@ -1646,7 +1646,7 @@ export type DeploymentWithDefinition = {
           greater_than?: number | undefined
           less_than?: number | undefined
         })[]
-        /** null: the agent's own */
+        /** null: the agent's setting */
         expires_after_seconds: number | null
       }
     } | {
@@ -1655,13 +1655,13 @@ export type DeploymentWithDefinition = {
       headers: Record<string, string>
       allow: string[] | null
       timeout_ms: number
-      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+      /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
       retry: 'safe' | 'ask' | 'never' | null
-      /** For every tool of the server */
+      /** Applies to every tool of the server */
       approval: 'always' | 'never' | {
-        /** `always`, or conditions: one that is true is enough */
+        /** `always`, or conditions, of which at least one must be true */
         when: 'always' | ({
-          /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+          /** An argument's name; `order.amount` is the field `amount` of the argument `order` */
           argument: string
           equals?: string | number | boolean | null | undefined
           not_equals?: string | number | boolean | null | undefined
@@ -1670,27 +1670,27 @@ export type DeploymentWithDefinition = {
           greater_than?: number | undefined
           less_than?: number | undefined
         })[]
-        /** null: the agent's own */
+        /** null: the agent's setting */
         expires_after_seconds: number | null
       }
     } | {
       type: 'ask_person'
       name: string
       description: string
-      /** null: the agent's own */
+      /** null: the agent's setting */
       expires_after_seconds: number | null
     } | {
       type: 'agent'
       name: string
       description: string
-      /** Another agent of the project: id or name */
+      /** Another agent of the project: ID or name */
       agent: string
-      /** Whose version answers */
+      /** The environment whose version is called */
       environment: string
-      /** `own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered */
+      /** `own`: the agent remembers the user as if they had called it directly. `none`: it reads and writes no memory. `shared`: it can read the calling agent's memory, and its answers are not remembered */
       memory: 'own' | 'none' | 'shared'
     })[]
-    /** Rules that `builtin/script` answers by; other models ignore it */
+    /** Rules for answers of `builtin/script`; other models ignore them */
     script: {
       rules: ({
         match?: {
@@ -1709,57 +1709,57 @@ export type DeploymentWithDefinition = {
       })[]
       fallback: string
     } | null
-    /** What every answer has to be: JSON that fits a schema. null: it answers in words */
+    /** The JSON Schema that every answer must match. null: plain text answers */
     output: {
-      /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+      /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
       schema: Record<string, unknown>
-      /** How often the model is shown what is wrong with its answer and asked again */
+      /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
       retries: number
     } | null
-    /** What is remembered, and what the model is reminded of */
+    /** What is remembered, and which memories are sent to the model */
     memory: {
-      /** Whether an exchange is remembered at all */
+      /** Whether messages and answers are remembered */
       remember: boolean
-      /** How many of the session's latest turns the model is shown */
+      /** How many of the session's latest turns are sent to the model */
       history: number
-      /** How many recalled memories the model is shown */
+      /** How many recalled memories are sent to the model */
       recall: number
-      /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+      /** `model`: when a conversation has been idle, the agent's own model extracts lasting facts */
       facts: 'off' | 'model'
-      /** Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10 */
+      /** Whether the agent's own model keeps a summary of long sessions. A number sets after how many new turns it is updated; `true`: after 10 */
       summarize: boolean | number
-      /** Older memories are forgotten; null: none */
+      /** Older memories are deleted; null: never */
       retention_days: number | null
     }
-    /** How long, how much, how many at once */
+    /** Timeouts, sizes and concurrency */
     limits: {
-      /** null: the service's own limit */
+      /** null: the service's limit */
       timeout_ms: number | null
-      /** How often the model may answer with tool calls */
+      /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
       max_steps: number
-      /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+      /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
       max_input_tokens: number | null
-      /** null: the model's own */
+      /** null: the model's limit */
       max_output_tokens: number | null
-      /** Invocations at once; null: no limit */
+      /** Concurrent invocations; null: no limit */
       max_concurrency: number | null
-      /** If a budget has no room for the longest answer, ask for a shorter one instead of failing */
+      /** If a budget is too low for the longest answer, request a shorter one instead of failing */
       cut_to_budget: boolean
-      /** Calls of tools in one run; null: no limit */
+      /** Tool calls in one run; null: no limit */
       max_tool_calls: number | null
-      /** Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit */
+      /** Tokens in one run. Once they are used, the run makes no more model or tool calls. null: no limit */
       max_tokens_per_run: number | null
-      /** US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit */
+      /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
       max_cost_per_run: number | null
     }
-    /** How people decide what its tools ask them */
+    /** How people approve tool calls and answer questions */
     approvals: {
-      /** Whether the key that started a run may decide for it */
+      /** Whether the key that started a run can also decide for it */
       self: boolean
-      /** What no person has decided after this time is rejected */
+      /** Rejected automatically after this time if no one has decided */
       expires_after_seconds: number
     }
-    /** Yours; the service only keeps it */
+    /** Your own data; the service only stores it */
     metadata: Record<string, unknown>
   }
 }
@@ -1767,12 +1767,12 @@ export type DeploymentWithDefinition = {
 export type DeploymentDiff = {
   from: {
     deployment_id: string | null
-    /** Null: nothing was deployed before, or it is the working copy */
+    /** Null if nothing was deployed before, or for the draft */
     version: string | null
   }
   to: {
     deployment_id: string | null
-    /** Null: nothing was deployed before, or it is the working copy */
+    /** Null if nothing was deployed before, or for the draft */
     version: string | null
   }
   diff: ({
@@ -1822,41 +1822,41 @@ export type ScheduleWithRuns = {
   on_budget: 'fail' | 'wait'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
-  /** Null while it is disabled or its agent is paused, and after its last tick */
+  /** Null while the schedule is disabled or its agent is paused, and after its last run */
   next_at: string | null
-  /** The latest tick that began a run */
+  /** The scheduled time of the latest run */
   last_tick_at: string | null
-  /** That run */
+  /** The latest run */
   last_request_id: string | null
-  /** How many ticks began no run, because no node came in time or the agent was paused */
+  /** How many runs were not started, because no node was available in time or the agent was paused */
   missed: number
   last_missed_at: string | null
   last_missed_reason: 'late' | 'agent_paused' | null
-  /** How many ticks began no run, because an earlier one went on */
+  /** How many runs were not started, because an earlier one was still active or the project had reached its storage limit */
   skipped: number
   last_skipped_at: string | null
   created_by: string
-  /** The key that changed it last: its runs have the rights of that key */
+  /** The key that last changed it. Runs have this key's permissions */
   updated_by: string
   created_at: string
   updated_at: string
-  /** The next ticks, five at most */
+  /** The next scheduled times, at most five */
   next_runs: string[]
 }
 
 export type CreateSchedule = {
   /** Five fields, such as `0 9 * * MON-FRI`, or a name such as `@daily` */
   cron?: string | undefined
-  /** Of `cron`, such as `Europe/Berlin`; UTC when absent */
+  /** For `cron`, such as `Europe/Berlin`. Default: UTC */
   timezone?: string | undefined
   /** A duration, such as `15m` or `2h` */
   every?: string | undefined
-  /** One tick, at this time */
+  /** A single time */
   at?: string | undefined
   name?: string | null | undefined
-  /** What the agent is asked at each tick */
+  /** The message sent to the agent each time */
   message: string
-  /** Files that the model is shown with the message at each tick. `url` is fetched once, now; `data` is base64; both become files of the schedule */
+  /** Files to send to the model with the message each time. `url` is downloaded once, now; `data` is base64; both are stored as the schedule's files */
   attachments?: ({
     file_id: string
   } | {
@@ -1873,11 +1873,11 @@ export type CreateSchedule = {
     [name: string]: unknown
   } | undefined
   environment?: string | undefined
-  /** What happens at a tick while the run of an earlier one goes on */
+  /** What to do if the previous run is still active */
   overlap?: 'skip' | 'queue' | undefined
-  /** `one`: if ticks were missed, one run makes up for all of them */
+  /** `one`: if scheduled times were missed, one run makes up for all of them */
   catch_up?: 'none' | 'one' | undefined
-  /** When a budget has no room: fail, or wait until it has. Only a run in the background may wait */
+  /** What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait */
   on_budget?: 'fail' | 'wait' | undefined
   enabled?: boolean | undefined
 }
@@ -1905,21 +1905,21 @@ export type Schedule = {
   on_budget: 'fail' | 'wait'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
-  /** Null while it is disabled or its agent is paused, and after its last tick */
+  /** Null while the schedule is disabled or its agent is paused, and after its last run */
   next_at: string | null
-  /** The latest tick that began a run */
+  /** The scheduled time of the latest run */
   last_tick_at: string | null
-  /** That run */
+  /** The latest run */
   last_request_id: string | null
-  /** How many ticks began no run, because no node came in time or the agent was paused */
+  /** How many runs were not started, because no node was available in time or the agent was paused */
   missed: number
   last_missed_at: string | null
   last_missed_reason: 'late' | 'agent_paused' | null
-  /** How many ticks began no run, because an earlier one went on */
+  /** How many runs were not started, because an earlier one was still active or the project had reached its storage limit */
   skipped: number
   last_skipped_at: string | null
   created_by: string
-  /** The key that changed it last: its runs have the rights of that key */
+  /** The key that last changed it. Runs have this key's permissions */
   updated_by: string
   created_at: string
   updated_at: string
@@ -1928,14 +1928,14 @@ export type Schedule = {
 export type UpdateSchedule = {
   /** Five fields, such as `0 9 * * MON-FRI`, or a name such as `@daily` */
   cron?: string | undefined
-  /** Of `cron`, such as `Europe/Berlin`; UTC when absent */
+  /** For `cron`, such as `Europe/Berlin`. Default: UTC */
   timezone?: string | undefined
   /** A duration, such as `15m` or `2h` */
   every?: string | undefined
-  /** One tick, at this time */
+  /** A single time */
   at?: string | undefined
   name?: string | null | undefined
-  /** What the agent is asked at each tick */
+  /** The message sent to the agent each time */
   message?: string | undefined
   attachments?: ({
     file_id: string
@@ -1984,7 +1984,7 @@ export type MetricSeries = {
 export type Performance = {
   granularity: '1m' | '5m' | '1h' | '1d'
   buckets: ({
-    /** Its beginning */
+    /** The start of the interval */
     timestamp: string
     requests: number
     errors: number
@@ -2017,30 +2017,30 @@ export type Usage = {
     /** Part of the output */
     reasoning_tokens: number
     total_tokens: number
-    /** In US dollars; null if one of the calls has no known price */
+    /** In US dollars; null if a call has no known price */
     cost_usd: number | null
-    /** Of the calls whose price is known */
+    /** Cost of the calls with a known price */
     priced_cost_usd: number
-    /** Calls whose price is not known */
+    /** Calls without a known price */
     unpriced_calls: number
-    /** Calls under a budget whose node died. They count with the most that they may have used */
+    /** Calls under a budget whose node stopped. They are counted with the most they could have used */
     lost_calls: number
   }
-  /** By time, then by what they are grouped by */
+  /** Sorted by time, then by the grouped fields */
   rows: UsageRow[]
 }
 
 export type UsageRow = {
-  /** When the hour, the day or the month begins */
+  /** The start of the hour, day or month */
   time?: string | undefined
-  /** With `project` in `group_by`, and so on. null: there is none */
+  /** Present with `project` in `group_by`, and so on for the others. null: none */
   project_id?: string | null | undefined
-  /** null: no agent, as with tests of a provider */
+  /** null: no agent, as in provider tests */
   agent_id?: string | null | undefined
-  /** null: the working copy */
+  /** null: the draft */
   version?: string | null | undefined
   environment?: string | null | undefined
-  /** null: a token, or the command line on the host */
+  /** null: a token, or a command on the server */
   key_id?: string | null | undefined
   person_id?: string | null | undefined
   user_id?: string | null | undefined
@@ -2057,24 +2057,24 @@ export type UsageRow = {
   /** Part of the output */
   reasoning_tokens: number
   total_tokens: number
-  /** In US dollars; null if one of the calls has no known price */
+  /** In US dollars; null if a call has no known price */
   cost_usd: number | null
-  /** Of the calls whose price is known */
+  /** Cost of the calls with a known price */
   priced_cost_usd: number
-  /** Calls whose price is not known */
+  /** Calls without a known price */
   unpriced_calls: number
-  /** Calls under a budget whose node died. They count with the most that they may have used */
+  /** Calls under a budget whose node stopped. They are counted with the most they could have used */
   lost_calls: number
 }
 
 export type RepricedUsage = {
   /** Calls */
   looked_at: number
-  /** Those that cost something else now */
+  /** Calls whose cost changed */
   changed: number
-  /** Those of them that had no price */
+  /** Of these, calls that had no price before */
   priced: number
-  /** What all calls cost more than before; less than 0: less */
+  /** How much more all calls cost than before; negative if less */
   change_usd: number
   /** Send it as `after`; null: nothing is left */
   next: string | null
@@ -2083,60 +2083,60 @@ export type RepricedUsage = {
 export type RepriceUsage = {
   /** Calls from this time on */
   from: string
-  /** And before this time; default: now */
+  /** Calls before this time. Default: now */
   to?: string | undefined
-  /** `next` of the reply before */
+  /** `next` from the previous reply */
   after?: string | undefined
-  /** `service`: all projects; takes a key of them */
+  /** `service`: all projects; requires a key with access to all projects */
   scope?: 'project' | 'service' | undefined
 }
 
 export type Price = {
-  /** `provider/model`, `provider/*` for all others of it, or `embedder/model` */
+  /** `provider/model`, `provider/*` for the provider's other models, or `embedder/model` */
   model: string
-  /** `configuration`: `prices` in `moorage.yaml`, which wins. `api`: `PUT /v1/prices/{provider}/{model}`. `genai-prices`: the list of public vendors. `unknown`: set one */
+  /** `configuration`: `prices` in `moorage.yaml`, which overrides the others. `api`: set with `PUT /v1/prices/{provider}/{model}`. `genai-prices`: the built-in list of vendors. `unknown`: no price; set one */
   source: 'configuration' | 'api' | 'genai-prices' | 'builtin' | 'unknown'
-  /** The name with which it was set: the model, or `provider/*`. Null if the price was not set */
+  /** The name that the price was set for: the model, or `provider/*`. Null if it was not set */
   set_for: string | null
-  /** Of the list that it is from */
+  /** The date of the built-in list, if the price comes from it */
   version: string | null
-  /** Input, in USD for a million tokens */
+  /** Input, in USD per million tokens */
   input: number | null
-  /** Input that the provider had in its cache, in USD for a million tokens */
+  /** Input tokens read from the provider's cache, in USD per million tokens */
   cached_input: number | null
-  /** Output, in USD for a million tokens */
+  /** Output, in USD per million tokens */
   output: number | null
-  /** Output that was thought and not said, in USD for a million tokens */
+  /** Reasoning tokens, in USD per million tokens */
   reasoning: number | null
-  /** Each request, in USD */
+  /** Per request, in USD */
   request: number | null
-  /** What long prompts cost, where that is more */
+  /** The price of long prompts, if it differs */
   tiers: ({
-    /** More input tokens than this */
+    /** Prompts with more input tokens than this */
     above: number
-    /** Input, in USD for a million tokens */
+    /** Input, in USD per million tokens */
     input: number | null
-    /** Input that the provider had in its cache, in USD for a million tokens */
+    /** Input tokens read from the provider's cache, in USD per million tokens */
     cached_input: number | null
-    /** Output, in USD for a million tokens */
+    /** Output, in USD per million tokens */
     output: number | null
-    /** Output that was thought and not said, in USD for a million tokens */
+    /** Reasoning tokens, in USD per million tokens */
     reasoning: number | null
-    /** Each request, in USD */
+    /** Per request, in USD */
     request: number | null
   })[]
 }
 
 export type SetPrice = {
-  /** Input, in USD for a million tokens */
+  /** Input, in USD per million tokens */
   input: number
-  /** Input that the provider had in its cache, in USD for a million tokens */
+  /** Cached input, in USD per million tokens */
   cached_input?: number | undefined
-  /** Output, in USD for a million tokens */
+  /** Output, in USD per million tokens */
   output: number
-  /** Output that was thought and not said, in USD for a million tokens */
+  /** Reasoning output, in USD per million tokens */
   reasoning?: number | undefined
-  /** Each request, in USD */
+  /** Per request, in USD */
   request?: number | undefined
 }
 
@@ -2146,7 +2146,7 @@ export type FoundMemory = {
   kind: 'turn' | 'fact' | 'note'
   role: 'user' | 'assistant' | null
   score: number
-  /** The ways in which it was found */
+  /** How the memory was found */
   matched: ('words' | 'meaning' | 'date')[]
   user_id: string | null
   session_id: string | null
@@ -2177,7 +2177,7 @@ export type WriteMemory = {
       session_id?: string | undefined
     } | undefined
     metadata?: Record<string, unknown> | undefined
-    /** When it was said; now if absent */
+    /** When it was said. Default: now */
     created_at?: string | undefined
   })[]
 }
@@ -2194,33 +2194,33 @@ export type UpdateMemory = {
 export type MemoryStatus = {
   /** null without an embedder */
   embedding: {
-    /** The model, with the length of its vectors where one is configured */
+    /** The model, with the length of its vectors if one is configured */
     model: string
     /** How many memories have a vector of this model */
     embedded: number
-    /** How many have none yet; texts that the embedder refuses stay among them */
+    /** How many memories have no vector yet, including texts that the embedder refuses */
     waiting: number
   } | null
 }
 
 export type AgentUser = {
   user_id: string
-  /** Of conversations */
+  /** Turns of conversations */
   turns: number
   /** Notes and facts */
   notes: number
-  /** The time of the newest memory there ever was: to forget it does not set this back */
+  /** The time of the newest memory ever written; deleting memories doesn't change it */
   last_used_at: string
 }
 
 export type AgentSession = {
   session_id: string
   user_id: string | null
-  /** Of conversations */
+  /** Turns of conversations */
   turns: number
   /** Notes and facts */
   notes: number
-  /** The time of the newest memory there ever was: to forget it does not set this back */
+  /** The time of the newest memory ever written; deleting memories doesn't change it */
   last_used_at: string
 }
 
@@ -2230,9 +2230,9 @@ export type SessionSummary = {
   content: string
   /** How many turns of the session it covers */
   turns: number
-  /** The model that wrote it last; null: a client did */
+  /** The model that last wrote it; null if a client did */
   model: string | null
-  /** What the model has spent on it so far */
+  /** Tokens that the model has used for it so far */
   tokens_used: number
   updated_at: string
 }
@@ -2245,16 +2245,16 @@ export type UserLine = {
   type: 'file'
   id: string
   name: string
-  /** As the client said, unless the bytes say otherwise */
+  /** The type that was sent, or the type detected from the content */
   media_type: string
   /** In bytes */
   size: number
   sha256: string
-  /** The user that it belongs to: it is erased and exported with them */
+  /** The user that the file belongs to. It is erased and exported with that user's data */
   user_id: string | null
   created_by: string
   created_at: string
-  /** When it is removed; null if that is left to the retention of the service */
+  /** When the file is deleted; null if only the service's retention applies */
   expires_at: string | null
 } | {
   type: 'memory'
@@ -2267,7 +2267,7 @@ export type UserLine = {
   session_id: string | null
   created_at: string
   metadata: Record<string, unknown>
-  /** The newer fact about the same thing; null while it holds */
+  /** The newer fact that replaced this one; null while this one is current */
   superseded_by: string | null
 } | {
   type: 'summary'
@@ -2277,9 +2277,9 @@ export type UserLine = {
   content: string
   /** How many turns of the session it covers */
   turns: number
-  /** The model that wrote it last; null: a client did */
+  /** The model that last wrote it; null if a client did */
   model: string | null
-  /** What the model has spent on it so far */
+  /** Tokens that the model has used for it so far */
   tokens_used: number
   updated_at: string
 } | {
@@ -2287,13 +2287,13 @@ export type UserLine = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
-  /** There while it waits: whether people must decide something before it goes on */
+  /** While it waits: whether people must decide something first */
   asks_people?: boolean | undefined
-  /** Where it was asked for: the API, a door for other clients, the host, a schedule, or the console */
+  /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
   background: boolean
   environment: string
-  /** null: the working copy */
+  /** null: the draft */
   version: string | null
   deployment_id: string | null
   message: string
@@ -2301,16 +2301,16 @@ export type UserLine = {
   /** The files that came with the message */
   attachments: InvocationAttachment[]
   response: string | null
-  /** The answer as a value, if JSON was wanted: it fits the schema. `response` is its text */
+  /** The structured output, if a JSON Schema was set. `response` contains it as text */
   output?: unknown | undefined
-  /** What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists */
+  /** The request's own `output`, if it had one. Only in the receipt of one invocation, not in lists */
   output_wanted?: {
-    /** JSON Schema (2020-12; draft 7 if its `$schema` says so) */
+    /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often the model is shown what is wrong with its answer and asked again */
+    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
     retries: number
   } | undefined
-  /** The calls of its caller's own tools with which the answer ended */
+  /** The calls of the client's own tools that the answer ended with */
   calls: ({
     id: string
     name: string
@@ -2319,85 +2319,85 @@ export type UserLine = {
   error: {
     code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
-    /** Seconds, where the provider of the model or a budget has said when to try again */
+    /** When to try again, in seconds, if the model's provider or a budget reported it */
     retry_after?: number | undefined
-    /** With budget_exceeded: which budget, what was used, and the limit. With output_invalid: what does not fit, and where (JSON pointers) */
+    /** With `budget_exceeded`: the budget, what was used, and the limit. With `output_invalid`: what doesn't match, as JSON pointers */
     details?: ({
       field: string
       error: string
     })[] | undefined
   } | null
-  /** The model that answered last; null while none has */
+  /** The last model that answered; null if none has yet */
   model: string | null
   tokens_used: number
   usage: {
     input_tokens: number
     output_tokens: number
     total_tokens: number
-    /** Part of the input that the provider had in its cache, if it says so */
+    /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
-    /** Part of the output that was thought and not said, if it says so */
+    /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   }
-  /** In US dollars; null if the price of a model is not known */
+  /** In US dollars; null if a model has no price */
   cost_usd: number | null
-  /** What it has done, in the order in which it ended */
+  /** The run's steps, in the order in which they ended */
   steps: InvocationStep[]
-  /** How often its run has begun, and why. A run that waited is resumed by another attempt */
+  /** How often the run was started, and why. Each time a run resumes, a new attempt starts */
   attempts: ({
     number: number
     began_at: string
-    /** `start`: the run began. `wait`: it had waited. `lost`: the node that ran it stopped or died */
+    /** `start`: the run started. `wait`: it continued after waiting. `lost`: the node that ran it stopped or failed */
     after: 'start' | 'wait' | 'lost'
   })[]
   duration_ms: number | null
-  /** The schedule that began it */
+  /** The schedule that started it */
   schedule_id: string | null
-  /** The tick of the schedule that it is for; null when a client began it */
+  /** The time of the schedule that it was started for; null if a client started it */
   scheduled_at: string | null
   /** The run that called this agent as a tool */
   parent_request_id: string | null
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
   finished_at: string | null
-  /** When its texts were erased */
+  /** When its content was erased */
   erased_at: string | null
-  /** What its caller gave besides the message, through another door than the API */
+  /** What its caller sent in addition to the message, through another channel than the API */
   given?: unknown | undefined
 } | {
   type: 'approval'
   id: string
   agent_id: string
   request_id: string
-  /** Names the call within its run */
+  /** Identifies the call within its run */
   call_id: string
-  /** `tool`: may it be called. `question`: the agent wants an answer. `retry`: it was under way when the service died; may it be called again */
+  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again */
   kind: 'tool' | 'question' | 'retry'
   tool: string
-  /** Of the call, without secrets; of a question its `question` and perhaps `options` */
+  /** The call's arguments, without secrets; for a question, its `question` and any `options` */
   arguments: Record<string, unknown>
-  /** Since when the run waits for it */
+  /** When the run started waiting for it */
   created_at: string
-  /** What is not decided by then is rejected */
+  /** When it is rejected automatically */
   expires_at: string
-  /** The run that asks, if it is one that this run has called */
+  /** The run that asks, if it was called as a tool by this run */
   child?: ChildRun | undefined
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   user_id: string | null
   session_id: string | null
   /** Who started the run */
   started_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   started_by_name?: string | null | undefined
   decided_at: string | null
-  /** null: no person decided, it expired or its run was cancelled */
+  /** null if no person decided: the approval expired, or its run was cancelled */
   decided_by: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   decided_by_name?: string | null | undefined
-  /** With these the tool is called instead */
+  /** The changed arguments that the tool is called with */
   changed_arguments: Record<string, unknown> | null
   note: string | null
   answer: string | null
@@ -2425,21 +2425,21 @@ export type UserLine = {
   on_budget: 'fail' | 'wait'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
-  /** Null while it is disabled or its agent is paused, and after its last tick */
+  /** Null while the schedule is disabled or its agent is paused, and after its last run */
   next_at: string | null
-  /** The latest tick that began a run */
+  /** The scheduled time of the latest run */
   last_tick_at: string | null
-  /** That run */
+  /** The latest run */
   last_request_id: string | null
-  /** How many ticks began no run, because no node came in time or the agent was paused */
+  /** How many runs were not started, because no node was available in time or the agent was paused */
   missed: number
   last_missed_at: string | null
   last_missed_reason: 'late' | 'agent_paused' | null
-  /** How many ticks began no run, because an earlier one went on */
+  /** How many runs were not started, because an earlier one was still active or the project had reached its storage limit */
   skipped: number
   last_skipped_at: string | null
   created_by: string
-  /** The key that changed it last: its runs have the rights of that key */
+  /** The key that last changed it. Runs have this key's permissions */
   updated_by: string
   created_at: string
   updated_at: string
@@ -2459,19 +2459,19 @@ export type UserLine = {
 export type ErasedUser = {
   /** Forgotten */
   memories: number
-  /** Receipts without words now */
+  /** Receipts whose content was erased */
   invocations: number
-  /** Entries removed */
+  /** Deleted log entries */
   logs: number
-  /** Events without words now */
+  /** Events whose content was erased */
   events: number
-  /** Removed, with their bytes */
+  /** Deleted files */
   files: number
-  /** Schedules that asked for this user, deleted */
+  /** Deleted schedules that ran for this user */
   schedules: number
-  /** Replies kept for an Idempotency-Key, gone now: a retry gets 404 */
+  /** Deleted replies for an Idempotency-Key; a retry gets 404 */
   replies: number
-  /** Runs that have not ended: cancel them or wait, then send the request again */
+  /** Runs that are still active. Cancel them or wait, then send the request again */
   unfinished: number
   /** The first 100 of them */
   unfinished_runs: ({
@@ -2490,24 +2490,24 @@ export type WebhookWithSecret = {
   disabled_reason: 'requested' | 'gone' | 'failing' | null
   description: string | null
   secret_hint: string
-  /** Until then deliveries are signed with an old secret too */
+  /** Until this time, deliveries are also signed with an old secret */
   previous_secret_expires_at: string | null
   /** The first failed attempt since the last success */
   failing_since: string | null
-  /** The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback */
+  /** The key, or a person's role. The webhook belongs to the project and keeps working when they end. Null: a callback */
   created_by: string | null
   created_at: string
   updated_at: string
-  /** Shown in this reply only */
+  /** Returned only in this reply */
   secret: string
 }
 
 export type CreateWebhook = {
-  /** Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own */
+  /** Only events of this agent (ID or name). null: all agents, except those whose `security` requires an address, a client certificate or a one-time code: they need webhooks of their own */
   agent_id?: string | null | undefined
-  /** Public https address; the operator may allow others */
+  /** A public https URL; the operator can allow others */
   url: string
-  /** `*` is every event */
+  /** `*` means every event */
   events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
   description?: string | null | undefined
 }
@@ -2521,20 +2521,20 @@ export type Webhook = {
   disabled_reason: 'requested' | 'gone' | 'failing' | null
   description: string | null
   secret_hint: string
-  /** Until then deliveries are signed with an old secret too */
+  /** Until this time, deliveries are also signed with an old secret */
   previous_secret_expires_at: string | null
   /** The first failed attempt since the last success */
   failing_since: string | null
-  /** The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback */
+  /** The key, or a person's role. The webhook belongs to the project and keeps working when they end. Null: a callback */
   created_by: string | null
   created_at: string
   updated_at: string
 }
 
 export type UpdateWebhook = {
-  /** Public https address; the operator may allow others */
+  /** A public https URL; the operator can allow others */
   url?: string | undefined
-  /** `*` is every event */
+  /** `*` means every event */
   events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[] | undefined
   description?: string | null | undefined
   status?: 'enabled' | 'disabled' | undefined
@@ -2544,7 +2544,7 @@ export type WebhookTest = {
   event_id: string
   delivered: boolean
   response_status: number | null
-  /** null: the receiver took it */
+  /** null: the receiver accepted it */
   error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'agent_closed' | 'internal' | null
   duration_ms: number
 }
@@ -2557,13 +2557,13 @@ export type DeliveryWithBody = {
   event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
-  /** The latest, oldest first */
+  /** The latest attempts, oldest first */
   attempts: DeliveryAttempt[]
-  /** null: none is planned, or one is under way */
+  /** null: no attempt is planned, or one is in progress */
   next_attempt_at: string | null
   created_at: string
   delivered_at: string | null
-  /** What is sent, to the byte */
+  /** The exact body that is sent */
   body: string
 }
 
@@ -2572,9 +2572,9 @@ export type Listener = {
   agent_id: string | null
   events: string[]
   created_at: string
-  /** Unless it is asked before */
+  /** When it expires; every request extends it */
   expires_at: string
-  /** What came and was not received yet, oldest first */
+  /** Events that you have not confirmed in `received`, oldest first */
   deliveries: HeardEvent[]
 }
 
@@ -2583,22 +2583,22 @@ export type HeardEvent = {
   /** The `webhook-id` of every attempt */
   event_id: string
   event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
-  /** What is sent, to the byte */
+  /** The exact body that is sent */
   body: string
   created_at: string
 }
 
 export type CreateListener = {
-  /** Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own */
+  /** Only events of this agent (ID or name). null: all agents, except those whose `security` requires an address, a client certificate or a one-time code: they need webhooks of their own */
   agent_id?: string | null | undefined
-  /** `*` is every event */
+  /** `*` means every event */
   events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
 }
 
 export type KeyWithSecret = {
   id: string
   name: string
-  /** null: it works in every project */
+  /** null: it has access to all projects */
   project_id: string | null
   agent_id: string | null
   permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
@@ -2608,38 +2608,38 @@ export type KeyWithSecret = {
   status: 'active' | 'expired' | 'revoked'
   created_at: string
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
-  /** Whose it is: it may do no more than this person, and ends with their role. null: of a service */
+  /** The person whom the key belongs to. It never has more permissions than they do, and stops working when their role ends. null: the key belongs to no person */
   person_id: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   person_name?: string | null | undefined
   expires_at: string | null
   last_used_at: string | null
   previous_secret_expires_at: string | null
   revoked_at: string | null
-  /** Shown in this reply only */
+  /** Returned only in this reply */
   secret: string
 }
 
 export type CreateKey = {
   name: string
-  /** Limits the key to one agent (id or name); null is the whole project */
+  /** Limits the key to one agent (ID or name); null is the whole project */
   agent_id?: string | null | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
-  /** A role of the configuration, instead of `permissions` */
+  /** A role from the configuration, instead of `permissions` */
   role?: string | undefined
-  /** A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower */
+  /** A rate-limit tier from the configuration. Default: `limits.defaultTier`, or your own tier if that is slower */
   tier?: string | undefined
   expires_at?: string | null | undefined
-  /** Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project */
+  /** Whether the key has access to all projects. Only a key with access to all projects can create one. Default: true if the new key has the permission `manage`, and the key that creates it has access to all projects and the request names no project */
   all_projects?: boolean | undefined
 }
 
 export type Key = {
   id: string
   name: string
-  /** null: it works in every project */
+  /** null: it has access to all projects */
   project_id: string | null
   agent_id: string | null
   permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
@@ -2649,11 +2649,11 @@ export type Key = {
   status: 'active' | 'expired' | 'revoked'
   created_at: string
   created_by: string
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   created_by_name?: string | null | undefined
-  /** Whose it is: it may do no more than this person, and ends with their role. null: of a service */
+  /** The person whom the key belongs to. It never has more permissions than they do, and stops working when their role ends. null: the key belongs to no person */
   person_id: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   person_name?: string | null | undefined
   expires_at: string | null
   last_used_at: string | null
@@ -2664,26 +2664,26 @@ export type Key = {
 export type Self = {
   id: string
   kind: 'key' | 'token' | 'local' | 'person'
-  /** The person who asks, or whose key this is */
+  /** The person who is signed in, or whom the key belongs to */
   person_id: string | null
   name: string | null
-  /** The project in which it works with this request */
+  /** The project of this request */
   project_id: string
-  /** `service`: it works in every project */
+  /** `service`: it has access to all projects */
   reach: 'project' | 'service'
   agent_id: string | null
   permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   /** Its rate-limit tier */
   tier: string
-  /** The tiers that keys made by this one may have, the slowest first */
+  /** The tiers you can give to keys you create, slowest first */
   tiers: ({
     name: string
     requests_per_minute: number
     burst: number
   })[]
-  /** The tier of a key that it makes without naming one */
+  /** The tier of keys you create without naming one */
   default_tier: string
-  /** The roles that keys made by this one may have */
+  /** The roles you can give to keys you create */
   roles: ({
     name: string
     permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
@@ -2693,12 +2693,12 @@ export type Self = {
 
 export type CreatePersonalKey = {
   name: string
-  /** Limits the key to one agent (id or name); null is the whole project */
+  /** Limits the key to one agent (ID or name); null is the whole project */
   agent_id?: string | null | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
-  /** A role of the configuration, instead of `permissions` */
+  /** A role from the configuration, instead of `permissions` */
   role?: string | undefined
-  /** A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower */
+  /** A rate-limit tier from the configuration. Default: `limits.defaultTier`, or your own tier if that is slower */
   tier?: string | undefined
   expires_at?: string | null | undefined
 }
@@ -2706,7 +2706,7 @@ export type CreatePersonalKey = {
 export type NewKeyFactor = {
   key_id: string
   status: 'pending'
-  /** Base32, for those who type it */
+  /** Base32, for typing in */
   secret: string
   /** `otpauth://…`, for the QR code */
   uri: string
@@ -2721,7 +2721,7 @@ export type KeyFactor = {
 }
 
 export type ConsoleLink = {
-  /** Shown in this reply only */
+  /** Returned only in this reply */
   token: string
   key_id: string
   expires_at: string
@@ -2731,23 +2731,23 @@ export type ConsoleSession = {
   id: string
   key_id: string | null
   key_name: string | null
-  /** The person who has signed in, if it was not with a key */
+  /** The person who signed in; null if a key was used */
   person_id: string | null
   person_name: string | null
-  /** The identity provider, by its name in the configuration */
+  /** The identity provider's name in the configuration */
   issuer: string | null
   /** The agent that the key is limited to */
   agent_id: string | null
-  /** Where the sign-in came from */
+  /** The IP address of the sign-in */
   address: string
-  /** What the browser says of itself */
+  /** The browser's user agent */
   browser: string
-  /** Whether this request came by the session itself */
+  /** Whether this request uses the session */
   current: boolean
   created_at: string
-  /** Exact to a minute */
+  /** To the minute */
   last_used_at: string
-  /** When it ends at the latest; it ends earlier when it is not used */
+  /** When the session expires. It expires earlier if it is not used */
   expires_at: string
 }
 
@@ -2756,24 +2756,24 @@ export type Person = {
   name: string
   email: string | null
   email_verified: boolean
-  /** As whom identity providers know the person */
+  /** The person's accounts at identity providers */
   identities: ({
     issuer: string
     subject: string
   })[]
-  /** In this project; with a key of all projects: everywhere */
+  /** Their roles in this project; in all projects if the request names none and the key has access to all projects */
   roles: ({
     id: string
     /** null: all projects */
     project_id: string | null
     role: string
     permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
-    /** `granted`, or `group:` and the name of the identity provider */
+    /** `granted`, or `group:` and the identity provider's name */
     source: string
     created_at: string
   })[]
   created_at: string
-  /** When the identity provider last vouched for the person */
+  /** When an identity provider last confirmed the person */
   last_seen_at: string
 }
 
@@ -2782,46 +2782,46 @@ export type PersonWithLostKeys = {
   name: string
   email: string | null
   email_verified: boolean
-  /** As whom identity providers know the person */
+  /** The person's accounts at identity providers */
   identities: ({
     issuer: string
     subject: string
   })[]
-  /** In this project; with a key of all projects: everywhere */
+  /** Their roles in this project; in all projects if the request names none and the key has access to all projects */
   roles: ({
     id: string
     /** null: all projects */
     project_id: string | null
     role: string
     permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
-    /** `granted`, or `group:` and the name of the identity provider */
+    /** `granted`, or `group:` and the identity provider's name */
     source: string
     created_at: string
   })[]
   created_at: string
-  /** When the identity provider last vouched for the person */
+  /** When an identity provider last confirmed the person */
   last_seen_at: string
-  /** Keys of theirs that may do less from now on; it does not come back */
+  /** Their keys whose permissions were reduced; the permissions don't come back on their own */
   narrowed_keys: string[]
-  /** Keys of theirs that have ended */
+  /** Their keys that no longer work */
   revoked_keys: string[]
 }
 
 export type SetPersonRole = {
-  /** A role of the configuration; null takes it away */
+  /** A role from the configuration; null removes the role */
   role: string | null
-  /** In all projects: an administrator of the service has admin there */
+  /** In all projects. A service administrator has the role admin in all projects */
   all_projects?: boolean | undefined
 }
 
 export type RemovedPerson = {
   id: string
   deleted: true
-  /** Keys of theirs that have ended */
+  /** Their personal keys, which no longer work */
   revoked_keys: string[]
-  /** Keys of services that they have made, and that go on */
+  /** Service keys they created, which keep working */
   kept_keys: string[]
-  /** Webhooks that they have made, and that go on */
+  /** Webhooks they created, which keep working */
   kept_webhooks: string[]
 }
 
@@ -2831,24 +2831,24 @@ export type InvitationWithToken = {
   role: string
   /** null: all projects */
   project_id: string | null
-  /** `ended`: who made it could not make it any more. Their key or role has ended, or allows less */
+  /** `ended`: whoever created it no longer has the right to, because their key or role has ended or has fewer permissions */
   status: 'pending' | 'accepted' | 'expired' | 'ended'
   created_at: string
   created_by: string
   expires_at: string
   accepted_at: string | null
-  /** The person */
+  /** The person who accepted it */
   accepted_by: string | null
-  /** Shown in this reply only */
+  /** Returned only in this reply */
   token: string
 }
 
 export type CreateInvitation = {
-  /** Who is meant. The identity provider must have verified this address */
+  /** The invited person's email address, which the identity provider must have verified */
   email: string
-  /** A role of the configuration */
+  /** A role from the configuration */
   role: string
-  /** For all projects instead of this one. Only an actor of all projects can give it */
+  /** For all projects instead of this one. Requires access to all projects */
   all_projects?: boolean | undefined
   expires_in_hours?: number | undefined
 }
@@ -2859,13 +2859,13 @@ export type Invitation = {
   role: string
   /** null: all projects */
   project_id: string | null
-  /** `ended`: who made it could not make it any more. Their key or role has ended, or allows less */
+  /** `ended`: whoever created it no longer has the right to, because their key or role has ended or has fewer permissions */
   status: 'pending' | 'accepted' | 'expired' | 'ended'
   created_at: string
   created_by: string
   expires_at: string
   accepted_at: string | null
-  /** The person */
+  /** The person who accepted it */
   accepted_by: string | null
 }
 
@@ -2874,24 +2874,24 @@ export type Project = {
   name: string
   description: string | null
   limits: ProjectLimits
-  /** What it stores, as last measured; null without a limit, and before the first time */
+  /** What it stores, as last measured; null if it has no limit or was not measured yet */
   stored_bytes: number | null
-  /** What names no project is in this one */
+  /** The project of requests that name none */
   is_default: boolean
   created_at: string
   updated_at: string
 }
 
 export type ProjectLimits = {
-  /** For all callers of the project together; null is no limit */
+  /** For all of the project's callers together; null is no limit */
   requests_per_minute: number | null
-  /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
+  /** Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait */
   concurrent_runs: number | null
-  /** Bytes of receipts, logs, memories and files, measured about once a minute; a project that has more takes no further messages, memories and files (409), and its schedules skip their ticks */
+  /** Bytes of receipts, logs, memories and files, measured about once a minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs */
   stored_bytes: number | null
-  /** Bytes of its files together; an upload that would exceed it gets 409 */
+  /** Total bytes of its files; an upload that would exceed it gets 409 */
   file_bytes: number | null
-  /** Receipts, approvals, logs, memories, deliveries and files are removed after this many days; null is as long as the service keeps them */
+  /** Receipts, approvals, logs, memories, deliveries and files are deleted after this many days; null: the service's retention applies */
   retention_days: number | null
 }
 
@@ -2902,15 +2902,15 @@ export type CreateProject = {
 }
 
 export type SetProjectLimits = {
-  /** For all callers of the project together; null is no limit */
+  /** For all of the project's callers together; null is no limit */
   requests_per_minute?: number | null | undefined
-  /** Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait */
+  /** Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait */
   concurrent_runs?: number | null | undefined
-  /** Bytes of receipts, logs, memories and files, measured about once a minute; a project that has more takes no further messages, memories and files (409), and its schedules skip their ticks */
+  /** Bytes of receipts, logs, memories and files, measured about once a minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs */
   stored_bytes?: number | null | undefined
-  /** Bytes of its files together; an upload that would exceed it gets 409 */
+  /** Total bytes of its files; an upload that would exceed it gets 409 */
   file_bytes?: number | null | undefined
-  /** Receipts, approvals, logs, memories, deliveries and files are removed after this many days; null is as long as the service keeps them */
+  /** Receipts, approvals, logs, memories, deliveries and files are deleted after this many days; null: the service's retention applies */
   retention_days?: number | null | undefined
 }
 
@@ -2923,118 +2923,118 @@ export type UpdateProject = {
 export type MovedAgent = {
   id: string
   project_id: string
-  /** The keys of people that have ended with the move */
+  /** The personal keys that stopped working with the move */
   revoked_keys: string[]
 }
 
 export type MoveAgent = {
-  /** Id or name */
+  /** ID or name */
   project: string
 }
 
 export type Pause = {
-  /** Whether nothing of this project runs now */
+  /** Whether this project is paused, by its own pause or by the service's */
   paused: boolean
-  /** The pause of this project */
+  /** This project's pause */
   project: {
     reason: string
-    /** A key, a person … Of the service it is told to keys of all projects only */
+    /** A key, a person or another actor. For a pause of the service, only returned to keys with access to all projects */
     paused_by: string | null
     paused_at: string
   } | null
-  /** The pause of the whole service */
+  /** The whole service's pause */
   service: {
     reason: string
-    /** A key, a person … Of the service it is told to keys of all projects only */
+    /** A key, a person or another actor. For a pause of the service, only returned to keys with access to all projects */
     paused_by: string | null
     paused_at: string
   } | null
 }
 
 export type BeginPause = {
-  /** Clients whose messages are refused meanwhile are told */
+  /** Shown to clients whose messages are refused */
   reason: string
-  /** `service`: every project; takes a key of all projects */
+  /** `service`: every project; requires access to all projects */
   scope?: 'project' | 'service' | undefined
 }
 
 export type EndPause = {
-  /** `service`: every project; takes a key of all projects */
+  /** `service`: every project; requires access to all projects */
   scope?: 'project' | 'service' | undefined
 }
 
 export type Secret = {
   name: string
   hosts: string[]
-  /** `moorage.yaml` has a secret of this name, and that one is used */
+  /** A secret with this name is also in `moorage.yaml`, which is used instead */
   overridden: boolean
   created_at: string
   updated_at: string
 }
 
 export type SetSecret = {
-  /** The secret itself; no reply ever shows it */
+  /** The secret value, never returned */
   value: string
-  /** Hosts it may be sent to: `api.example.com` on any port, `api.example.com:8443` on that one */
+  /** Hosts that it can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one */
   hosts: string[]
 }
 
 export type Provider = {
-  /** The first part of a model, as in `name/model` */
+  /** The first part of a model name, as in `name/model` */
   name: string
   type: 'openai-compatible' | 'openai' | 'anthropic'
-  /** null: the vendor itself */
+  /** null: the vendor's own endpoint */
   base_url: string | null
   has_key: boolean
   vision: boolean | Record<string, boolean> | null
-  /** `configuration`: it is in `moorage.yaml`, and is changed there */
+  /** `configuration`: defined in `moorage.yaml`, and changed there */
   source: 'api' | 'configuration'
-  /** One of this name was set through the API too. That of `moorage.yaml` is used */
+  /** A provider with this name was also set through the API. The one from `moorage.yaml` is used */
   overridden: boolean
   created_at: string | null
   updated_at: string | null
 }
 
 export type SetProvider = {
-  /** The protocol that it speaks */
+  /** The API protocol */
   type?: 'openai-compatible' | 'openai' | 'anthropic' | undefined
-  /** Its address, up to `/v1`; needed for `openai-compatible`. null: the vendor itself */
+  /** The endpoint up to `/v1`; required for `openai-compatible`. null: the vendor's own endpoint */
   base_url?: string | null | undefined
-  /** Its key; no reply ever shows it. null: it wants none. Absent: the stored one stays, while the origin of the address does */
+  /** The provider's API key, never returned. null: the provider needs no key. If absent, the stored key is kept, unless the origin of `base_url` changes */
   api_key?: string | null | undefined
-  /** Whether its models take images: `true`, `false`, or by the name of a model. null: they are tried */
+  /** Whether its models accept images: `true`, `false`, or per model name. null: images are tried */
   vision?: boolean | Record<string, boolean> | null | undefined
 }
 
 export type ProviderModels = {
   models: ({
     id: string
-    /** As an agent names it: `provider/id` */
+    /** The name that agents use: `provider/id` */
     model: string
   })[]
-  /** Why the provider gave no list */
+  /** Why the provider returned no list */
   error: string | null
 }
 
 export type ProviderTest = {
   ok: boolean
-  /** What the operator should look at */
+  /** What the operator should check */
   error: string | null
   /** `untested`: the list of models is public, so test a `model`. `none`: the provider has no key */
   key: 'accepted' | 'untested' | 'none'
-  /** How many models it has, as far as it says */
+  /** How many models it has, if it reports them */
   models: number
   duration_ms: number
 }
 
 export type TestProvider = {
-  /** A model of the provider, without the name of the provider */
+  /** A model of the provider, without the provider's name */
   model?: string | undefined
 }
 
 export type Budget = {
   id: string
-  /** null: it is of the whole service */
+  /** null: the budget is for the whole service */
   project_id: string | null
   name: string
   scope: {
@@ -3050,15 +3050,15 @@ export type Budget = {
   timezone: string
   thresholds: number[]
   action: 'refuse' | 'notify'
-  /** Whose sums these are, if each key or user has the limit for itself: of the one that has used the most */
+  /** The key or user that these sums are for, if each has its own limit: the one that has used the most */
   subject: string | null
-  /** Spent in this period, in what the limit is in: dollars, tokens or runs */
+  /** Spent in this period, in the unit of the limit: dollars, tokens or runs */
   used: number
-  /** Held by calls that are under way, in what the limit is in: dollars, tokens or runs */
+  /** Reserved by calls in progress, in the unit of the limit: dollars, tokens or runs */
   reserved: number
-  /** When the period ends; null: never */
+  /** When the budget resets; null: never */
   resets_at: string | null
-  /** Why it refuses every call of a model or an agent, such as an unknown price. Not in lists */
+  /** Why the budget refuses every call of a model or an agent, such as a model without a price. Not included in lists */
   warnings?: string[] | undefined
   created_by: string
   created_at: string
@@ -3067,124 +3067,124 @@ export type Budget = {
 
 export type CreateBudget = {
   name: string
-  /** One of the three. Tokens are those of the input and of the output together */
+  /** Exactly one of the three. Tokens are input plus output tokens */
   limit: {
     cost_usd?: number | undefined
     tokens?: number | undefined
     runs?: number | undefined
   }
-  /** Percentages of the limit that the event `budget.threshold` tells, once each in a period */
+  /** Percentages of the limit at which the event `budget.threshold` is sent, once each per period */
   thresholds?: number[] | undefined
-  /** `refuse` lets no call begin that may exceed the limit; `notify` only tells */
+  /** `refuse`: calls that could exceed the limit are refused. `notify`: only events are sent */
   action?: 'refuse' | 'notify' | undefined
-  /** Whose spending counts */
+  /** Whose spending is limited */
   scope: {
     type: 'service' | 'project' | 'agent' | 'key' | 'user'
-    /** Agent (id or name), key or user. Null with key or user: each of them has the limit for itself */
+    /** An agent (ID or name), a key or a user. Null with the scope `key` or `user` means that each key or user has its own limit */
     id?: string | null | undefined
   }
-  /** When it begins anew: each hour, day or month, or never */
+  /** When the budget resets: every hour, day or month, or never */
   per: 'hour' | 'day' | 'month' | 'ever'
-  /** Where days and months begin, such as `Europe/Berlin` */
+  /** The time zone in which days and months begin, such as `Europe/Berlin` */
   timezone?: string | undefined
 }
 
 export type UpdateBudget = {
   name?: string | undefined
-  /** One of the three. Tokens are those of the input and of the output together */
+  /** Exactly one of the three. Tokens are input plus output tokens */
   limit?: {
     cost_usd?: number | undefined
     tokens?: number | undefined
     runs?: number | undefined
   } | undefined
-  /** Percentages of the limit that the event `budget.threshold` tells, once each in a period */
+  /** Percentages of the limit at which the event `budget.threshold` is sent, once each per period */
   thresholds?: number[] | undefined
   action?: 'refuse' | 'notify' | undefined
 }
 
 export type AuditEntry = {
   id: string
-  /** Its place in the chain; null for the moment before it has one */
+  /** The entry's position in the chain; null until it has one, shortly after it is written */
   seq: number | null
   created_at: string
-  /** `console`: the holder of the key was signed in to the console. `local`: the host, or the service by itself */
+  /** `console`: from a console session. `local`: a command on the server, or the service itself */
   actor_kind: 'key' | 'token' | 'local' | 'console' | 'person' | null
-  /** A key, a person … Null when the credentials were not recognised */
+  /** For example a key or a person. Null if the credentials were not recognized */
   actor: string | null
-  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
   actor_name?: string | null | undefined
-  /** The key of their own that a person has used */
+  /** The personal key that was used */
   key_id: string | null
-  /** The operationId; null on a path that is no operation */
+  /** The operation's `operationId`; null if the path matches no operation */
   action: string | null
   project_id: string
   agent_id: string | null
-  /** The id of what was changed */
+  /** The ID of what was changed */
   target: string | null
-  /** `started`: told before a change that is no single transaction, and again when it is done */
+  /** `started`: written before a change that takes several transactions. A second entry follows when the change is complete */
   outcome: 'success' | 'started' | 'refused'
-  /** The error code of a refusal */
+  /** The error code, if the request was refused */
   code: string | null
-  /** The names of the fields that were sent, never their values */
+  /** The names of the fields in the request, never their values */
   fields: string[]
   /** How many refusals of the same kind this entry stands for */
   times: number
-  /** Of the first of them */
+  /** When the first of them happened */
   request_id: string
-  /** Null on the host itself, and for refusals of many addresses */
+  /** Null for commands on the server, and for refusals from several addresses */
   address: string | null
   prev_hash: string | null
   hash: string | null
 }
 
 export type AuditHead = {
-  /** 0 while there is no entry */
+  /** 0 if there are no entries */
   seq: number
   hash: string
 }
 
 export type System = {
   version: string
-  /** The process that answered, among those that share the database */
+  /** The process that answered, one of those that share the database */
   node: string
   engine: 'sqlite' | 'postgres'
   /** When this process started */
   started_at: string
   /** The service's clock */
   now: string
-  /** Runs under way on this node */
+  /** Active runs on this node */
   runs_live: number
-  /** The processes that serve this database; those that were killed for an hour */
+  /** The processes that use this database, including those that stopped unexpectedly in the last hour */
   nodes: ({
     node: string
-    /** silent: it has told nothing for 7 seconds, and others take over its work */
+    /** silent: it has not reported for 7 seconds, and other nodes take over its work */
     status: 'live' | 'silent'
     version: string
     started_at: string
-    /** When it last told; every second */
+    /** When it last reported; every second */
     seen_at: string
     runs_live: number
-    /** How much of the last half minute its event loop worked */
+    /** The share of the last half minute in which its event loop was busy */
     busy_percent: number
     memory_bytes: number
   })[]
-  /** Of all nodes */
+  /** On all nodes */
   queues: ({
     queue: 'runs' | 'deliveries' | 'jobs'
     waiting: number
-    /** In the hands of a node */
+    /** In progress on a node */
     leased: number
-    /** Since when the oldest waits */
+    /** When the oldest of them started waiting */
     oldest: string | null
   })[]
   storage: {
-    /** In a large store earlier than now: it is counted every hour, and again when it is asked for after a minute */
+    /** When the sizes were measured. In a large database, this happens every hour, and when they are requested and older than a minute */
     measured_at: string
-    /** Size of the database */
+    /** Database size */
     bytes: number
-    /** How many rows each kind of data has */
+    /** How many rows there are of each kind of data */
     rows: Record<string, number>
-    /** The rows that are kept of each of the last 30 days in UTC, oldest first */
+    /** How many of these rows are from each of the last 30 days in UTC, oldest first */
     days: ({
       day: string
       invocations: number
@@ -3192,7 +3192,7 @@ export type System = {
       audit_log: number
     })[]
   }
-  /** The configuration in force on this node; secrets appear as `(set)` */
+  /** This node's current configuration; secrets appear as `(set)` */
   settings: ({
     setting: string
     value: unknown
@@ -3227,7 +3227,7 @@ export type Operations = {
     params: { agent_id: string; request_id: string }
     data: Invocation
   }
-  /** Follow an invocation */
+  /** Stream an invocation */
   streamInvocation: {
     params: { agent_id: string; request_id: string }
     data: InvocationResult
@@ -3237,24 +3237,24 @@ export type Operations = {
     params: { agent_id: string; request_id: string }
     data: Invocation
   }
-  /** Ask for steps */
+  /** Run steps (remote agents) */
   takeSteps: {
     params: { agent_id: string; request_id: string }
     body: AskSteps
     data: StepsResult
   }
-  /** Read a file of a run */
+  /** Download a run's file (remote agents) */
   getRunFile: {
     params: { agent_id: string; request_id: string; file_id: string }
     data: unknown
   }
-  /** Get what the model was shown */
+  /** Get an invocation's prompt */
   getPrompt: {
     params: { agent_id: string; request_id: string }
     query: { step?: number | undefined }
     data: Prompt
   }
-  /** Get what an invocation left elsewhere */
+  /** Get an invocation's memories and deliveries */
   getEffects: {
     params: { agent_id: string; request_id: string }
     data: Effects
@@ -3343,12 +3343,12 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined }
     item: AgentSummary
   }
-  /** List agents with their last day */
+  /** List agents with their activity in the last 24 hours */
   listOverview: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined; failing?: 'true' | undefined }
     item: AgentOverview
   }
-  /** List the agents that this key may invoke */
+  /** List agents you can invoke */
   listInvocable: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'id' | '-id' | undefined; agent_id?: string | undefined }
     item: InvocableAgent
@@ -3401,7 +3401,7 @@ export type Operations = {
     params: { agent_id: string; deployment_id: string }
     data: DeploymentWithDefinition
   }
-  /** Find a deployment by its id */
+  /** Get a deployment by ID */
   findDeployment: {
     params: { deployment_id: string }
     data: DeploymentWithDefinition
@@ -3475,28 +3475,28 @@ export type Operations = {
     query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined }
     data: Performance
   }
-  /** Get what models have used and cost */
+  /** Get usage and costs */
   getUsage: {
     query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
     data: Usage
   }
-  /** Apply the prices of now to past calls */
+  /** Reprice past usage */
   repriceUsage: {
     body: RepriceUsage
     data: RepricedUsage
   }
-  /** List what models cost */
+  /** List model prices */
   listPrices: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'model' | '-model' | undefined }
     item: Price
   }
-  /** Set what a model costs */
+  /** Set a model price */
   setPrice: {
     params: { provider: string; model: string }
     body: SetPrice
     data: Price
   }
-  /** Delete a price that the project has set */
+  /** Delete a model price */
   deletePrice: {
     params: { provider: string; model: string }
     data: {
@@ -3551,7 +3551,7 @@ export type Operations = {
       deleted: true
     }
   }
-  /** Get the status of memory */
+  /** Get memory status */
   getMemoryStatus: {
     data: MemoryStatus
   }
@@ -3567,20 +3567,20 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'last_used_at' | '-last_used_at' | 'session_id' | '-session_id' | undefined; user_id?: string | undefined }
     item: AgentSession
   }
-  /** Replace the summary of a session */
+  /** Replace a session's summary */
   replaceSummary: {
     params: { agent_id: string; session_id: string }
     query: { user_id?: string | undefined }
     body: ReplaceSummary
     data: SessionSummary
   }
-  /** Get the summary of a session */
+  /** Get a session's summary */
   getSummary: {
     params: { agent_id: string; session_id: string }
     query: { user_id?: string | undefined }
     data: SessionSummary
   }
-  /** Delete the summary of a session */
+  /** Delete a session's summary */
   deleteSummary: {
     params: { agent_id: string; session_id: string }
     query: { user_id?: string | undefined }
@@ -3652,12 +3652,12 @@ export type Operations = {
     params: { webhook_id: string; delivery_id: string }
     data: DeliveryWithBody
   }
-  /** Find a delivery by its id */
+  /** Get a delivery by ID */
   findDelivery: {
     params: { delivery_id: string }
     data: DeliveryWithBody
   }
-  /** Deliver again */
+  /** Redeliver an event */
   redeliver: {
     params: { webhook_id: string; delivery_id: string }
     data: Delivery
@@ -3667,7 +3667,7 @@ export type Operations = {
     body: CreateListener
     data: Listener
   }
-  /** Get what a listener has heard */
+  /** Get a listener's events */
   getListener: {
     params: { listener_id: string }
     query: { received?: string | undefined; wait_ms?: number | undefined }
@@ -3683,21 +3683,21 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'expires_at' | '-expires_at' | 'last_used_at' | '-last_used_at' | 'id' | '-id' | undefined; agent_id?: string | undefined; status?: 'active' | 'expired' | 'revoked' | undefined; person_id?: string | undefined }
     item: Key
   }
-  /** Say what this key, or this person, may do */
+  /** Get your own permissions */
   getSelf: {
     data: Self
   }
-  /** Create a key of your own */
+  /** Create a personal key */
   createPersonalKey: {
     body: CreatePersonalKey
     data: KeyWithSecret
   }
-  /** List the keys of your own */
+  /** List your personal keys */
   listPersonalKeys: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'expires_at' | '-expires_at' | 'last_used_at' | '-last_used_at' | 'id' | '-id' | undefined; status?: 'active' | 'expired' | 'revoked' | undefined }
     item: Key
   }
-  /** Revoke a key of your own */
+  /** Revoke a personal key */
   revokePersonalKey: {
     params: { key_id: string }
     data: {
@@ -3728,12 +3728,12 @@ export type Operations = {
     }
     data: KeyWithSecret
   }
-  /** Give a key a second factor */
+  /** Set up a second factor for a key */
   enrolFactor: {
     params: { key_id: string }
     data: NewKeyFactor
   }
-  /** Say whether a key has a second factor */
+  /** Get a key's second factor status */
   getFactor: {
     params: { key_id: string }
     data: KeyFactor
@@ -3757,17 +3757,17 @@ export type Operations = {
   /** Create a sign-in link */
   createConsoleLink: {
     body?: {
-      /** Another key than the oldest admin key; for the host only */
+      /** Another key than the oldest admin key; only with `--local` on the server */
       key_id?: string | undefined
     }
     data: ConsoleLink
   }
-  /** List sessions of the console */
+  /** List console sessions */
   listConsoleSessions: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'last_used_at' | '-last_used_at' | 'expires_at' | '-expires_at' | undefined; key_id?: string | undefined; person_id?: string | undefined }
     item: ConsoleSession
   }
-  /** End a session of the console */
+  /** End a console session */
   endConsoleSession: {
     params: { session_id: string }
     data: {
@@ -3785,12 +3785,12 @@ export type Operations = {
     params: { person_id: string }
     data: Person
   }
-  /** Remove a person */
+  /** Delete a person */
   deletePerson: {
     params: { person_id: string }
     data: RemovedPerson
   }
-  /** Give a person a role, or take it away */
+  /** Set or remove a person's role */
   setPersonRole: {
     params: { person_id: string }
     body: SetPersonRole
@@ -3811,7 +3811,7 @@ export type Operations = {
     params: { invitation_id: string }
     data: Invitation
   }
-  /** Take an invitation back */
+  /** Revoke an invitation */
   revokeInvitation: {
     params: { invitation_id: string }
     data: {
@@ -3860,11 +3860,11 @@ export type Operations = {
     body: BeginPause
     data: Pause
   }
-  /** See whether everything is paused */
+  /** Get the pause status */
   getPause: {
     data: Pause
   }
-  /** Go on after a pause */
+  /** Resume */
   endPause: {
     body?: EndPause
     data: Pause
@@ -3907,7 +3907,7 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'name' | '-name' | undefined }
     item: Provider
   }
-  /** List the models of a provider */
+  /** List a provider's models */
   listProviderModels: {
     params: { name: string }
     data: ProviderModels
@@ -3953,11 +3953,11 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'started' | 'refused' | undefined; deleted_project_id?: string | undefined; since?: string | undefined; until?: string | undefined }
     item: AuditEntry
   }
-  /** Get the end of the audit chain */
+  /** Get the latest audit log entry's hash */
   getAuditHead: {
     data: AuditHead
   }
-  /** Get the state of the service */
+  /** Get service status */
   getSystem: {
     data: System
   }

@@ -5,7 +5,8 @@ type Attempt = Invocation['attempts'][number]
 /** Says why an attempt of a run began. Of the first there is nothing to say. */
 export function attemptText(run: Pick<Invocation, 'steps'>, attempt: Attempt): string | undefined {
   if (attempt.after === 'start') return undefined
-  if (attempt.after === 'lost') return `Attempt ${attempt.number}: the node that ran the attempt before stopped or died`
+  if (attempt.after === 'lost')
+    return `Attempt ${attempt.number}: the node that ran the previous attempt stopped or failed`
   const awaited = run.steps.filter((step) => isAwaited(step, attempt))
   const began = Math.min(...awaited.map(({ started_at }) => Date.parse(started_at ?? attempt.began_at)))
   const time = awaited.length > 0 ? `, ${timeText(Date.parse(attempt.began_at) - began)}` : ''

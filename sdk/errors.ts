@@ -51,10 +51,10 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
   }
   const error = bodyError(text, status, facts.request_id)
   if (error === 'foreign') {
-    const message = `The service answered ${status}, but not as Moorage does. Is this the right URL?`
+    const message = `The server answered ${status}, but not like Moorage. Check the URL.`
     return new MoorageError(status >= 500 ? 'server_error' : 'invalid_reply', message, facts)
   }
-  if (!error) return new MoorageError(codeOf(status), `The service answered ${status}`, facts)
+  if (!error) return new MoorageError(codeOf(status), `The service answered ${status}.`, facts)
   const { code, message, details, retry_after = facts.retry_after } = error
   return new MoorageError(code, message, { ...facts, details, retry_after })
 }

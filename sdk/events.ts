@@ -28,7 +28,7 @@ export async function* readEvents(
         reader.cancel().catch(() => undefined)
       }, idleTimeoutMs)
       const { done, value } = await reader.read().finally(() => clearTimeout(timer))
-      if (done) return isSilent ? `nothing came for ${idleTimeoutMs / 1000} s` : 'the stream ended early'
+      if (done) return isSilent ? `no event arrived for ${idleTimeoutMs / 1000} s` : 'the stream ended early'
       waiting += decoder.decode(value, { stream: true })
       const blocks = waiting.split(/\r?\n\r?\n/)
       waiting = blocks.pop() as string
@@ -42,7 +42,7 @@ export async function* readEvents(
     // A TypeError means that the network broke the stream, and the reader can join again. Other errors are the caller's
     // own.
     if (!(error instanceof TypeError)) throw error
-    return 'the connection broke'
+    return 'the connection was lost'
   } finally {
     await reader.cancel().catch(() => undefined)
   }

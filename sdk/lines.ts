@@ -11,6 +11,6 @@ export async function* readLines<T>(response: Response): AsyncGenerator<T, void,
       for (const line of lines) yield JSON.parse(line) as T
     }
   } catch (cause) {
-    throw new MoorageError('unreachable', 'The reply broke off before its end', { cause })
+    throw new MoorageError('unreachable', 'The reply ended before it was complete.', { cause })
   }
 }

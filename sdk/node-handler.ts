@@ -45,9 +45,9 @@ export function toNodeHandler(
     await send(await answer(), reply)
 
     async function answer(): Promise<Response> {
-      if (body === 'too large') return problem(413, `The body has more than ${maxBytes} bytes`)
+      if (body === 'too large') return problem(413, `The body can be at most ${maxBytes} bytes.`)
       const request = webRequest(message, body, stop.signal)
-      return request ? serve(request) : problem(400, 'The method or the address is none of a web server')
+      return request ? serve(request) : problem(400, 'The method or URL is not valid for a web server.')
     }
   }
 }

@@ -15,17 +15,19 @@ type PageQuery = {
 }
 
 const FOLLOWING_LIMIT = 100
+/** How many of the last items are known. */
+const MOST_KNOWN = 10_000
 
 export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: PageQuery = {}): Pages<T> {
   const first = load(query)
   return Object.assign(first, {
     async *[Symbol.asyncIterator]() {
       let page = await first
-      let known = new Set<unknown>()
+      const known = new Set<unknown>()
       let range = query
       let offset = query.offset ?? 0
       for (;;) {
-        // Items that were created meanwhile push others onto the next page. Items of the last page are not given twice.
+        // Items that were created meanwhile push others onto later pages. None of them is given twice.
         const fresh = page.data.filter((item) => !known.has(idOf(item)))
         yield* fresh
         const { has_more, total, searched_to, next_after } = page.pagination
@@ -42,7 +44,9 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
           range = rest
           offset = Math.max(offset - total, 0)
         }
-        known = new Set(page.data.map(idOf).filter((id) => id !== undefined))
+        for (const item of page.data) known.add(idOf(item))
+        known.delete(undefined)
+        for (const oldest of known) if (known.size > MOST_KNOWN) known.delete(oldest)
         page = await load({ ...range, limit: query.limit ?? FOLLOWING_LIMIT, offset })
       }
     },

@@ -27,13 +27,13 @@ export function readPage<T>(reply: Reply): Page<T> {
   return body as Page<T>
 }
 
-/** Something answers at this address, but it is not this service. */
+/** Something answers at this URL, but it is not Moorage. */
 export function notOurs(
   { url, status, headers }: Pick<Reply, 'url' | 'status' | 'headers'>,
   how = 'as Moorage does',
   cause?: unknown,
 ): MoorageError {
   const request_id = headers.get('x-request-id') ?? undefined
-  const message = `${url || 'The service'} did not answer ${how}: is this the right address?`
+  const message = `${url || 'The service'} did not answer ${how}. Check the URL.`
   return new MoorageError('invalid_reply', message, { status, request_id, cause })
 }

@@ -64,7 +64,7 @@ const LONGEST_PAUSE_MS = 60_000
 const INVOKE = /\/invoke(\?|$)/
 
 export function sender(client: ClientOptions): Sender {
-  if (typeof client.url !== 'string') throw new TypeError('createClient needs a url, such as http://127.0.0.1:8787')
+  if (typeof client.url !== 'string') throw new TypeError('createClient requires a url, such as http://127.0.0.1:8787')
   const base = client.url.replace(/\/+$/, '')
   const fetch: Fetch = client.fetch ?? ((url, init) => globalThis.fetch(url, init))
 
@@ -141,7 +141,7 @@ async function attempt<T>(
       ...request,
       signal: signal ? AbortSignal.any([signal, timer.signal]) : timer.signal,
     })
-    missing = 'no end of its reply'
+    missing = 'no complete reply'
     if (response.ok) return await read(response)
     return errorOf(response.status, response.headers, await response.text())
   } catch (error) {

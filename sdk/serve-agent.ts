@@ -13,7 +13,7 @@ export type AttachedFile = {
   url: string | null
 }
 
-/** What a call of the service says of the run. docs/remote-agents.md describes each field. */
+/** What a call of the service says of the run. docs/remote-protocol.md describes each field. */
 export type RemoteCall = {
   request_id: string
   attempt: number
@@ -110,7 +110,7 @@ class CallOver extends Error {
  */
 export function serveAgent(handler: AgentHandler, options: ServeOptions): (request: Request) => Promise<Response> {
   return async (request) => {
-    if (request.method !== 'POST') return problem(405, 'A run is sent as POST')
+    if (request.method !== 'POST') return problem(405, 'Send runs as POST requests.')
     const body = new Uint8Array(await request.arrayBuffer())
     let sent: Sent
     try {
@@ -119,7 +119,7 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
       sent = (await verifyWebhook(checked)) as unknown as Sent
     } catch (error) {
       if (error instanceof WebhookVerificationError) return problem(401, error.message)
-      return problem(400, 'The body is not JSON')
+      return problem(400, 'The body is not valid JSON.')
     }
     const call = new OpenCall(sent, options.fetch ?? fetch)
     request.signal?.addEventListener('abort', () => call.end())
@@ -141,7 +141,7 @@ class BusyError extends Error {
   readonly pauseMs: number | undefined
 
   constructor({ status, headers }: Response, reason: string | undefined) {
-    super(`The service answered ${status}${reason === undefined ? '' : `: ${reason}`}`)
+    super(`The service answered ${status}${reason === undefined ? '.' : `: ${reason}`}`)
     const seconds = Number(headers.get('retry-after') ?? Number.NaN)
     this.pauseMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
   }
@@ -172,7 +172,7 @@ class OpenCall {
 
   /** The service has hung up. */
   end(): void {
-    this.#stop.abort(new CallOver('The service has ended the call'))
+    this.#stop.abort(new CallOver('The service has ended this call.'))
   }
 
   answer(handler: AgentHandler): ReadableStream<Uint8Array> {
@@ -244,11 +244,11 @@ class OpenCall {
 
   async #read({ file_id, data, url }: AttachedFile): Promise<Uint8Array<ArrayBuffer>> {
     if (data !== null) return bytesOf(data)
-    if (!url) throw new Error(`The file ${file_id} is gone`)
+    if (!url) throw new Error(`The file ${file_id} no longer exists.`)
     const headers = { authorization: `Bearer ${this.#sent.steps_token}` }
     const response = await this.#fetch(url, { headers, signal: this.#stop.signal })
     const bytes = new Uint8Array(await response.arrayBuffer())
-    if (!response.ok) throw new Error(`The file ${file_id} could not be read: the service answered ${response.status}`)
+    if (!response.ok) throw new Error(`The file ${file_id} could not be read: the service answered ${response.status}.`)
     return bytes
   }
 
@@ -289,7 +289,7 @@ class OpenCall {
       for (const { step, resolve, reject } of asked) {
         const one = told.get(step.id)
         if (one) resolve(one)
-        else reject(new StepError(`The service did not answer the step ${step.id}`))
+        else reject(new StepError(`The service did not return the result of the step ${step.id}.`))
       }
     } catch (error) {
       for (const { reject } of asked) reject(error)
@@ -327,6 +327,6 @@ class OpenCall {
       this.end()
       this.#stop.signal.throwIfAborted()
     }
-    throw new StepError(reply.error?.message ?? `The service answered ${response.status}`)
+    throw new StepError(reply.error?.message ?? `The service answered ${response.status}.`)
   }
 }

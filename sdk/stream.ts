@@ -152,7 +152,7 @@ async function* telling<Result>(
     for (;;) {
       const { done, value } = await events.next()
       if (done)
-        return new MoorageError('unreachable', `The stream broke off: ${value}`, { request_id: progress.request_id })
+        return new MoorageError('unreachable', `The stream ended early: ${value}`, { request_id: progress.request_id })
       if (value.event === 'error') {
         const error = errorFrom(JSON.parse(value.data), response.headers.get('x-request-id') ?? undefined)
         // The first time it means that the process is stopping. If it comes again after a new connection, it is about

@@ -3,7 +3,7 @@ import type { Invocation, InvocationQueued } from './api.ts'
 /** Says in one sentence what a run waits for. */
 export function waitingText({ approvals = [], reason }: Waiting): string {
   if (approvals.length > 0) return 'The run waits for a person to decide.'
-  return reason === undefined ? 'The run waits.' : `The run waits: ${reason}.`
+  return reason === undefined ? 'The run waits.' : `The run waits: ${reason.replace(/\.$/, '')}.`
 }
 
 type Waiting = { approvals?: readonly unknown[] | undefined } & Pick<InvocationQueued, 'reason'>

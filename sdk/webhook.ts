@@ -40,7 +40,7 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
   const signatures = header(received, 'webhook-signature')
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is not a time')
   if (Math.abs(now() / 1000 - Number(timestamp)) > toleranceSeconds) {
-    throw new WebhookVerificationError('webhook-timestamp is too far from now')
+    throw new WebhookVerificationError('webhook-timestamp is too far from the current time')
   }
   const body = typeof received.body === 'string' ? new TextEncoder().encode(received.body) : received.body
   const signed = concat(new TextEncoder().encode(`${id}.${timestamp}.`), body)
@@ -52,7 +52,7 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
       return JSON.parse(new TextDecoder().decode(body)) as WebhookEvent
     }
   }
-  throw new WebhookVerificationError('no signature fits')
+  throw new WebhookVerificationError('no signature matches')
 }
 
 /**

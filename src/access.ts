@@ -17,7 +17,8 @@ import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifie
  * change.
  */
 export type Access = {
-  gate(): Gate
+  /** What the service asks of every request, with the present content of the files that its settings name. */
+  service: { readonly gate: Gate }
   verifyToken: VerifyToken | undefined
   findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
   projectOf(agent_id: string): Promise<string | undefined>
@@ -31,25 +32,25 @@ export function openAccess(parts: GateParts & Pick<Parts, 'findProject' | 'memo'
   const { config, memo, now, log } = parts
   const { security, auth, roles, server } = config
   const gates = new AgentGates(parts)
-  let gate = gateOf(security, readFile)
+  const service = { gate: gateOf(security, readFile) }
 
   const watched = [security.mtls.caCert, server.tls?.clientCaDir].filter((path) => path !== undefined)
   const stopWatching = watchFiles(server.tls?.reload ? watched : [], () => {
     gates.forget()
     try {
-      gate = gateOf(security, readFile)
+      service.gate = gateOf(security, readFile)
     } catch (err) {
       log.error({ err }, 'the new security.mtls.caCert cannot be used; the old one stays')
     }
   })
 
   return {
-    gate: () => gate,
+    service,
     // The operator chose this provider, so it may be at any address.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
     async findAgent(project_id, ref) {
       const snapshot = await findSnapshotIn(project_id, ref, parts)
-      return snapshot && gates.foundOf(snapshot)
+      return snapshot && (gates.found.get(snapshot) ?? gates.find(snapshot))
     },
     async projectOf(agent_id) {
       return (await findSnapshot(agent_id, parts))?.project.id
@@ -89,8 +90,9 @@ type GateParts = Pick<Parts, 'config' | 'fetch' | 'keyring' | 'log' | 'now'>
 
 /** The gates that agents have of their own. What is worked out from a record is kept as long as that record. */
 class AgentGates {
+  /** What is known of agents by their snapshots. */
+  found = new WeakMap<AgentSnapshot, FoundAgent>()
   readonly #parts: GateParts
-  #found = new WeakMap<AgentSnapshot, FoundAgent>()
   #guarded = new WeakMap<object, GuardedAgents>()
   /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
   readonly #verifiers = new LRUCache<string, VerifyToken>({ max: MAX_VERIFIERS })
@@ -99,9 +101,7 @@ class AgentGates {
     this.#parts = parts
   }
 
-  foundOf(snapshot: AgentSnapshot): FoundAgent {
-    const known = this.#found.get(snapshot)
-    if (known) return known
+  find(snapshot: AgentSnapshot): FoundAgent {
     const { agent, project } = snapshot
     const { id, name, description, security: own } = agent
     const found = {
@@ -114,7 +114,7 @@ class AgentGates {
       project,
       snapshot,
     }
-    this.#found.set(snapshot, found)
+    this.found.set(snapshot, found)
     return found
   }
 
@@ -129,7 +129,7 @@ class AgentGates {
 
   /** The files of their authorities have changed. */
   forget(): void {
-    this.#found = new WeakMap()
+    this.found = new WeakMap()
     this.#guarded = new WeakMap()
   }
 
@@ -140,8 +140,10 @@ class AgentGates {
       return gateOf(own, readAuthority)
     } catch (err) {
       // The file of its authority is gone or broken. Then no client gets in.
-      log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be used')
-      return { ...gateOf({ ...own, mtls: { enabled: false } }, readAuthority), certificate: () => false }
+      log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be read')
+      const gate = gateOf({ ...own, mtls: { enabled: false } }, readAuthority)
+      const nowhere = { https: false, addresses: undefined, ...gate.connection, certificate: () => false }
+      return { ...gate, connection: nowhere }
     }
   }
 

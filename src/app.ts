@@ -64,11 +64,11 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   await freeLeases(parts)
   await adoptRestored(storage.db)
   if (config.startPaused) {
-    const pause = { project_id: null, reason: 'Started paused', paused_by: BY_RESTORE, paused_at: now() }
+    const pause = { project_id: null, reason: 'Started paused.', paused_by: BY_RESTORE, paused_at: now() }
     await storage.transaction((db) => pauses.insert(db, pause))
   }
   const keys = keyVerifier(parts)
-  opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
+  opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not store when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
   const idempotency = opened.adopt(new Idempotency(parts), (open) => open.close())
   // A run may outlive its client's connection. It is cancelled and its record is written before the store closes.
@@ -141,7 +141,7 @@ async function openMetrics({ config, telemetry, log }: Parts) {
   const { metricsHost: host, metricsPort } = config.server
   if (metricsPort === undefined) return undefined
   const metrics = await openMetricsPort(telemetry, { host, port: metricsPort })
-  log.info({ port: metrics.port }, 'Prometheus can read /metrics on a port of its own')
+  log.info({ port: metrics.port }, 'Prometheus can scrape /metrics on its own port')
   return metrics
 }
 

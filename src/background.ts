@@ -62,7 +62,7 @@ export function startBackground(parts: Parts): Background {
   ticker.wake()
   storage.onChange((change, id) => {
     if (change === 'agents') {
-      errands.begin('stopping the runs of a paused agent', async () => {
+      errands.begin("stopping a paused agent's runs", async () => {
         await stopUnwanted(parts, id)
         await queue.wakePaused(id)
       })
@@ -75,14 +75,14 @@ export function startBackground(parts: Parts): Background {
     if (change === 'budgets') queue.survey()
     if (change === 'cancellations') errands.begin('stopping cancelled runs', () => stopCancelled(parts, id))
   })
-  const stopPaused = () => errands.begin('stopping what is paused', () => pauses.check())
+  const stopPaused = () => errands.begin('stopping runs of paused projects', () => pauses.check())
   const search = () => {
     stopPaused()
-    errands.begin('taking up the runs that no node works on', async () => {
+    errands.begin('taking over runs that no node works on', async () => {
       await takeUpRuns(parts)
       queue.survey()
     })
-    errands.begin('counting what dead nodes have spent', () => tendCounters(parts, () => spending.heldLines()))
+    errands.begin('counting what failed nodes have spent', () => tendCounters(parts, () => spending.heldLines()))
   }
   search()
   const searching = setInterval(search, SEARCH_MS)
@@ -116,7 +116,7 @@ export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage' | 
   try {
     await endLeasesOf('service:', parts)
   } catch (err) {
-    parts.log.warn({ err }, 'what the last service left is taken up when its leases end')
+    parts.log.warn({ err }, 'unfinished work of the last process is taken over when its leases expire')
   }
 }
 
@@ -145,12 +145,12 @@ function staleRoles({ audit, config, newId, storage, now }: Parts): Sweepable[] 
   const names = oidc.map(({ name }) => name)
   return [
     {
-      name: 'roles by providers that are gone',
+      name: 'roles granted by removed identity providers',
       keep_ms: 0,
       remove: () => storage.transaction((db) => endForsakenRoles(db, names, occasion())),
     },
     ...oidc.map(({ name, keepRoles }) => ({
-      name: `roles by ${name}`,
+      name: `roles granted by ${name}`,
       keep_ms: keepRoles,
       remove: (_db: Database, before: number) =>
         storage.transaction((db) => endStaleRoles(db, `group:${name}`, before, occasion())),
@@ -161,6 +161,9 @@ function staleRoles({ audit, config, newId, storage, now }: Parts): Sweepable[] 
 function jobHandlers(parts: Parts): Record<string, JobHandler> {
   const { retention } = parts.config
   const old: Sweepable[] = [
+    // Before anything old is removed: a recent sum is a part of one that may go and of one that stays.
+    { name: 'recent metrics, now summed', keep_ms: 0, remove: inTransaction(parts, metrics.rollUp) },
+    { name: 'recent usage, now summed', keep_ms: 0, remove: inTransaction(parts, usage.rollUp) },
     { name: 'logs', keep_ms: retention.logs, remove: logs.remove },
     { name: 'metrics', keep_ms: retention.metrics, remove: metrics.remove },
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
@@ -173,12 +176,12 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'memories of projects', keep_ms: 0, remove: inTransaction(parts, memory.removeOfProjects) },
     { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
-    { name: 'sessions of the console', keep_ms: 0, remove: consoleSessions.removeExpired },
+    { name: 'console sessions', keep_ms: 0, remove: consoleSessions.removeExpired },
     ...staleRoles(parts),
     { name: 'invitations', keep_ms: STRANGERS_KEPT_MS, remove: invitations.removeEnded },
     { name: 'people who never had a role', keep_ms: STRANGERS_KEPT_MS, remove: people.removeStrangers },
     { name: 'usage', keep_ms: retention.usage, remove: usage.remove },
-    { name: 'counters of budgets', keep_ms: COUNTERS_KEPT_MS, remove: counters.removeOld },
+    { name: 'budget counters', keep_ms: COUNTERS_KEPT_MS, remove: counters.removeOld },
     {
       name: 'audit log',
       keep_ms: retention.audit,

@@ -48,6 +48,7 @@ import { addProcessGauges } from './telemetry/process-gauges.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 import { openSpending } from './usage/open-spending.ts'
 import { PriceList } from './usage/prices/price-list.ts'
+import { DELIVERIES } from './webhooks/delivery/delivery-store.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 import { newWebhookSecret, signDelivery } from './webhooks/signature.ts'
 
@@ -83,10 +84,7 @@ export async function buildParts(
   const ownLog = overrides.log ?? createLog(config.log)
   const { migrations, watch = new MigrationWatch(ownLog) } = overrides
   const telemetry = new Telemetry()
-  const onCommit = (entries: number, ms: number) => {
-    telemetry.batchEntries.add(entries)
-    telemetry.batchSeconds.add(ms / 1000)
-  }
+  const onCommit = telemetry.countCommit
   // Before the store is opened: a start that fails because packages are missing must not migrate the database.
   const tracer = await openTracer(config.otel, ownLog)
   opened.defer(() => tracer?.close())
@@ -97,8 +95,8 @@ export async function buildParts(
     await openStorage({ ...config, migrations, watch, warn: (message) => ownLog.warn(message), onCommit }),
     (store) => store.close(),
   )
-  // All nodes go by one clock, the database's: leases mean the same on each of them.
-  const now = () => clock() + storage.skew()
+  // All nodes go by one clock, the database's: leases mean the same on each of them. SQLite has one node.
+  const now = storage.engine === 'sqlite' ? clock : () => clock() + storage.skew()
   const probe = new WriteProbe(storage, now)
   const log = outageLog(ownLog, now, probe)
   const masterKey = await checkedMasterKey(config, storage)
@@ -111,7 +109,7 @@ export async function buildParts(
   const findProject = projectSnapshots({ config, storage, memo, keyring: ring, log })
   const events = openEvents({ findProject, memo, storage }, newId)
   const journal = openJournal(storage, config.limits)
-  journal.onWritten(events.wake)
+  journal.onWritten(DELIVERIES, events.wake)
   opened.defer(() => journal.drain())
   const errands = opened.adopt(new Errands(log), (begun) => begun.close())
   const policies = policiesOf(config)
@@ -235,7 +233,7 @@ async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['stor
   const known = await writeOnce(db, 'master_key', masterKeyFingerprint(loaded))
   if (known.value === masterKeyFingerprint(loaded)) return loaded
   throw new Error(
-    'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
+    'this database was written with another master key. Set MOORAGE_MASTER_KEY to that key, or put its master.key back into the data directory',
   )
 }
 

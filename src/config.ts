@@ -129,3 +129,11 @@ function show(setting: Setting, config: Config, sources: Sources | undefined, sc
   // Inner settings are listed with the list or record that holds them.
   return setting.variable === undefined ? [] : leaves(valueAt(config, setting.path), setting.path)
 }
+
+/** How a person calls the command line. The way in which they started us works in any folder, unless npm has chosen the folder. */
+export function commandOf(script: string, main: string, { npm_command, npm_lifecycle_event } = process.env): string {
+  const isCommandLine = /[\\/](?:cli[\\/]main\.ts|cli\.js)$/.test(script)
+  if (npm_command === 'exec') return 'npx moorage'
+  if (isCommandLine && npm_lifecycle_event !== 'moorage') return 'moorage'
+  return /[\\/]node_modules[\\/]/.test(main) ? 'npx moorage' : 'npm run -s moorage --'
+}

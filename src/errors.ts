@@ -97,7 +97,7 @@ export function badRequest(message: string): ApiError {
 }
 
 export function notFound(kind: string, id: string): ApiError {
-  return new ApiError('not_found', `${kind} ${JSON.stringify(id.slice(0, 100))} not found`, { missing: kind })
+  return new ApiError('not_found', `${kind} ${JSON.stringify(id.slice(0, 100))} not found.`, { missing: kind })
 }
 
 export function conflict(message: string): ApiError {
@@ -109,7 +109,7 @@ export function forbidden(message: string): ApiError {
 }
 
 export function fileTooLarge(maxBytes: number): ApiError {
-  return new ApiError('payload_too_large', `A file may have ${maxBytes} bytes (files.maxBytes)`)
+  return new ApiError('payload_too_large', `Files can be at most ${maxBytes} bytes (files.maxBytes).`)
 }
 
 export function unavailable(message: string, retryAfterMs = 1000, cause?: unknown): ApiError {

@@ -113,7 +113,7 @@ async function insertDemoAgent(db: Database, { newId, now }: FirstParts): Promis
   const time = now()
   const { auth: _, ...body } = CreateAgentBody.parse({
     name: DEMO_AGENT,
-    description: 'A first agent to try the API with; delete it whenever you like.',
+    description: 'A sample agent to try the API with. You can delete it at any time.',
   })
   await agents.insert(db, {
     ...body,

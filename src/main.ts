@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type App, startApp } from './app.ts'
-import { ConfigError, loadConfig } from './config.ts'
+import { ConfigError, commandOf, loadConfig } from './config.ts'
 import { DEMO_AGENT } from './first-start.ts'
 
 /** How a person calls the command line: as they started the service, where the package is installed, or in a checkout. */
-const COMMAND = commandOf(process.argv[1] ?? '')
+const COMMAND = commandOf(process.argv[1] ?? '', import.meta.filename)
 /** Where its commands look if they are not told. */
 const USUAL = { url: 'http://127.0.0.1:8787', data: 'data' }
 const EXIT_FAILED = 1
@@ -20,11 +20,11 @@ async function start(args: string[]): Promise<void> {
   const app = await startApp(config, { settings })
   // The process ends and can be started again. Otherwise it would answer every request with an error.
   app.parts.storage.lost.then((err) => {
-    app.parts.log.error({ err }, 'the store cannot be used any more: this process ends')
+    app.parts.log.error({ err }, 'the database is no longer usable, so this process exits')
     fail(err)
   })
   const stop = (signal: string) => {
-    app.parts.log.info({ signal }, 'stopping: requests under way may finish')
+    app.parts.log.info({ signal }, 'shutting down; active requests can finish')
     app.stop().then(() => {
       app.parts.log.info('stopped')
       process.exit(0)
@@ -34,11 +34,6 @@ async function start(args: string[]): Promise<void> {
   process.once('SIGTERM', stop)
   const url = config.server.publicUrl ?? app.url
   console.log(banner({ ...app, url }, config.data, await consoleLink({ ...app, url })))
-}
-
-function commandOf(script: string): string {
-  if (/[\\/]cli[\\/]main\.(?:ts|js)$/.test(script)) return 'moorage'
-  return /[\\/]node_modules[\\/]/.test(import.meta.filename) ? 'npx moorage' : 'npm run -s moorage --'
 }
 
 /** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
@@ -82,10 +77,10 @@ function banner(
   const store = engine === 'postgres' || data === resolve(USUAL.data) ? '' : ` --data ${shellWord(data)}`
   const where = url === USUAL.url ? store : `${store} --url ${url}`
   const another = `${COMMAND} open${where && ` --local${where}`}`
-  if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; another: ${another})`)
-  else lines.push(`  Open   ${another}   (makes a link that signs you in to the console)`)
-  if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
-  else lines.push(`  Key    the one you have; lost it? ${COMMAND} keys create admin --role admin --local${store}`)
+  if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; for a new link: ${another})`)
+  else lines.push(`  Open   ${another}   (prints a sign-in link for the console)`)
+  if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown only once, so store it now)`)
+  else lines.push(`  Key    your existing key. Lost it? ${COMMAND} keys create admin --role admin --local${store}`)
   lines.push(
     '',
     '  Try it:',
@@ -111,7 +106,7 @@ function fail(thrown: unknown): never {
   }
   console.error(`moorage: ${error instanceof Error ? error.message : error}`)
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    console.error('  Does a Moorage run already? PORT=8788 takes another port')
+    console.error('  Is another Moorage running? To use another port, set PORT=8788')
   }
   process.exit(EXIT_FAILED)
 }

@@ -1,11 +1,11 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Actor } from './operation/actor.ts'
-import type { CommittedReply } from './operation/committed-reply.ts'
+import type { COMMITTED } from './operation/committed-reply.ts'
 import type { Context, Uploads } from './operation/context.ts'
 import type { KnownAnswer } from './operation/known-answer.ts'
 import type { Parts } from './operation/parts.ts'
-import type { Accepted, Mode } from './operation/reply-channel.ts'
+import type { Accepted } from './operation/reply-channel.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
 import type { AskedGiven } from './runtime/given.ts'
 import type { Permission } from './security/permissions.ts'
@@ -89,13 +89,13 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    */
   calls?(input: Input<P, Q, B>, db: Database): Promise<readonly string[]>
   /** Checks what a shape cannot, before the transaction begins, because it may take a while. */
-  check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime' | 'storage'>, actor: Actor): Promise<void>
+  check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime' | 'storage'>, actor: Actor): Promise<void> | undefined
   /** Takes in bytes that the input asks for, before the transaction begins. */
   receive?(
     input: Input<P, Q, B> & { given: AskedGiven | undefined },
     actor: Actor,
     parts: Parts,
-  ): Promise<Uploads | undefined>
+  ): Promise<Uploads | undefined> | undefined
   /** The shape of a 202 reply, for an operation that can go on in the background. */
   accepted?: z.ZodType
   /**
@@ -158,7 +158,7 @@ export function operation<
       run(
         input: Input<P, Q, B>,
         context: Context,
-      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | CommittedReply>
+      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | typeof COMMITTED>
     },
 ): typeof declared
 export function operation<
@@ -203,20 +203,7 @@ export function changes({ method }: { method: string }): boolean {
   return method !== 'GET'
 }
 
-/** Whether a call is one transaction: its effects, its audit entry and its stored reply commit together. */
-export function isOneTransaction(
-  { method, transaction }: Pick<Operation, 'method' | 'transaction'>,
-  mode: Mode,
-): boolean {
-  return changes({ method }) && (transaction !== false || mode === 'background')
-}
-
 type AnyInput = Parameters<NonNullable<Operation['concerns']>>[0]
-
-/** Whether the request is written to the audit log. */
-export function isAudited({ audit }: Pick<Operation, 'audit'>, input: AnyInput): boolean {
-  return audit !== undefined && (audit.when?.(input) ?? true)
-}
 
 /** The id of what the request changed. A request that has not run yet has no reply. */
 export function auditTarget({ audit }: Pick<Operation, 'audit'>, input: AnyInput, reply: unknown): string | null {

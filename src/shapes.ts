@@ -11,7 +11,7 @@ export const KeyName = z
   .string()
   .nullable()
   .optional()
-  .describe('The name of the key with that id. Null if the id is of no key, or of one that is gone')
+  .describe("The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists")
 
 /** RFC 3339 with an offset on the wire, epoch milliseconds inside. */
 export const TimeInput = z
@@ -59,7 +59,7 @@ export function listQuery<const Field extends string, Filters extends z.ZodRawSh
   })
 }
 
-export const CostUsd = z.number().nullable().describe('In US dollars; null if the price of a model is not known')
+export const CostUsd = z.number().nullable().describe('In US dollars; null if a model has no price')
 
 const DAY_SECONDS = 86_400
 

@@ -52,7 +52,8 @@ export function useResource<T>(
         setLoaded({ key, data, isLoading: false })
       } catch (error) {
         if (life.signal.aborted) return
-        setLoaded((before) => ({ ...before, error: error as MoorageError, isLoading: false }))
+        // What was shown in its place until now is something else.
+        setLoaded({ key, data: recall(key) as T | undefined, error: error as MoorageError, isLoading: false })
       }
       if (pauseMs !== undefined) timer = setTimeout(() => whenSeen(run, life.signal), pauseMs)
     }

@@ -58,7 +58,7 @@ function takeFragment() {
 
 async function useLink(link_token: string, issuers: Issuer[]): Promise<void> {
   const why = await signIn({ link_token }).catch((error: MoorageError) => error)
-  if (why) endSession(`The link does not work any more: ${why.message}`, issuers)
+  if (why) endSession(`The link no longer works: ${why.message}`, issuers)
 }
 
 /** Throws the service's error if it refuses the credentials. */
@@ -106,8 +106,8 @@ export function holdPage(): () => void {
 export function loseSession(): void {
   isLost = held > 0
   if (isLost) return
-  const why = session.peek()?.person ? ' It may have been ended where you signed in.' : ''
-  endSession(`Your session has ended.${why} Sign in again to go on where you are.`)
+  const why = session.peek()?.person ? ' It might have been ended at your identity provider.' : ''
+  endSession(`Your session has ended.${why} Sign in again to continue where you are.`)
 }
 
 const askingFor = new Set<string | undefined>()

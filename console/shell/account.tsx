@@ -17,7 +17,7 @@ export function Account() {
   const { person, key } = now
   return (
     <>
-      <button type="button" class="account" popovertarget={id} title="Who you are here, and what you may do">
+      <button type="button" class="account" popovertarget={id} title="Your account and permissions">
         <Icon name="person" />
         <span>{nameOf(now)}</span>
       </button>
@@ -32,7 +32,7 @@ export function Account() {
           }}
         />
         <details>
-          <summary>What may I do here?</summary>
+          <summary>Permissions here</summary>
           <ul>
             {heldPermissions().map(({ value, about }) => (
               <li key={value}>

@@ -23,17 +23,17 @@ export function Invited({ invitation, issuers, session }: Props) {
         <Anchor />
         <h1>You are invited</h1>
         {issuers.length > 0 ? (
-          <p>Sign in with the e-mail address that was invited, and you have the role that it gives.</p>
+          <p>Sign in with the invited email address to get the role.</p>
         ) : (
           <p class="notice">
-            This service has no identity provider at present. Ask who invited you for another way to sign in.
+            No identity provider is configured right now. Ask the person who invited you for another way to sign in.
           </p>
         )}
         <IssuerButtons issuers={issuers} invitation={invitation} />
         {session && (
           <>
             <p class="hint">
-              You are signed in as {nameOf(session)}. To accept the invitation ends that session in this browser.
+              You are signed in as {nameOf(session)}. Accepting the invitation ends that session in this browser.
             </p>
             <Button onClick={() => beginSession(session)}>Stay signed in</Button>
           </>

@@ -19,15 +19,15 @@ export function LeaveDialog() {
     leave()
   }
   return (
-    <Dialog title="Your changes are not saved" onClose={stay}>
-      <p>If you keep them, they are here when you come back, as long as this tab is open.</p>
+    <Dialog title="Unsaved changes" onClose={stay}>
+      <p>You can leave and come back to your changes as long as this tab stays open.</p>
       <DialogActions>
         <Button onClick={stay}>Stay</Button>
         <Button look="danger" onClick={discard}>
-          Discard them
+          Discard changes
         </Button>
         <Button look="main" onClick={leave}>
-          Keep them and leave
+          Leave and keep changes
         </Button>
       </DialogActions>
     </Dialog>

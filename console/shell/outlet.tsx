@@ -77,6 +77,9 @@ async function whyNot(tries: number): Promise<MoorageError> {
   )
   if (isThere && tries > 0) window.location.reload()
   return isThere
-    ? new MoorageError('invalid_reply', 'This page could not be loaded: the console may have been updated meanwhile')
+    ? new MoorageError(
+        'invalid_reply',
+        'This page could not be loaded. The console might have been updated; reload the page.',
+      )
     : new MoorageError('unreachable', `Cannot reach ${BASE.host}`)
 }

@@ -35,7 +35,7 @@ export function SignIn({ reason, issuers }: Props) {
           autoComplete="off"
           value={key}
           onInput={setKey}
-          hint="You see and do what the key may. It is not kept in this browser."
+          hint="You get the key's permissions. The key isn't stored in this browser."
           isRequired
           hasFocus={!hasIssuers}
           isMono
@@ -45,8 +45,8 @@ export function SignIn({ reason, issuers }: Props) {
           Sign in
         </Button>
         <details>
-          <summary>On the machine of the service there is a shorter way</summary>
-          <p>This opens a link that works once:</p>
+          <summary>Are you on the server?</summary>
+          <p>Run this command to open a one-time sign-in link:</p>
           <Snippet label="command" text="npm run moorage -- open" />
         </details>
       </Form>

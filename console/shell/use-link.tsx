@@ -12,24 +12,23 @@ import { nameOf } from './name-of.ts'
 export function UseLink({ session, link_token }: { session: Session; link_token: string }) {
   const action = useAction(() => signIn({ link_token }))
   useEffect(() => {
-    document.title = 'Sign in anew? · Moorage'
+    document.title = 'Use this sign-in link? · Moorage'
   }, [])
   return (
     <main class="sign-in">
       <Form onSubmit={() => action.run()}>
         <Anchor />
-        <h1>Sign in anew?</h1>
+        <h1>Use this sign-in link?</h1>
         <p>
-          You are signed in {session.person ? 'as' : 'with the key'} <strong>{nameOf(session)}</strong>. The link that
-          you opened signs in with the key it was made for, which may be another one. Use it only if you know who made
-          it.
+          You are signed in {session.person ? 'as' : 'with the key'} <strong>{nameOf(session)}</strong>. The link signs
+          you in with the key it was created for, which might be another one. Use it only if you know who created it.
         </p>
         <Failure error={action.error} />
         <Button look="main" onClick={() => beginSession(session)}>
           Stay signed in
         </Button>
         <Button type="submit" isBusy={action.isBusy}>
-          Use the link
+          Use link
         </Button>
       </Form>
     </main>

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { type AgentRun, serveAgent, toNodeHandler } from '../../sdk/client.ts'
 
 const { AGENT_SECRET: secret, MODEL = 'gpt-5-mini', PORT = '4000' } = process.env
-if (!secret) throw new Error('Set AGENT_SECRET to the secret with which calls are signed')
+if (!secret) throw new Error('Set AGENT_SECRET to the secret that signs the calls')
 
 let lastBerth = 0
 const book = (boat: string) => `Berth ${++lastBerth} is booked for ${boat}`
@@ -47,4 +47,4 @@ const serve = serveAgent(
 )
 
 const server = createServer(toNodeHandler(serve))
-server.listen(Number(PORT), '127.0.0.1', () => console.log('The agent listens', server.address()))
+server.listen(Number(PORT), '127.0.0.1', () => console.log('The agent is listening', server.address()))

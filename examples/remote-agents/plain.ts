@@ -4,7 +4,7 @@ import { type AgentRun, serveAgent, toNodeHandler } from '../../sdk/client.ts'
 
 const { AGENT_SECRET: secret, MODEL = 'gpt-5-mini', PORT = '4000' } = process.env
 const { OPENAI_API_KEY = '', OPENAI_BASE_URL = 'https://api.openai.com/v1' } = process.env
-if (!secret) throw new Error('Set AGENT_SECRET to the secret with which calls are signed')
+if (!secret) throw new Error('Set AGENT_SECRET to the secret that signs the calls')
 
 type ToolCall = { id: string; function: { name: string; arguments: string } }
 type Message = { role: string; content: string | null; tool_calls?: ToolCall[]; tool_call_id?: string }
@@ -42,8 +42,8 @@ async function answer(run: AgentRun): Promise<string> {
       messages.push({ role: 'tool', tool_call_id: id, content })
     }
   }
-  throw new Error('The model did not come to an end')
+  throw new Error("The model didn't finish within its steps")
 }
 
 const server = createServer(toNodeHandler(serveAgent(answer, { secret })))
-server.listen(Number(PORT), '127.0.0.1', () => console.log('The agent listens', server.address()))
+server.listen(Number(PORT), '127.0.0.1', () => console.log('The agent is listening', server.address()))

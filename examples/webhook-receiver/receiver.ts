@@ -7,7 +7,7 @@ const REMEMBERED = 10_000
 
 /** Separated by commas during a rotation. */
 const secrets = (process.env['WEBHOOK_SECRET'] ?? '').split(',').filter(Boolean)
-if (secrets.length === 0) throw new Error('set WEBHOOK_SECRET to the secret that Create Webhook returned')
+if (secrets.length === 0) throw new Error('Set WEBHOOK_SECRET to the secret that Create Webhook returned')
 
 /** A delivery may come twice; its id stays the same. A real receiver keeps this in its database. */
 const seen = new Set<string>()

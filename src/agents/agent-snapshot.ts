@@ -33,7 +33,8 @@ const subjectsOf = ({ agent, project }: AgentSnapshot) => [agent.id, project.id]
 
 /** Finds an agent, from memory until something of it changes. */
 export function findSnapshot(id: string, parts: SnapshotParts): Lookup<AgentSnapshot> {
-  return known(`agent ${id}`, () => agents.find(parts.storage.db, id), parts)
+  const load = () => snapshotOf(agents.find(parts.storage.db, id), parts)
+  return parts.memo('snapshots', `agent ${id}`, load, subjectsOf)
 }
 
 /** What the request was let in with, unless something of it has changed since. */
@@ -45,25 +46,24 @@ export function findEntered(id: string, context: SnapshotParts & Needs<'entered'
 
 /** Finds an agent of a project by id or name, from memory until something of it changes. */
 export function findSnapshotIn(project_id: string, ref: string, parts: SnapshotParts): Lookup<AgentSnapshot> {
-  return known(`agent of ${project_id} ${ref}`, () => agents.findIn(parts.storage.db, project_id, ref), parts)
+  const load = () => snapshotOf(agents.findIn(parts.storage.db, project_id, ref), parts)
+  return parts.memo('snapshots', `agent of ${project_id} ${ref}`, load, subjectsOf)
 }
 
 /** Finds an agent by its number, from memory until something of it changes. */
 export function findSnapshotBySeq(seq: number, parts: SnapshotParts): Lookup<AgentSnapshot> {
-  return known(`agent ${seq}`, () => agents.findBySeq(parts.storage.db, seq), parts)
+  const load = () => snapshotOf(agents.findBySeq(parts.storage.db, seq), parts)
+  return parts.memo('snapshots', `agent ${seq}`, load, subjectsOf)
 }
 
-function known(key: string, find: () => Promise<Agent | undefined>, { findProject, memo }: SnapshotParts) {
-  const load = async () => {
-    const agent = await find()
-    const project = agent && (await findProject(agent.project_id))
-    return project && new AgentSnapshot(agent, project)
-  }
-  return memo('snapshots', key, load, subjectsOf)
+async function snapshotOf(found: Promise<Agent | undefined>, { findProject }: SnapshotParts) {
+  const agent = await found
+  const project = agent && (await findProject(agent.project_id))
+  return project && new AgentSnapshot(agent, project)
 }
 
 /** Refuses new messages for an agent that is paused, alone or with its project or the service. */
 export function requireRunning({ name, status }: Agent, pause: Pause | undefined): void {
   if (pause) throw new ApiError('agent_paused', pausedMessage(pause))
-  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused`)
+  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused and doesn't accept messages.`)
 }

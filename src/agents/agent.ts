@@ -15,14 +15,14 @@ const AgentName = z
 
 /** Who may reach the agent. A change takes effect at once, for every version. */
 const Access = z.strictObject({
-  security: AgentSecurity.nullable().describe('Who may reach the agent, and how').default(null),
-  auth: AuthSettings.nullable().describe('Tokens that are accepted for this agent besides keys').default(null),
+  security: AgentSecurity.nullable().describe('Who can reach the agent, and how').default(null),
+  auth: AuthSettings.nullable().describe('Tokens that are accepted for this agent in addition to keys').default(null),
 })
 
 /** A precondition of a change: the `digest` that the client has read. */
 export const KnownDigest = z
   .string()
-  .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex, as the agent has it')
+  .regex(/^[0-9a-f]{64}$/, "must be a SHA-256 hash in lowercase hex, as returned in the agent's `digest`")
   .optional()
 
 export const CreateAgentBody = z
@@ -36,7 +36,9 @@ export const UpdateAgentBody = z
     status: AgentStatus,
     ...bareShape(DefinitionFields.shape),
     ...bareShape(Access.shape),
-    digest: KnownDigest.describe("The agent's `digest` as you know it: 409 if the agent has become something else"),
+    digest: KnownDigest.describe(
+      "The agent's `digest` as you last read it. If the agent has changed since, the request fails with 409",
+    ),
   })
   .partial()
   .refine(({ digest: _digest, ...changes }) => Object.keys(changes).length > 0, 'must name at least one field')
@@ -55,7 +57,7 @@ export const InvocableAgent = z
     output_schema: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe('The JSON Schema of its answers in `production`; null: it answers in words'),
+      .describe('The JSON Schema of the output in `production`; null for plain text answers'),
   })
   .meta({ id: 'InvocableAgent' })
 
@@ -64,9 +66,9 @@ export const AgentReply = z
     ...AgentSummary.shape,
     ...bareShape(DefinitionFields.shape),
     security: AgentSecurity.nullable(),
-    auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets come back as a hint'),
+    auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets are returned as a hint'),
     updated_at: Time,
-    digest: z.string().describe('SHA-256 of what a deployment would take a snapshot of'),
+    digest: z.string().describe('SHA-256 hash of what a deployment would take a snapshot of'),
   })
   .meta({ id: 'Agent' })
 
@@ -112,7 +114,8 @@ export function presentAgent(agent: Agent, keyring: Keyring): z.input<typeof Age
 
 /** Refuses a change of an agent that is not what the client knows. The agent is locked, so that it stays what it is. */
 export function requireDigest(agent: Agent, known: string | undefined): void {
-  if (known !== undefined && digestOf(agent) !== known) throw conflict(`Agent "${agent.name}" was changed meanwhile`)
+  if (known !== undefined && digestOf(agent) !== known)
+    throw conflict(`Agent "${agent.name}" has changed since you read it. Read it again and retry.`)
 }
 
 const SECRET_FIELDS = new Set(['clientSecret', 'secret'])

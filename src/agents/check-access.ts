@@ -35,11 +35,15 @@ export function checkAccess({ security, auth }: AccessFields, actor: Actor, conf
  */
 function requireGrantOfTokens(actor: Actor): void {
   if (!coversAll(actor.permissions, Permission.options)) {
-    throw forbidden('To set auth a key must hold every permission: the tokens may')
+    throw forbidden(
+      'Only a key with all permissions can set `auth`, because the tokens it accepts can have any permission.',
+    )
   }
-  requireLasting(actor, 'What auth lets in')
+  requireLasting(actor, 'The tokens that `auth` accepts')
   if (actor.expires_at !== null) {
-    throw forbidden('To set auth takes a key that does not expire: the tokens would outlive it')
+    throw forbidden(
+      "Only a key that doesn't expire can set `auth`, because the tokens it accepts would outlive the key.",
+    )
   }
 }
 
@@ -48,13 +52,13 @@ function securityProblems({ enforceHttps, mtls }: SecuritySettings, { server }: 
   const report = (field: string, error: string) => problems.push({ field: `security.${field}`, error })
 
   if (enforceHttps && !server.tls && server.trustedProxies.length === 0) {
-    report('enforceHttps', 'no client could connect: this service has neither server.tls nor server.trustedProxies')
+    report('enforceHttps', 'no client could connect, because neither server.tls nor server.trustedProxies is set')
   }
   if (!mtls.enabled) return problems
-  if (!server.tls) report('mtls.enabled', 'no client could connect: this service has no server.tls')
+  if (!server.tls) report('mtls.enabled', 'no client could connect, because server.tls is not set')
   if (mtls.caCert === undefined) report('mtls.caCert', 'is required when mtls is enabled')
   else if (!isAuthority(mtls.caCert, server.tls?.clientCaDir)) {
-    report('mtls.caCert', 'must be the PEM text of an authority, or a file of one in server.tls.clientCaDir')
+    report('mtls.caCert', 'must be a CA certificate in PEM format, or the name of a file in server.tls.clientCaDir')
   }
   return problems
 }
@@ -73,7 +77,9 @@ function authProblems(auth: AuthSettings, config: Config): ErrorDetail[] {
   if (auth.type === 'jwt') return []
   const problem = checkUrl(auth.provider, policiesOf(config).outgoing)
   return [
-    ...(problem ? [{ field: 'auth.provider', error: problem.message.replace(/^url /, '') }] : []),
-    ...(isHint(auth.clientSecret ?? '') ? [{ field: 'auth.clientSecret', error: 'is the hint, not the secret' }] : []),
+    ...(problem ? [{ field: 'auth.provider', error: problem.message }] : []),
+    ...(isHint(auth.clientSecret ?? '')
+      ? [{ field: 'auth.clientSecret', error: 'is the hint shown in replies; send the secret itself' }]
+      : []),
   ]
 }

@@ -4,7 +4,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
 import type { Parts } from '../operation/parts.ts'
 import * as providers from '../providers/store.ts'
-import { type ModelNames, namesOf } from '../runtime/models/model-name.ts'
+import { type ModelNames, namesOf } from '../runtime/models/model.ts'
 import { modelProblem } from '../runtime/models/registry.ts'
 import type { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { keysOf } from '../runtime/schemas/schema-errors.ts'
@@ -16,9 +16,10 @@ type Checked = { model?: ModelNames | undefined; tools?: readonly Tool[] | undef
 
 /** Only an agent that runs elsewhere has an address. */
 export function checkKind({ kind, remote }: Pick<Definition, 'kind' | 'remote'>): void {
-  if (kind === 'remote' && remote === null) throw invalid({ field: 'remote', error: 'is needed: where the agent runs' })
+  if (kind === 'remote' && remote === null)
+    throw invalid({ field: 'remote', error: 'is required for agents of kind `remote`' })
   if (kind !== 'remote' && remote !== null) {
-    throw invalid({ field: 'remote', error: 'is for agents of the kind `remote` only' })
+    throw invalid({ field: 'remote', error: 'is only allowed for agents of kind `remote`' })
   }
 }
 
@@ -39,7 +40,8 @@ export async function checkDefinition(
 function modelProblems(model: ModelNames, known: ReadonlySet<string>) {
   return namesOf(model).flatMap((name, index, names) => {
     const field = typeof model === 'string' ? 'model' : `model.${index}`
-    const error = modelProblem(name, known) ?? (names.indexOf(name) < index ? 'is in the list already' : undefined)
+    const error =
+      modelProblem(name, known) ?? (names.indexOf(name) < index ? 'appears more than once in the list' : undefined)
     return error === undefined ? [] : [{ field, error }]
   })
 }
@@ -52,7 +54,7 @@ export async function checkOutputSchema(
 ): Promise<void> {
   if (!output) return
   const problems = await runtime.reviewSchema(laneKey(scope.project_id, id), output.schema)
-  if (!problems) throw unavailable('The schema of the output could not be checked in time, try again shortly')
+  if (!problems) throw unavailable('Checking the output schema took too long. Try again shortly.')
   if (problems.length === 0) return
   throw invalid(
     ...problems.map(({ at, problem }) => ({ field: ['output', 'schema', ...keysOf(at)].join('.'), error: problem })),

@@ -10,13 +10,13 @@ import { findEntered, type SnapshotParts } from './agent-snapshot.ts'
 
 const CheckRemoteBody = z
   .strictObject({
-    message: Text(20_000).describe('What the agent is told').default('Hello'),
+    message: Text(20_000).describe('The message sent to the agent').default('Hello'),
     timeout_ms: z
       .int()
       .min(100)
       .max(600_000)
       .describe(
-        'How long each call may take, and never longer than `remote.timeout_ms`. The whole check ends after 10 min',
+        'Timeout of each call, in milliseconds. `remote.timeout_ms` is the upper limit. The whole check ends after 10 minutes',
       )
       .default(30_000),
   })
@@ -28,7 +28,7 @@ export const checkRemote = operation({
   path: '/v1/agents/{agent_id}/remote/check',
   summary: 'Check a remote agent',
   description:
-    'Tries point by point whether a remote agent keeps the contract, as its working copy has it: with its address, its headers and its secret, under the rules of `outgoing`. The agent is called up to eight times; no tool is called, and no model or person is asked. Of an A2A agent the card is read, and no message is sent. Nothing is stored but an entry in the audit log.',
+    "Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow the whole check up to 10 minutes. If the agent isn't remote, the request fails with 409.",
   permission: 'write',
   audit: { target: 'agent_id' },
   mfa: 'update',
@@ -41,7 +41,7 @@ export const checkRemote = operation({
   data: z
     .object({
       points: z.array(CheckedPoint),
-      error: z.string().nullable().describe('Why there are no more points, if it could not go on'),
+      error: z.string().nullable().describe('Why the check stopped early, if it did'),
       duration_ms: z.int(),
     })
     .meta({ id: 'RemoteCheck' }),
@@ -53,7 +53,7 @@ export const checkRemote = operation({
     const { actor, now, onHangUp, runtime } = context
     const agent = (await findEntered(agent_id, context))?.agent
     if (!agent) throw notFound('Agent', agent_id)
-    if (!agent.remote) throw conflict(`Agent ${agent.name} does not run elsewhere: there is nothing to check`)
+    if (!agent.remote) throw conflict(`Agent "${agent.name}" is not a remote agent, so there is nothing to check.`)
     const cancellation = new Cancellation()
     onHangUp?.(() => cancellation.cancel())
     const started = now()

@@ -13,7 +13,7 @@ export const createAgent = operation({
   path: '/v1/agents',
   summary: 'Create an agent',
   description:
-    'Only `name` is required: a new agent answers at once with the built-in echo model. `security` and `auth` need the permission `manage`.',
+    'Only `name` is required: a new agent uses the built-in echo model. Setting `security` or `auth` requires the permission `manage`. If the name is taken, the request fails with 409.',
   permission: 'write',
   audit: { target: 'reply', isAgent: true },
   idempotent: true,

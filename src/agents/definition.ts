@@ -13,32 +13,32 @@ const MAX_MODELS = 5
 export const DefinitionFields = z.strictObject({
   kind: z
     .enum(['model', 'remote'])
-    .describe('What answers: `model`, a model with instructions and tools; `remote`, a server of yours that is called')
+    .describe('`model`: a model with instructions and tools. `remote`: your own server, which Moorage calls')
     .default('model'),
-  remote: RemoteSettings.nullable().describe('Where a `remote` agent runs; null for the others').default(null),
-  description: Text(2000, 0)
-    .nullable()
-    .describe('What the agent is for. People read it, the model does not')
-    .default(null),
+  remote: RemoteSettings.nullable().describe('Where a `remote` agent runs; null for other agents').default(null),
+  description: Text(2000, 0).nullable().describe("A description for people. The model doesn't see it").default(null),
   model: z
     .union([Text(200), z.array(Text(200)).min(1).max(MAX_MODELS)], {
       error: `must be the name of a model, or a list of 1 to ${MAX_MODELS} names`,
     })
     .describe(
-      '`provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now',
+      '`provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or a model of a configured provider. In a list, each model is a fallback for the one before it',
     )
     .default(DEFAULT_MODEL),
-  temperature: z.number().min(0).max(2).nullable().describe("null: the model's own").default(null),
-  instructions: Text(100_000, 0).nullable().describe('What the model is told before every message').default(null),
-  tools: Tools.describe('What the model may call').default([]),
-  script: Script.nullable().describe('Rules that `builtin/script` answers by; other models ignore it').default(null),
-  output: WantedOutput.nullable()
-    .describe('What every answer has to be: JSON that fits a schema. null: it answers in words')
+  temperature: z.number().min(0).max(2).nullable().describe("null: the model's default").default(null),
+  instructions: Text(100_000, 0)
+    .nullable()
+    .describe('The system prompt. Sent to the model with every message')
     .default(null),
-  memory: MemoryPolicy.describe('What is remembered, and what the model is reminded of').prefault({}),
-  limits: Limits.describe('How long, how much, how many at once').prefault({}),
-  approvals: ApprovalRules.describe('How people decide what its tools ask them').prefault({}),
-  metadata: Metadata.describe('Yours; the service only keeps it').default({}),
+  tools: Tools.describe('The tools that the model can call').default([]),
+  script: Script.nullable().describe('Rules for answers of `builtin/script`; other models ignore them').default(null),
+  output: WantedOutput.nullable()
+    .describe('The JSON Schema that every answer must match. null: plain text answers')
+    .default(null),
+  memory: MemoryPolicy.describe('What is remembered, and which memories are sent to the model').prefault({}),
+  limits: Limits.describe('Timeouts, sizes and concurrency').prefault({}),
+  approvals: ApprovalRules.describe('How people approve tool calls and answer questions').prefault({}),
+  metadata: Metadata.describe('Your own data; the service only stores it').default({}),
 })
 
 /**

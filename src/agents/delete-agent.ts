@@ -11,7 +11,7 @@ export const deleteAgent = operation({
   path: '/v1/agents/{agent_id}',
   summary: 'Delete an agent',
   description:
-    'Cancels what runs, then removes the agent with its deployments, memory, logs, webhooks and scoped keys.',
+    "Cancels the agent's active runs, then deletes the agent with its deployments, memory, logs, webhooks and the keys limited to it.",
   permission: 'delete',
   audit: { target: 'agent_id' },
   userTokens: true,

@@ -10,6 +10,8 @@ export const getAgent = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}',
   summary: 'Get an agent',
+  description:
+    "Returns the agent's draft. Secrets in `auth` are returned as hints. `digest` is the SHA-256 of what a deployment would take a snapshot of.",
   permission: 'read',
   userTokens: true,
   params: AgentParams,

@@ -11,7 +11,7 @@ export const listAgents = operation({
   path: '/v1/agents',
   summary: 'List agents',
   description:
-    'A key that is limited to one agent sees that agent only; agents whose own `security` the request does not pass are left out.',
+    'A key limited to one agent sees only that agent. Agents whose own `security` refuses this request are left out.',
   permission: 'read',
   userTokens: true,
   query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),

@@ -16,15 +16,15 @@ export const listInvocable = operation({
   id: 'listInvocable',
   method: 'GET',
   path: '/v1/keys/self/agents',
-  summary: 'List the agents that this key may invoke',
+  summary: 'List agents you can invoke',
   description:
-    'With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown. A page of large output schemas ends early.',
+    'Returns each agent with its description. Agents whose own `security` refuses this request are left out; paused agents are included. A page can contain fewer agents than `limit` if their output schemas are large.',
   permission: 'invoke',
   userTokens: true,
   // Clients that know no pages want all of them at once.
   query: listQuery(['created_at', 'name', 'id'], {
     limit: z.int().min(1).max(1000).default(10),
-    agent_id: z.string().optional().describe('Only this one: id or name'),
+    agent_id: z.string().optional().describe('Only the agent with this ID or name'),
   }),
   list: InvocableAgent,
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ModelNames } from '../runtime/models/model-name.ts'
+import type { ModelNames } from '../runtime/models/model.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'

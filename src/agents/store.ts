@@ -202,7 +202,7 @@ function announceIn(db: Database, { id, project_id }: Pick<Agent, 'id' | 'projec
 }
 
 function nameTaken(name: string) {
-  return conflict(`An agent named "${name}" exists already`)
+  return conflict(`An agent named "${name}" already exists in this project.`)
 }
 
 function fromRow(stored: AgentRow): Agent {

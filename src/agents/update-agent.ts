@@ -20,7 +20,7 @@ export const updateAgent = operation({
   path: '/v1/agents/{agent_id}',
   summary: 'Update an agent',
   description:
-    'Changes the fields that are named; an object such as `limits` is replaced whole. With `digest` exactly what you know is changed, or nothing: 409. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`.',
+    'Changes only the fields you send; an object such as `limits` is replaced as a whole. With `digest`, the request fails with 409 if the agent has changed since you read it. `status: paused` cancels active runs and refuses new invocations. Changing `security` or `auth` requires the permission `manage`.',
   permission: 'write',
   audit: { target: 'agent_id' },
   userTokens: true,
@@ -50,7 +50,7 @@ export const updateAgent = operation({
     const shared = Object.keys({ ...changes, ...(auth !== undefined && { auth }) }).find(
       (field) => !OF_ONE_USER.has(field),
     )
-    if (shared !== undefined) requireEveryUser(actor, `${shared} concerns all users`)
+    if (shared !== undefined) requireEveryUser(actor, `${shared} affects all users`)
     checkAccess(body, actor, config)
     await checkDefinition(changes, { db, config, project_id: agent.project_id })
 

@@ -7,29 +7,30 @@ export const AuditOutcome = z.enum(['success', 'started', 'refused'])
 export const AuditEntryReply = z
   .object({
     id: z.string(),
-    seq: z.int().nullable().describe('Its place in the chain; null for the moment before it has one'),
+    seq: z
+      .int()
+      .nullable()
+      .describe("The entry's position in the chain; null until it has one, shortly after it is written"),
     created_at: Time,
     actor_kind: z
       .enum(['key', 'token', 'local', 'console', 'person'])
       .nullable()
-      .describe(
-        '`console`: the holder of the key was signed in to the console. `local`: the host, or the service by itself',
-      ),
-    actor: z.string().nullable().describe('A key, a person … Null when the credentials were not recognised'),
+      .describe('`console`: from a console session. `local`: a command on the server, or the service itself'),
+    actor: z.string().nullable().describe('For example a key or a person. Null if the credentials were not recognized'),
     actor_name: KeyName,
-    key_id: z.string().nullable().describe('The key of their own that a person has used'),
-    action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
+    key_id: z.string().nullable().describe('The personal key that was used'),
+    action: z.string().nullable().describe("The operation's `operationId`; null if the path matches no operation"),
     project_id: z.string(),
     agent_id: z.string().nullable(),
-    target: z.string().nullable().describe('The id of what was changed'),
+    target: z.string().nullable().describe('The ID of what was changed'),
     outcome: AuditOutcome.describe(
-      '`started`: told before a change that is no single transaction, and again when it is done',
+      '`started`: written before a change that takes several transactions. A second entry follows when the change is complete',
     ),
-    code: z.string().nullable().describe('The error code of a refusal'),
-    fields: z.array(z.string()).describe('The names of the fields that were sent, never their values'),
+    code: z.string().nullable().describe('The error code, if the request was refused'),
+    fields: z.array(z.string()).describe('The names of the fields in the request, never their values'),
     times: z.int().describe('How many refusals of the same kind this entry stands for'),
-    request_id: z.string().describe('Of the first of them'),
-    address: z.string().nullable().describe('Null on the host itself, and for refusals of many addresses'),
+    request_id: z.string().describe('When the first of them happened'),
+    address: z.string().nullable().describe('Null for commands on the server, and for refusals from several addresses'),
     prev_hash: z.string().nullable(),
     hash: z.string().nullable(),
   })

@@ -128,7 +128,7 @@ export async function removeOldEntries(
     if (!last || (removed.length < limit && removed.every(isTrim))) return 0
     const found = tailBreak(tail, tail) ?? firstBreak(oldest.slice(0, removed.length + 1), tail)
     if (found) {
-      log.error(found, 'retention leaves the audit log alone: its chain is broken')
+      log.error(found, 'retention does not delete audit entries while the chain is broken')
       return 0
     }
     const entry = trimEntry({ seq: last.seq, hash: last.hash }, { keyring, newId, now })

@@ -7,12 +7,12 @@ export const getAuditHead = operation({
   id: 'getAuditHead',
   method: 'GET',
   path: '/v1/audit-log/head',
-  summary: 'Get the end of the audit chain',
+  summary: "Get the latest audit log entry's hash",
   description:
-    'Note it somewhere else: `moorage audit verify --pinned SEQ:HASH` proves later that nothing up to there was changed since.',
+    'Store it outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed.',
   permission: 'manage',
   reach: 'operator',
-  data: z.object({ seq: z.int().describe('0 while there is no entry'), hash: z.string() }).meta({ id: 'AuditHead' }),
+  data: z.object({ seq: z.int().describe('0 if there are no entries'), hash: z.string() }).meta({ id: 'AuditHead' }),
 
   async run(_input, { db }: Needs<'db'>) {
     return audit.getHead(db)

@@ -18,17 +18,17 @@ export const listAuditLog = operation({
   path: '/v1/audit-log',
   summary: 'List the audit log',
   description:
-    'Every change and every refusal. Invocations leave receipts instead. A key that is limited to one agent sees the entries of that agent only.',
+    "Lists every change and every refusal. Invocations have receipts instead. A key limited to one agent sees only that agent's entries.",
   permission: 'manage',
   query: listQuery(['created_at', 'id'], {
-    action: z.string().optional().describe('An operationId, such as `deleteAgent`'),
-    actor: z.string().optional().describe('The id of a key, or of the owner of a token'),
-    agent_id: z.string().optional().describe('An id: the entries outlive the agent'),
+    action: z.string().optional().describe('An `operationId`, such as `deleteAgent`'),
+    actor: z.string().optional().describe("The ID of a key, or of a token's owner"),
+    agent_id: z.string().optional().describe('An agent ID. Entries are kept when the agent is deleted'),
     outcome: AuditOutcome.optional(),
     deleted_project_id: z
       .string()
       .optional()
-      .describe('The entries of a project that was deleted, instead of this one; for actors of all projects'),
+      .describe('The ID of a deleted project, whose entries are listed instead. Requires access to all projects'),
     since: TimeInput.optional(),
     until: TimeInput.optional().describe('Exclusive'),
   }),
@@ -49,7 +49,7 @@ async function ofDeleted(db: Database, actor: Actor, project_id: string): Promis
   if (await projects.find(db, project_id)) {
     throw invalid({
       field: 'deleted_project_id',
-      error: 'this project is there: name it in the header Moorage-Project',
+      error: 'this project exists; name it in the header Moorage-Project instead',
     })
   }
   return { project_id, only: null, except: [] }

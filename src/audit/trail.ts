@@ -36,7 +36,7 @@ export function openTrail({ storage, journal, newId, now, log }: TrailParts): Op
     timer ??= setTimeout(() => {
       timer = undefined
       sealing = sealAll()
-        .catch((err) => log.warn({ err }, 'audit entries wait for their place in the chain'))
+        .catch((err) => log.warn({ err }, 'audit entries are waiting for their position in the chain'))
         .finally(() => {
           if (expected > 0 && tries > 1) sealSoon(tries - 1)
           else expected = 0
@@ -76,7 +76,7 @@ export function openTrail({ storage, journal, newId, now, log }: TrailParts): Op
       await journal.drain()
       await sealing
       clearTimeout(timer)
-      await sealAll().catch((err) => log.warn({ err }, 'the next start will link the last audit entries'))
+      await sealAll().catch((err) => log.warn({ err }, 'the last audit entries will be linked at the next start'))
     },
   }
 }

@@ -15,7 +15,7 @@ export async function getInReach(db: Database, actor: Actor, id: string): Promis
 export async function getToChange(db: Database, actor: Actor, id: string): Promise<Budget> {
   const budget = await getInReach(db, actor, id)
   if (actor.scope.agent_id !== null && budget.created_by !== actor.id) {
-    throw forbidden('This key is limited to one agent: it may change only the budgets that it made itself')
+    throw forbidden('This key is limited to one agent and can only change budgets it created.')
   }
   return budget
 }

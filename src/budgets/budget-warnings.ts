@@ -1,7 +1,7 @@
 import { listModelUsers, type ModelUser } from '../agents/named-models.ts'
 import type { Config } from '../config.ts'
 import type { Prices } from '../operation/project-snapshot.ts'
-import { namesOf } from '../runtime/models/model-name.ts'
+import { namesOf } from '../runtime/models/model.ts'
 import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import { mostCostOf } from '../usage/prices/rates.ts'
@@ -56,9 +56,11 @@ function leastHeld({ instructions, limits }: ModelUser, outputTokens: number) {
 
 function unpricedText({ action }: Budget, models: ReadonlySet<string>): string[] {
   if (models.size === 0) return []
-  const effect = action === 'refuse' ? 'This budget refuses its calls' : 'This budget does not count its calls'
-  const some = action === 'refuse' ? 'This budget refuses their calls' : 'This budget does not count their calls'
-  return [`No price is known for ${named([...models])}. ${models.size === 1 ? effect : some} until one is set.`]
+  const effect = action === 'refuse' ? 'This budget refuses its calls' : "This budget doesn't count its calls"
+  const some = action === 'refuse' ? 'This budget refuses their calls' : "This budget doesn't count their calls"
+  return [
+    `${models.size === 1 ? `The model ${named([...models])} has` : `The models ${named([...models])} have`} no price. ${models.size === 1 ? effect : some} until a price is set.`,
+  ]
 }
 
 function tooLargeText(budget: Budget, held: ReadonlyMap<string, number>): string[] {
@@ -66,7 +68,7 @@ function tooLargeText(budget: Budget, held: ReadonlyMap<string, number>): string
   const most = saidAmount(budget, Math.max(...held.values()))
   const agents = `${held.size === 1 ? 'the agent' : 'the agents'} ${named([...held.keys()])}`
   return [
-    `One call of ${agents} may hold ${most}, more than the whole budget of ${saidAmount(budget, budget.amount)}, so every call is refused. Raise the limit, or lower limits.max_output_tokens.`,
+    `A single call of ${agents} could need ${most}, more than the whole budget of ${saidAmount(budget, budget.amount)}, so every call is refused. Raise the budget's limit, or lower the agent's limits.max_output_tokens.`,
   ]
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatUsd, NANO } from '../runtime/models/cost.ts'
+import { formatUsd, NANO } from '../runtime/models/usage.ts'
 import { bareShape, Label, Time } from '../shapes.ts'
 import type { RowWith } from '../storage/tables/row.ts'
 import type { BudgetsTable } from '../storage/tables/usage-tables.ts'
@@ -18,15 +18,15 @@ const Limit = z
     tokens: z.int().min(1).max(MOST_TOKENS).optional(),
     runs: z.int().min(1).max(MOST_TOKENS).optional(),
   })
-  .refine((limit) => Object.keys(limit).length === 1, 'give exactly one of cost_usd, tokens and runs')
-  .describe('One of the three. Tokens are those of the input and of the output together')
+  .refine((limit) => Object.keys(limit).length === 1, 'specify exactly one of `cost_usd`, `tokens` and `runs`')
+  .describe('Exactly one of the three. Tokens are input plus output tokens')
 
 const Thresholds = z
   .array(z.int().min(1).max(100))
   .max(10)
   .refine((list) => new Set(list).size === list.length, 'must not repeat a threshold')
   .transform((list) => list.toSorted((a, b) => a - b))
-  .describe('Percentages of the limit that the event `budget.threshold` tells, once each in a period')
+  .describe('Percentages of the limit at which the event `budget.threshold` is sent, once each per period')
 
 const BudgetScope = z
   .strictObject({
@@ -34,16 +34,18 @@ const BudgetScope = z
     id: Label(256)
       .nullable()
       .default(null)
-      .describe('Agent (id or name), key or user. Null with key or user: each of them has the limit for itself'),
+      .describe(
+        'An agent (ID or name), a key or a user. Null with the scope `key` or `user` means that each key or user has its own limit',
+      ),
   })
-  .describe('Whose spending counts')
+  .describe('Whose spending is limited')
 
 const CHANGEABLE = {
   name: Label(200),
   limit: Limit,
   thresholds: Thresholds.default([50, 80, 100]),
   action: Action.default('refuse').describe(
-    '`refuse` lets no call begin that may exceed the limit; `notify` only tells',
+    '`refuse`: calls that could exceed the limit are refused. `notify`: only events are sent',
   ),
 }
 
@@ -53,11 +55,11 @@ export const CreateBudgetBody = z
   .strictObject({
     ...CHANGEABLE,
     scope: BudgetScope,
-    per: Per.describe('When it begins anew: each hour, day or month, or never'),
+    per: Per.describe('When the budget resets: every hour, day or month, or never'),
     timezone: Label(100)
-      .refine(isTimezone, 'is not a known time zone: give a name such as Europe/Berlin')
+      .refine(isTimezone, 'must be an IANA time zone name such as Europe/Berlin')
       .default('UTC')
-      .describe('Where days and months begin, such as `Europe/Berlin`'),
+      .describe('The time zone in which days and months begin, such as `Europe/Berlin`'),
   })
   .meta({ id: 'CreateBudget' })
 
@@ -67,12 +69,12 @@ export const UpdateBudgetBody = z
   .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
   .meta({ id: 'UpdateBudget' })
 
-const Spent = (what: string) => z.number().describe(`${what}, in what the limit is in: dollars, tokens or runs`)
+const Spent = (what: string) => z.number().describe(`${what}, in the unit of the limit: dollars, tokens or runs`)
 
 export const BudgetReply = z
   .object({
     id: z.string(),
-    project_id: z.string().nullable().describe('null: it is of the whole service'),
+    project_id: z.string().nullable().describe('null: the budget is for the whole service'),
     name: z.string(),
     scope: z.object({ type: ScopeType, id: z.string().nullable() }),
     limit: z.object({ cost_usd: z.number().optional(), tokens: z.int().optional(), runs: z.int().optional() }),
@@ -83,16 +85,16 @@ export const BudgetReply = z
     subject: z
       .string()
       .nullable()
-      .describe(
-        'Whose sums these are, if each key or user has the limit for itself: of the one that has used the most',
-      ),
+      .describe('The key or user that these sums are for, if each has its own limit: the one that has used the most'),
     used: Spent('Spent in this period'),
-    reserved: Spent('Held by calls that are under way'),
-    resets_at: Time.nullable().describe('When the period ends; null: never'),
+    reserved: Spent('Reserved by calls in progress'),
+    resets_at: Time.nullable().describe('When the budget resets; null: never'),
     warnings: z
       .array(z.string())
       .optional()
-      .describe('Why it refuses every call of a model or an agent, such as an unknown price. Not in lists'),
+      .describe(
+        'Why the budget refuses every call of a model or an agent, such as a model without a price. Not included in lists',
+      ),
     created_by: z.string(),
     created_at: Time,
     updated_at: Time,

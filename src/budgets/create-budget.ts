@@ -21,7 +21,7 @@ export const createBudget = operation({
   path: '/v1/budgets',
   summary: 'Create a budget',
   description:
-    'Limits what calls of models and embedders may spend. Before each call the most that it can use is reserved in every budget over it; what it has used is counted when it ends. A call that finds no room is refused: 429 `budget_exceeded`. What was spent before the budget was made does not count. Scope `service` takes a key of all projects.',
+    "Limits spending on model and embedder calls. Each call first reserves the most it could use in every budget that applies; when it ends, its actual usage is counted. A call that doesn't fit in a budget is refused with 429 `budget_exceeded`. Earlier spending is not counted. The scope `service` requires access to all projects.",
   permission: 'manage',
   audit: { target: 'reply' },
   idempotent: true,
@@ -37,7 +37,7 @@ export const createBudget = operation({
     const owned = await ownedBy(db, actor, scope)
     requireScope(actor, owned.agent_id)
     if ((await budgets.countAndHold(db, owned.project_id)) >= MOST_BUDGETS) {
-      throw conflict(`There are ${MOST_BUDGETS} budgets already: delete one first`)
+      throw conflict(`There are already ${MOST_BUDGETS} budgets, the maximum. Delete one first.`)
     }
     const time = now()
     const budget = {
@@ -68,22 +68,22 @@ async function ownedBy(
   const refuse = (error: string) => invalid({ field: 'scope.id', error })
   if (type === 'service') {
     requireService(actor)
-    if (id !== null) throw refuse('is not for the service: there is one')
+    if (id !== null) throw refuse('must be left out when the scope is `service`')
     return { ...none, project_id: null }
   }
   if (type === 'project') {
-    if (id !== null && id !== project_id) throw refuse('is another project: make the budget there')
+    if (id !== null && id !== project_id) throw refuse('is another project; create the budget in that project')
     return { ...none, project_id }
   }
   if (type === 'agent') {
-    if (id === null) throw refuse('must name the agent, by its id or name')
+    if (id === null) throw refuse("must be the agent's ID or name")
     const agent = await agents.findIn(db, project_id, id)
-    if (!agent) throw refuse('no such agent')
+    if (!agent) throw refuse('no agent with this ID or name exists')
     return { ...none, project_id, agent_id: agent.id }
   }
   if (type === 'key' && id !== null) {
     const key = await keys.find(db, id)
-    if (!key || !isInReach(actor, key)) throw refuse('no such key')
+    if (!key || !isInReach(actor, key)) throw refuse('no key with this ID exists')
   }
   return { ...none, project_id, scope_id: id }
 }

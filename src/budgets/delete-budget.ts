@@ -10,7 +10,7 @@ export const deleteBudget = operation({
   method: 'DELETE',
   path: '/v1/budgets/{budget_id}',
   summary: 'Delete a budget',
-  description: 'It limits nothing from now on. The ledger keeps what was spent.',
+  description: 'The budget no longer limits anything. Usage records are kept.',
   permission: 'manage',
   audit: { target: 'budget_id' },
   params: BudgetParams,

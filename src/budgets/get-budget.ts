@@ -11,10 +11,11 @@ export const getBudget = operation({
   method: 'GET',
   path: '/v1/budgets/{budget_id}',
   summary: 'Get a budget',
+  description: 'If each key or user has its own limit, `subject` selects whose usage is returned.',
   permission: 'manage',
   params: BudgetParams,
   query: z.strictObject({
-    subject: z.string().optional().describe('A key or a user, if each of them has the limit for itself'),
+    subject: z.string().optional().describe('A key or user, if each has its own limit'),
   }),
   concerns: concernedAgent,
   data: BudgetReply,
@@ -25,7 +26,7 @@ export const getBudget = operation({
     if (query.subject && !hasSubjects(budget)) {
       throw invalid({
         field: 'subject',
-        error: 'is only for budgets in which each key or user has the limit for itself',
+        error: 'is only allowed for budgets in which each key or user has its own limit',
       })
     }
     const shown = await presentNow(db, budget, now(), query.subject || undefined)

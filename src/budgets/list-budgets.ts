@@ -11,7 +11,7 @@ export const listBudgets = operation({
   path: '/v1/budgets',
   summary: 'List budgets',
   description:
-    'Of this project, with what was spent of each in its period. An actor of all projects also sees those of the service.',
+    "Lists this project's budgets with what was spent in the current period. With access to all projects, budgets of the service are included.",
   permission: 'manage',
   query: listQuery(['created_at', 'updated_at', 'name', 'id'], { scope: ScopeType.optional() }),
   list: BudgetReply,

@@ -13,7 +13,7 @@ export const updateBudget = operation({
   path: '/v1/budgets/{budget_id}',
   summary: 'Update a budget',
   description:
-    'Changes the fields that are named; what was spent stays counted. A limit of another kind, another scope or another period is another budget: make a new one.',
+    'Changes only the fields you send; what was spent stays counted. To change the kind of limit, the scope or the period, create a new budget.',
   permission: 'manage',
   audit: { target: 'budget_id' },
   idempotent: true,
@@ -33,7 +33,7 @@ export const updateBudget = operation({
     if (limit_kind !== budget.limit_kind) {
       throw invalid({
         field: 'limit',
-        error: `is in ${budget.limit_kind}: make a new budget for another kind of limit`,
+        error: `can't change from ${budget.limit_kind} to another kind of limit; create a new budget`,
       })
     }
     const changes = {

@@ -6,20 +6,20 @@ export function takesService(command: Command): Command {
   return command
     .optionsGroup('Options:')
     .option('--json', 'print JSON')
-    .helpOption('-h, --help', 'show this')
+    .helpOption('-h, --help', 'show help')
     .optionsGroup('Service:')
-    .option('--url <url>', 'where the service is (MOORAGE_URL)')
-    .option('--profile <name>', 'which login to use (MOORAGE_PROFILE)')
-    .option('--project <project>', 'which project, for a key of all projects (MOORAGE_PROJECT)')
-    .option('--otp <code>', 'one-time code, for operations that ask for one')
+    .option('--url <url>', 'URL of the service (MOORAGE_URL)')
+    .option('--profile <name>', 'login profile to use (MOORAGE_PROFILE)')
+    .option('--project <project>', 'project, if your key works in all projects (MOORAGE_PROJECT)')
+    .option('--otp <code>', 'one-time code, if the operation requires one')
     .optionsGroup('Options:')
 }
 
-/** Adds the options of commands that work on the store itself when no key is configured. */
+/** Adds the options of commands that work on the data of this machine when no key is configured. */
 export function takesStore(command: Command): Command {
   return takesService(command)
-    .optionsGroup('Store:')
-    .option('--local', 'work on the store itself, even if a key is configured')
+    .optionsGroup('On the server:')
+    .option('--local', 'read and change the local data directly, even if a key is configured')
     .addOption(configOption())
     .addOption(dataOption())
     .optionsGroup('Options:')
@@ -34,7 +34,7 @@ export function dataOption(): Option {
 }
 
 export function yesOption(): Option {
-  return new Option('-y, --yes', 'do not ask')
+  return new Option('-y, --yes', 'confirm without being asked')
 }
 
 export function integer(text: string): number {

@@ -6,7 +6,7 @@ import type { World } from './world.ts'
 /** The program with the named commands ready to run. Of the others only name and summary are known. */
 export async function buildProgram(world: World, wanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('moorage')
-    .description('Your agents behind one API: run the service, deploy agents, talk to them')
+    .description('Run Moorage, deploy agents and talk to them')
     .enablePositionalOptions()
     .exitOverride()
     .configureHelp({ subcommandTerm: (command) => command.name() })
@@ -18,9 +18,9 @@ export async function buildProgram(world: World, wanted: (name: string) => boole
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-    .showHelpAfterError('(--help shows what there is)')
+    .showHelpAfterError('(Run with --help to see commands and options.)')
     .helpCommand(false)
-    .helpOption('-h, --help', 'show this; also after a command')
+    .helpOption('-h, --help', 'Show help for a command')
     .option('-V, --version', 'show the version')
   for (const { group, name, summary, load } of COMMANDS) {
     const command = program.commandsGroup(`${group}:`).command(name).description(summary).helpCommand(false)
@@ -34,6 +34,6 @@ export async function buildProgram(world: World, wanted: (name: string) => boole
 
 /** A command without commands of its own has none after which --help could stand. */
 function endHelp(command: Command): void {
-  if (command.commands.length === 0) command.helpOption('-h, --help', 'show this')
+  if (command.commands.length === 0) command.helpOption('-h, --help', 'show help')
   for (const child of command.commands) endHelp(child)
 }

@@ -75,11 +75,22 @@ export function explain(error: unknown): string {
   }
   if (!(error instanceof MoorageError)) return error instanceof Error ? error.message : String(error)
   // An answer that is wrong as a whole has no field.
-  const details = error.details.map(
-    ({ field, error: problem }) => `  ${field === '' ? '' : `${optionOf(field)}: `}${problem}`,
+  const details = error.details.map(({ field, error: problem }) =>
+    field === '' ? problem : `${optionOf(field)}: ${problem}`,
   )
-  return lines(error.message, ...details, hintFor(error), error.request_id && `  request ${error.request_id}`)
+  const [first, ...others] = details
+  const message = first !== undefined && error.message === GENERAL ? first : undefined
+  const more = message === undefined ? details : others
+  const hints = [
+    ...more.map((detail) => `  ${detail}`),
+    hintFor(error),
+    error.request_id && `  request ${error.request_id}`,
+  ]
+  return lines(message ?? error.message, ...hints)
 }
+
+/** It says nothing that the first detail does not say better. */
+const GENERAL = 'Validation failed'
 
 /** The header in which a project is named is an option here. */
 function optionOf(field: string): string {
@@ -88,14 +99,14 @@ function optionOf(field: string): string {
 
 function hintFor({ code, retry_after }: MoorageError): string | undefined {
   if (code === 'unauthorized') {
-    return "  The key is wrong, revoked or expired: `moorage login`, or `moorage keys create --local` on the server's machine"
+    return '  The key is invalid, revoked or expired. Run `moorage login`, or `moorage keys create --local` on the server.'
   }
   if (code === 'mfa_required') {
-    return "  Send the current code of your authenticator with --otp. A first factor is made on the server's machine: `moorage mfa enrol <key_id> --local`"
+    return '  Pass the current code from your authenticator app with --otp. To set up the first second factor, run `moorage mfa enrol <key_id> --local` on the server.'
   }
-  if ((code === 'rate_limited' || code === 'budget_exceeded') && retry_after) return `  Try again in ${retry_after} s`
+  if ((code === 'rate_limited' || code === 'budget_exceeded') && retry_after) return `  Try again in ${retry_after} s.`
   if (code === 'unreachable')
-    return '  Is the service running? `moorage start`; `moorage whoami` shows where this looks'
+    return '  Is the service running? Start it with `moorage start`. `moorage whoami` shows which URL is used.'
   return undefined
 }
 

@@ -3,293 +3,88 @@ import type { World } from './world.ts'
 
 type Setup = (command: Command, world: World) => void
 
+/** A summary, and the module that exports the command by its name. */
+type Listed<Name extends string> = readonly [summary: string, load: () => Promise<{ readonly [N in Name]: Setup }>]
+
 type ListedCommand = { group: string; name: string; summary: string; load(): Promise<Setup> }
+
+const group = <const G extends { [N in keyof G & string]: Listed<N> }>(name: string, commands: G): ListedCommand[] =>
+  Object.entries<Listed<string>>(commands).map(([own, [summary, load]]) => ({
+    group: name,
+    name: own,
+    summary,
+    load: async () => (await load())[own] as Setup,
+  }))
 
 /**
  * Every command. The code of a command is loaded when it is called, so that --help is quick and nothing here imports
  * the server.
  */
 export const COMMANDS: readonly ListedCommand[] = [
-  {
-    group: 'Agents',
-    name: 'init',
-    summary: 'Write an agent.yaml to start from',
-    load: async () => (await import('./commands/agents/init.ts')).init,
-  },
-  {
-    group: 'Agents',
-    name: 'deploy',
-    summary: 'Create or update the agent that agent.yaml describes, and deploy it',
-    load: async () => (await import('./commands/agents/deploy.ts')).deploy,
-  },
-  {
-    group: 'Agents',
-    name: 'diff',
-    summary: 'Show what deploying agent.yaml would change',
-    load: async () => (await import('./commands/agents/diff.ts')).diff,
-  },
-  {
-    group: 'Agents',
-    name: 'dev',
-    summary: 'Deploy on every save and follow the logs',
-    load: async () => (await import('./commands/agents/dev.ts')).dev,
-  },
-  {
-    group: 'Agents',
-    name: 'rollback',
-    summary: 'Return to what was served before, or to an earlier deployment',
-    load: async () => (await import('./commands/agents/deployments.ts')).rollback,
-  },
-  {
-    group: 'Agents',
-    name: 'deployments',
-    summary: 'What each environment serves, and served before',
-    load: async () => (await import('./commands/agents/deployments.ts')).deployments,
-  },
-  {
-    group: 'Agents',
-    name: 'agents',
-    summary: 'List, change and delete agents',
-    load: async () => (await import('./commands/agents/agents.ts')).agents,
-  },
-  {
-    group: 'Agents',
-    name: 'remote',
-    summary: 'Agents that run elsewhere: check that they keep the contract',
-    load: async () => (await import('./commands/agents/check-remote.ts')).remote,
-  },
-  {
-    group: 'Talk',
-    name: 'invoke',
-    summary: 'Say something to an agent and print its answer',
-    load: async () => (await import('./commands/talk/invoke.ts')).invoke,
-  },
-  {
-    group: 'Talk',
-    name: 'chat',
-    summary: 'Have a conversation with an agent',
-    load: async () => (await import('./commands/talk/chat.ts')).chat,
-  },
-  {
-    group: 'Talk',
-    name: 'invocations',
-    summary: 'What was asked and answered; follow or cancel it',
-    load: async () => (await import('./commands/talk/invocations.ts')).invocations,
-  },
-  {
-    group: 'Talk',
-    name: 'approvals',
-    summary: 'What agents ask people: approve, reject, answer',
-    load: async () => (await import('./commands/talk/approvals.ts')).approvals,
-  },
-  {
-    group: 'Talk',
-    name: 'callbacks',
-    summary: 'Addresses that hear how one invocation ends',
-    load: async () => (await import('./commands/talk/callbacks.ts')).callbacks,
-  },
-  {
-    group: 'Talk',
-    name: 'files',
-    summary: 'Upload, list, download and delete files',
-    load: async () => (await import('./commands/talk/files.ts')).files,
-  },
-  {
-    group: 'Talk',
-    name: 'schedules',
-    summary: 'What an agent is asked at certain times',
-    load: async () => (await import('./commands/talk/schedules.ts')).schedules,
-  },
-  {
-    group: 'Talk',
-    name: 'memory',
-    summary: 'What an agent remembers: search, list, add, change, forget',
-    load: async () => (await import('./commands/talk/memories.ts')).memory,
-  },
-  {
-    group: 'Talk',
-    name: 'users',
-    summary: 'Whom an agent remembers; export and erase a user',
-    load: async () => (await import('./commands/talk/users.ts')).users,
-  },
-  {
-    group: 'Watch',
-    name: 'logs',
-    summary: 'What an agent reports; -f goes on',
-    load: async () => (await import('./commands/watch/logs.ts')).logs,
-  },
-  {
-    group: 'Watch',
-    name: 'metrics',
-    summary: 'Throughput, response times and errors of an agent',
-    load: async () => (await import('./commands/watch/metrics.ts')).metrics,
-  },
-  {
-    group: 'Watch',
-    name: 'usage',
-    summary: 'What models have used and cost',
-    load: async () => (await import('./commands/watch/show-usage.ts')).usage,
-  },
-  {
-    group: 'Watch',
-    name: 'webhooks',
-    summary: 'Have events sent to you, and see what was sent',
-    load: async () => (await import('./commands/watch/webhooks.ts')).webhooks,
-  },
-  {
-    group: 'Access',
-    name: 'keys',
-    summary: 'API keys: who may do what',
-    load: async () => (await import('./commands/access/keys.ts')).keys,
-  },
-  {
-    group: 'Access',
-    name: 'people',
-    summary: 'People: list, invite, give roles, remove',
-    load: async () => (await import('./commands/access/people.ts')).people,
-  },
-  {
-    group: 'Access',
-    name: 'budgets',
-    summary: 'Limit what calls of models may spend',
-    load: async () => (await import('./commands/access/budgets.ts')).budgets,
-  },
-  {
-    group: 'Access',
-    name: 'prices',
-    summary: 'What models cost: set, list, delete',
-    load: async () => (await import('./commands/access/prices.ts')).prices,
-  },
-  {
-    group: 'Access',
-    name: 'projects',
-    summary: 'Projects: create, list, change, delete; move agents between them',
-    load: async () => (await import('./commands/access/projects.ts')).projects,
-  },
-  {
-    group: 'Access',
-    name: 'secrets',
-    summary: 'Secrets that tools use: set, list, remove',
-    load: async () => (await import('./commands/access/secrets.ts')).secrets,
-  },
-  {
-    group: 'Access',
-    name: 'providers',
-    summary: 'Model providers: set, list, test, models, remove',
-    load: async () => (await import('./commands/access/providers.ts')).providers,
-  },
-  {
-    group: 'Access',
-    name: 'login',
-    summary: 'Remember where a service is and your key for it',
-    load: async () => (await import('./commands/access/login.ts')).login,
-  },
-  {
-    group: 'Access',
-    name: 'logout',
-    summary: 'Forget a login; the key itself stays valid',
-    load: async () => (await import('./commands/access/login.ts')).logout,
-  },
-  {
-    group: 'Access',
-    name: 'whoami',
-    summary: 'Which service is used, with which key, and what it may do',
-    load: async () => (await import('./commands/access/login.ts')).whoami,
-  },
-  {
-    group: 'Access',
-    name: 'profile',
-    summary: 'Logins: list them, choose one',
-    load: async () => (await import('./commands/access/login.ts')).profile,
-  },
-  {
-    group: 'Access',
-    name: 'mfa',
-    summary: 'Second factors of keys',
-    load: async () => (await import('./commands/access/mfa.ts')).mfa,
-  },
-  {
-    group: 'Access',
-    name: 'console',
-    summary: 'Who is signed in to the web console',
-    load: async () => (await import('./commands/access/console.ts')).consoleSessions,
-  },
-  {
-    group: 'Access',
-    name: 'audit',
-    summary: 'Who did what, who was refused, and whether the log is whole',
-    load: async () => (await import('./commands/access/audit.ts')).audit,
-  },
-  {
-    group: 'Service',
-    name: 'start',
-    summary: 'Start the service in this terminal; Ctrl-C stops it',
-    load: async () => (await import('./commands/service/start.ts')).start,
-  },
-  {
-    group: 'Service',
-    name: 'pause',
-    summary: 'Stop everything that may cost money, at once; nothing is lost',
-    load: async () => (await import('./commands/service/pause-and-resume.ts')).pause,
-  },
-  {
-    group: 'Service',
-    name: 'resume',
-    summary: 'Go on after a pause',
-    load: async () => (await import('./commands/service/pause-and-resume.ts')).resume,
-  },
-  {
-    group: 'Service',
-    name: 'doctor',
-    summary: 'Look for what is wrong: this machine, the store, the service',
-    load: async () => (await import('./commands/service/doctor.ts')).doctor,
-  },
-  {
-    group: 'Service',
-    name: 'system',
-    summary: 'The state of the service: version, nodes, queues, size of the database, configuration in force',
-    load: async () => (await import('./commands/service/system.ts')).system,
-  },
-  {
-    group: 'Service',
-    name: 'telemetry',
-    summary: 'What a node counts of itself: requests, queues, commits, memory',
-    load: async () => (await import('./commands/service/show-telemetry.ts')).telemetry,
-  },
-  {
-    group: 'Service',
-    name: 'backup',
-    summary: 'Copy the store while the service goes on',
-    load: async () => (await import('./commands/service/backup.ts')).backup,
-  },
-  {
-    group: 'Service',
-    name: 'restore',
-    summary: 'Put a backup in the place of the store',
-    load: async () => (await import('./commands/service/restore.ts')).restore,
-  },
-  {
-    group: 'Service',
-    name: 'config',
-    summary: "The service's configuration on this machine",
-    load: async () => (await import('./commands/service/show-config.ts')).config,
-  },
-  {
-    group: 'Service',
-    name: 'open',
-    summary: 'Open the console in the browser, signed in by a link that works once',
-    load: async () => (await import('./commands/service/open.ts')).open,
-  },
-  {
-    group: 'Service',
-    name: 'api',
-    summary: 'Send any request to the API and print the whole reply',
-    load: async () => (await import('./commands/service/api.ts')).api,
-  },
-  {
-    group: 'Service',
-    name: 'completion',
-    summary: 'Print a completion script for your shell',
-    load: async () => (await import('./commands/service/completion.ts')).completion,
-  },
+  ...group('Agents', {
+    init: ['Create an agent.yaml', () => import('./commands/agents/init.ts')],
+    deploy: ['Create or update the agent in agent.yaml and deploy it', () => import('./commands/agents/deploy.ts')],
+    diff: ['Show what deploying agent.yaml would change', () => import('./commands/agents/diff.ts')],
+    dev: ['Redeploy on every save and show the logs', () => import('./commands/agents/dev.ts')],
+    rollback: ['Roll back to the previous or an earlier deployment', () => import('./commands/agents/deployments.ts')],
+    deployments: ['List, show, compare and create deployments', () => import('./commands/agents/deployments.ts')],
+    agents: ['List, change and delete agents', () => import('./commands/agents/agents.ts')],
+    remote: ["Check a remote agent's implementation", () => import('./commands/agents/check-remote.ts')],
+  }),
+  ...group('Talk', {
+    invoke: ['Send a message to an agent and print the answer', () => import('./commands/talk/invoke.ts')],
+    chat: ['Chat with an agent', () => import('./commands/talk/chat.ts')],
+    invocations: ['List, show, follow, cancel and erase invocations', () => import('./commands/talk/invocations.ts')],
+    approvals: ['List and decide approvals and questions', () => import('./commands/talk/approvals.ts')],
+    callbacks: ['Get notified when one invocation ends', () => import('./commands/talk/callbacks.ts')],
+    files: ['Upload, list, download and delete files', () => import('./commands/talk/files.ts')],
+    schedules: ['Run an agent on a schedule', () => import('./commands/talk/schedules.ts')],
+    memory: ["Search and edit an agent's memory", () => import('./commands/talk/memories.ts')],
+    users: ['List, export and erase users', () => import('./commands/talk/users.ts')],
+  }),
+  ...group('Watch', {
+    logs: ["Show an agent's logs (-f to follow)", () => import('./commands/watch/logs.ts')],
+    metrics: ["Show an agent's throughput, response times and error rate", () => import('./commands/watch/metrics.ts')],
+    usage: ['Show token usage and costs', () => import('./commands/watch/show-usage.ts')],
+    webhooks: ['Manage webhooks and their deliveries', () => import('./commands/watch/webhooks.ts')],
+  }),
+  ...group('Access', {
+    keys: ['Manage API keys', () => import('./commands/access/keys.ts')],
+    people: ['Manage people and their roles', () => import('./commands/access/people.ts')],
+    budgets: ['Limit spending on model calls', () => import('./commands/access/budgets.ts')],
+    prices: ['Set, list and delete model prices', () => import('./commands/access/prices.ts')],
+    projects: ['Manage projects and move agents between them', () => import('./commands/access/projects.ts')],
+    secrets: ['Manage secrets for tools', () => import('./commands/access/secrets.ts')],
+    providers: ['Manage model providers', () => import('./commands/access/providers.ts')],
+    login: ['Log in to a service', () => import('./commands/access/login.ts')],
+    logout: ['Log out (the key stays valid)', () => import('./commands/access/login.ts')],
+    whoami: ['Show the current service, key and permissions', () => import('./commands/access/login.ts')],
+    profile: ['List logins and switch between them', () => import('./commands/access/login.ts')],
+    mfa: ['Manage second factors of keys', () => import('./commands/access/mfa.ts')],
+    console: ['List and end console sessions', () => import('./commands/access/console.ts')],
+    audit: ['Show and verify the audit log', () => import('./commands/access/audit.ts')],
+  }),
+  ...group('Service', {
+    start: ['Start the service in this terminal (Ctrl-C stops it)', () => import('./commands/service/start.ts')],
+    pause: ['Pause all runs in the project (nothing is lost)', () => import('./commands/service/pause-and-resume.ts')],
+    resume: ['Resume after a pause', () => import('./commands/service/pause-and-resume.ts')],
+    doctor: [
+      'Diagnose problems with the machine, the data and the service',
+      () => import('./commands/service/doctor.ts'),
+    ],
+    system: [
+      "Show the service's version, nodes, queues, database size and configuration",
+      () => import('./commands/service/system.ts'),
+    ],
+    telemetry: ["Show a node's internal metrics", () => import('./commands/service/system.ts')],
+    backup: ['Back up the data while the service is running', () => import('./commands/service/backup.ts')],
+    restore: ['Restore a backup', () => import('./commands/service/restore.ts')],
+    config: [
+      "Show and check the service's configuration on this machine",
+      () => import('./commands/service/show-config.ts'),
+    ],
+    open: ['Open the console in your browser, signed in', () => import('./commands/service/open.ts')],
+    api: ['Send a request to the API and print the response', () => import('./commands/service/api.ts')],
+    completion: ['Print a completion script for your shell', () => import('./commands/service/completion.ts')],
+  }),
 ]

@@ -30,7 +30,9 @@ export async function run(args: string[], world: World): Promise<number> {
 }
 
 function misuse({ code, message }: CommanderError): Failure {
-  return usage(code === 'commander.help' ? 'Say which command: --help shows them' : message.replace(/^error: /, ''))
+  return usage(
+    code === 'commander.help' ? 'Specify a command. Run with --help to list them.' : message.replace(/^error: /, ''),
+  )
 }
 
 async function execute(args: string[], world: World): Promise<void> {

@@ -23,7 +23,7 @@ type Document = ReturnType<typeof parseDocument>
 
 /** Our own messages, because the parser's messages quote the text, which may be a secret. */
 const SYNTAX: Partial<Record<ErrorCode, string>> = {
-  BAD_ALIAS: 'anchors and aliases are not used here; put a value that starts with * or & in quotes',
+  BAD_ALIAS: 'anchors and aliases are not supported; put a value that starts with * or & in quotes',
   BAD_DQ_ESCAPE: 'an unknown escape in double quotes; use single quotes or double the backslash',
   BAD_INDENT: 'wrong indentation, or a bracket before this that is not closed',
   BAD_SCALAR_START: 'this character cannot start a plain value; put the value in quotes',
@@ -31,7 +31,7 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
   KEY_OVER_1024_CHARS: 'a key has at most 1,024 characters',
   MISSING_CHAR: 'a character is missing here, such as a closing quote, a bracket, a comma or a colon',
   MULTILINE_IMPLICIT_KEY: 'a key must be on one line and end with a colon',
-  MULTIPLE_DOCS: 'only one document is read; remove this and what follows',
+  MULTIPLE_DOCS: 'only one YAML document is allowed; remove this line and what follows',
   RESOURCE_EXHAUSTION: 'nested too deeply',
   TAB_AS_INDENT: 'indent with spaces, not tabs',
   TAG_RESOLVE_FAILED: 'an unknown tag; put a value that starts with ! in quotes',

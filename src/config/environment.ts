@@ -127,7 +127,7 @@ function readVariable(
   const file = env[`${name}_FILE`] || undefined
   if (file === undefined) return text === undefined ? undefined : { name, text }
   if (text !== undefined) {
-    report(name, `is set, and so is ${name}_FILE; remove one of them`)
+    report(name, `is set together with ${name}_FILE; remove one of them`)
     return undefined
   }
   try {

@@ -51,11 +51,11 @@ export function fileProblems(sources: Sources, cwd: string): Problem[] {
     [FILE_SETTINGS.cert, FILE_SETTINGS.key],
     [FILE_SETTINGS.clientCert, FILE_SETTINGS.clientKey],
   ] as const) {
-    const cert = parse(certPath, 'must name a PEM file that begins with a certificate', certificate)
-    const key = parse(keyPath, 'must name a PEM file with a private key that is not encrypted', createPrivateKey)
-    if (cert && key && !cert.checkPrivateKey(key)) report(keyPath, 'is not the key of the certificate beside it')
+    const cert = parse(certPath, 'must be a PEM file that begins with a certificate', certificate)
+    const key = parse(keyPath, 'must be a PEM file with an unencrypted private key', createPrivateKey)
+    if (cert && key && !cert.checkPrivateKey(key)) report(keyPath, 'is not the private key of the certificate')
   }
-  parse(FILE_SETTINGS.caCert, 'must name a PEM file with the certificate of an authority', (bytes) =>
+  parse(FILE_SETTINGS.caCert, 'must be a PEM file with a CA certificate', (bytes) =>
     certificateCheck(bytes.toString('utf8')),
   )
   const directory = valueAt(sources.input, CA_DIRECTORY)

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 
-const perMillion = (what: string) => z.number().min(0).max(1_000_000).describe(`${what}, in USD for a million tokens`)
+const perMillion = (what: string) => z.number().min(0).max(1_000_000).describe(`${what}, in USD per million tokens`)
 
 /** The rates that a price may name. Those that it does not name follow from the others. */
 export const GivenRates = {
   input: perMillion('Input'),
-  cached_input: perMillion('Input that the provider had in its cache').optional(),
+  cached_input: perMillion('Cached input').optional(),
   output: perMillion('Output'),
-  reasoning: perMillion('Output that was thought and not said').optional(),
-  request: z.number().min(0).max(1_000).optional().describe('Each request, in USD'),
+  reasoning: perMillion('Reasoning output').optional(),
+  request: z.number().min(0).max(1_000).optional().describe('Per request, in USD'),
 }
 
 /** What one model costs. */
@@ -27,7 +27,7 @@ export const ModelPrices = z.array(ModelPrice).superRefine(
     models.forEach((model, index) => {
       const first = models.indexOf(model)
       if (model === undefined || first === index) return
-      addIssue({ code: 'custom', path: [index, 'model'], message: `has a price already in prices[${first}]` })
+      addIssue({ code: 'custom', path: [index, 'model'], message: `already has a price in prices[${first}]` })
     })
   },
   { when: ({ value }) => Array.isArray(value) },
@@ -40,11 +40,11 @@ export const Budgets = z.strictObject({
     .min(16)
     .max(1_000_000)
     .default(4_096)
-    .describe('Longest answer under a budget in dollars or tokens, if the agent sets none'),
+    .describe('Longest answer in tokens under a budget in dollars or tokens, if the agent sets no limit'),
   countReportedUsage: z
     .boolean()
     .default(false)
     .describe(
-      "Whether usage that remote agents and the projects' own providers report counts for budgets of the service too",
+      "Count usage that remote agents and the projects' own providers report toward budgets of the service too",
     ),
 })

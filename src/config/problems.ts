@@ -1,6 +1,6 @@
-import { z } from 'zod'
-import { counted } from '../lib/text/counted.ts'
+import type { z } from 'zod'
 import { nearest } from '../lib/text/nearest.ts'
+import { plainIssue, type TypeNames } from '../lib/text/plain-issue.ts'
 import type { Path } from './settings.ts'
 
 /** One mistake, ready to print. It has a line and a column if it is in the file. */
@@ -11,25 +11,12 @@ export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'unrecognized_keys' && issue.input === undefined) return 'is required'
   if (issue.input === null) return 'is empty; give it a value or remove the key'
   switch (issue.code) {
-    case 'invalid_type':
-      return `must be ${isFraction(issue) ? 'a number' : (TYPE_NAMES[issue.expected] ?? issue.expected)}`
     case 'invalid_value':
       return oneOf(issue.values.map(String), issue.input)
     case 'invalid_union':
       return oneOf(Array.isArray(issue.options) ? issue.options.map(String) : [], undefined)
-    case 'invalid_key':
-      return 'is not a valid name'
-    case 'too_small':
-      if (!isCounted(issue.origin)) return `must be at least ${issue.minimum}`
-      return Number(issue.minimum) === 1
-        ? 'must not be empty'
-        : `must have at least ${counted(issue.minimum, unitOf(issue.origin))}`
-    case 'too_big':
-      return isCounted(issue.origin)
-        ? `must have at most ${counted(issue.maximum, unitOf(issue.origin))}`
-        : `must be at most ${issue.maximum}`
     default:
-      return undefined
+      return plainIssue(issue, YAML_TYPES)
   }
 }
 
@@ -47,7 +34,7 @@ const MAX_PROBLEMS = 100
 export function tellFirst<T>(mistakes: readonly T[], tell: (mistake: T) => Problem[]): Problem[] {
   const left = mistakes.length - MAX_PROBLEMS
   const told = mistakes.slice(0, MAX_PROBLEMS).flatMap(tell)
-  return left > 0 ? [...told, { text: `… and ${left} more mistakes` }] : told
+  return left > 0 ? [...told, { text: `… and ${left} more errors` }] : told
 }
 
 /** What a shape says about a path in a file. The message is undefined for an unknown key. */
@@ -71,23 +58,14 @@ export function inOrder(problems: readonly Problem[]): string[] {
   return [...new Set(sorted.map(({ text }) => text))]
 }
 
-const TYPE_NAMES: Readonly<Record<string, string>> = {
+const YAML_TYPES: TypeNames = {
   string: 'text; put it in quotes',
-  number: 'a whole number',
+  number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
   array: 'a list',
   object: 'a mapping',
   record: 'a mapping',
-}
-
-const isCounted = (origin: string) => origin === 'string' || origin === 'array'
-
-const unitOf = (origin: string) => (origin === 'string' ? 'character' : 'item')
-
-/** Whether the number may have decimal places. A text in the place of a whole number is told as if it were one. */
-function isFraction({ expected, inst }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): boolean {
-  return expected === 'number' && !(inst instanceof z.ZodNumberFormat)
 }
 
 function oneOf(options: readonly string[], given: unknown): string {

@@ -9,20 +9,20 @@ const RULES: { needs: string[]; check(config: Config, report: ReportMistake): vo
     needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
     check({ security, server }, report) {
       if (!security.enforceHttps || server.tls || server.trustedProxies.length > 0) return
-      report(['security', 'enforceHttps'], 'no client could connect: set server.tls or server.trustedProxies as well')
+      report(['security', 'enforceHttps'], 'no client could connect; also set server.tls or server.trustedProxies')
     },
   },
   {
     needs: ['server.port', 'server.metricsPort'],
     check({ server: { port, metricsPort } }, report) {
       if (metricsPort === undefined || metricsPort === 0 || metricsPort !== port) return
-      report(['server', 'metricsPort'], 'must be another port than server.port')
+      report(['server', 'metricsPort'], 'must be different from server.port')
     },
   },
   {
     needs: ['security.mtls.enabled', 'server.tls'],
     check({ security, server }, report) {
-      if (security.mtls.enabled && !server.tls) report(['security', 'mtls', 'enabled'], 'needs server.tls')
+      if (security.mtls.enabled && !server.tls) report(['security', 'mtls', 'enabled'], 'requires server.tls')
     },
   },
   {

@@ -9,53 +9,55 @@ export const ServerSettings = z.strictObject({
     .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
     .default('127.0.0.1')
     .describe('Address to listen on'),
-  port: z.int().min(0).max(65_535).default(8787).describe('Port to listen on; 0 takes a free one'),
+  port: z.int().min(0).max(65_535).default(8787).describe('Port to listen on. 0: a free port'),
   publicUrl: WebAddress.overwrite((url) => url.replace(/\/$/, ''))
     .optional()
     .describe(
-      'Address under which clients and remote agents reach the service, as agent cards and OAuth metadata say it; without it the `Host` of each request',
+      'URL at which clients and remote agents reach the service. It is used in agent cards and OAuth metadata. If not set: the `Host` of each request',
     ),
   metricsPort: z
     .int()
     .min(0)
     .max(65_535)
     .optional()
-    .describe('Port on which Prometheus reads `/metrics` without a key; without it `/metrics` needs a manage key'),
+    .describe(
+      'Port on which Prometheus reads `/metrics` without a key. If not set, `/metrics` requires a key with the permission `manage`',
+    ),
   metricsHost: z
     .string()
     .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
     .default('127.0.0.1')
-    .describe('Address on which `metricsPort` listens'),
+    .describe('Address that `metricsPort` listens on'),
   trustedProxies: z
     .array(AddressRange)
     .default([])
-    .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
+    .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted'),
   requestTimeout: duration('1s', '10m')
     .prefault('30s')
     .describe(
-      'How long a request may take to arrive, with the files that it names by their addresses. A TLS handshake has as long, and at most 10 s',
+      'How long a request can take to arrive, including files that it refers to by URL. Also applies to a TLS handshake, which can take at most 10 s',
     ),
   stallTimeout: duration('1s', '10m')
     .prefault('30s')
-    .describe('How long a client may read nothing of its reply before its connection is closed'),
+    .describe('How long a client can stop reading its reply before its connection is closed'),
   drainDelay: duration('0s', '5m')
     .prefault('0s')
     .describe(
-      'How long everything is still served after a stop signal while `/readyz` says 503: until load balancers have noticed',
+      'How long requests are still served after a stop signal while `/readyz` returns 503, so that load balancers notice',
     ),
   drainTimeout: duration('0s', '10m')
     .prefault('10s')
-    .describe('How long running requests may finish after a stop signal'),
+    .describe('How long requests in progress can take to finish after a stop signal'),
   tls: z
     .strictObject({
       cert: z.string().min(1).describe('PEM file: certificate chain'),
       key: z.string().min(1).describe('PEM file: private key'),
-      reload: z.boolean().default(true).describe('Read the files again when they change'),
+      reload: z.boolean().default(true).describe('Reload the files when they change'),
       clientCaDir: z
         .string()
         .min(1)
         .optional()
-        .describe('Directory whose PEM files agents may name in `security.mtls.caCert`'),
+        .describe('Directory whose PEM files agents can name in `security.mtls.caCert`'),
     })
     .optional(),
 })

@@ -22,24 +22,24 @@ const DEFAULT_TIERS = {
 const Database = z.strictObject({
   url: SecretText.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
     .optional()
-    .describe('PostgreSQL to use; without it SQLite in `data`'),
+    .describe('URL of PostgreSQL. If not set: SQLite in `data`'),
   listenUrl: SecretText.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
     .optional()
     .describe(
-      'PostgreSQL itself, if `url` is a pooler in transaction mode such as PgBouncer: for one connection a process',
+      'URL of PostgreSQL itself, if `url` is a pooler in transaction mode such as PgBouncer. Used for one connection per process',
     ),
   // A transaction may need what has to be read on another connection.
   poolSize: z.int().min(2).max(1000).default(10).describe('PostgreSQL connections, at least 2'),
   readTimeout: duration('100ms', '10m')
     .prefault('10s')
-    .describe('How long a single read may take; a longer one is ended with 504, so that no client waits longer'),
+    .describe('How long a single read can take. A longer one is stopped and returns 504'),
 })
 
 const Redis = z.strictObject({
   url: SecretText.regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
     .optional()
     .describe(
-      'Redis that shares rate limits between nodes, and carries what runs say to followers on other nodes; without it each node counts alone, and PostgreSQL carries it',
+      'URL of Redis, which shares rate limits between nodes and sends the text of runs to followers on other nodes. If not set, each node counts separately, and PostgreSQL sends the text',
     ),
 })
 
@@ -53,16 +53,18 @@ const Otel = z.strictObject({
     .string()
     .regex(/^https?:\/\/[^\s/]+/, 'must start with http:// or https://')
     .optional()
-    .describe('OpenTelemetry collector (OTLP over HTTP) for traces and metrics; without it nothing is sent'),
-  headers: SecretText.regex(PAIRS, 'must be name=value pairs with commas between')
+    .describe(
+      'URL of the OpenTelemetry collector (OTLP over HTTP) for traces and metrics. If not set, nothing is sent',
+    ),
+  headers: SecretText.regex(PAIRS, 'must be name=value pairs separated by commas')
     .optional()
     .describe('Headers for the collector, as name=value pairs'),
   serviceName: z.string().min(1).default('moorage').describe('Name of this service in traces'),
   resourceAttributes: z
     .string()
-    .regex(PAIRS, 'must be name=value pairs with commas between')
+    .regex(PAIRS, 'must be name=value pairs separated by commas')
     .optional()
-    .describe('What else traces say of this service, as name=value pairs'),
+    .describe('Further attributes of this service in traces, as name=value pairs'),
   sampler: z
     .enum([
       'always_on',
@@ -73,123 +75,120 @@ const Otel = z.strictObject({
       'parentbased_traceidratio',
     ])
     .default('parentbased_always_on')
-    .describe('Which traces are sent'),
+    .describe('Which traces to send'),
   samplerArg: z
     .union([z.number().min(0).max(1), z.string().regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/, SHARE)], SHARE)
     .transform(Number)
     .prefault(1)
-    .describe('Share of traces that a `traceidratio` sampler sends'),
-  content: z.boolean().default(false).describe('Whether traces show messages and answers'),
-  disabled: z.boolean().default(false).describe('Sends nothing although there is a collector'),
+    .describe('Ratio of traces that a `traceidratio` sampler sends, 0 to 1'),
+  content: z.boolean().default(false).describe('Include messages and answers in traces'),
+  disabled: z.boolean().default(false).describe('Send nothing, even if `otel.endpoint` is set'),
 })
 
 const Log = z.strictObject({
   level: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
-    .describe('Least severe level written: fatal, error, warn, info, debug, trace, silent'),
+    .describe('Least severe level that is logged: fatal, error, warn, info, debug, trace, silent'),
   format: z
     .enum(['auto', 'json', 'pretty'])
     .default('auto')
     .describe('`json`, `pretty`, or `auto`: pretty on a terminal'),
-  color: z.boolean().default(true).describe('Colours on a terminal; `NO_COLOR` turns them off'),
+  color: z.boolean().default(true).describe('Colors on a terminal. `NO_COLOR` turns them off'),
 })
 
 const Tier = z.strictObject({
-  requestsPerMinute: z.int().min(1).describe('Steady rate'),
-  burst: z.int().min(1).describe('Requests that may come at once'),
+  requestsPerMinute: z.int().min(1).describe('Sustained rate'),
+  burst: z.int().min(1).describe('Requests that can arrive at the same time'),
 })
 
 const Console = z.strictObject({
   enabled: z.boolean().default(true).describe('Serve the web console at `/`'),
   hosts: z
-    .array(z.string().regex(/^[A-Za-z0-9.-]+$/, 'must be a host name, without scheme and port'))
+    .array(z.string().regex(/^[A-Za-z0-9.-]+$/, 'must be a host name without scheme or port'))
     .default([])
-    .describe('Host names under which the console is served, besides `localhost`, `server.host` and IP addresses'),
-  allowInsecure: z
-    .boolean()
-    .default(false)
-    .describe('Let people sign in over plain http under another name than that of this machine'),
-  sessionLifetime: duration('1m', '30d').prefault('12h').describe('How long a sign-in lasts at most'),
-  idleTimeout: duration('1m', '30d').prefault('1h').describe('How long a sign-in lasts that is not used'),
+    .describe('Host names at which the console is served, in addition to `localhost`, `server.host` and IP addresses'),
+  allowInsecure: z.boolean().default(false).describe('Let people on other machines sign in over plain HTTP'),
+  sessionLifetime: duration('1m', '30d').prefault('12h').describe('Longest duration of a sign-in'),
+  idleTimeout: duration('1m', '30d').prefault('1h').describe('How long a sign-in lasts without use'),
   oidc: z
     .array(OidcSettings)
     .superRefine((list, context) => reportSameNames('console.oidc', list, context), {
       when: ({ value }) => Array.isArray(value),
     })
     .default([])
-    .describe('Identity providers with which people sign in'),
+    .describe('Identity providers that people can sign in with'),
   linkVerifiedEmails: z
     .boolean()
     .default(false)
-    .describe('Take a verified address of two identity providers for the same person'),
-  deviceSignIn: z.boolean().default(true).describe('Let `moorage login --sso` get keys for people'),
+    .describe('Treat the same verified email address at two identity providers as one person'),
+  deviceSignIn: z.boolean().default(true).describe('Let people get keys with `moorage login --sso`'),
 })
 
 const Limits = z.strictObject({
-  defaultTier: z.string().default('pro').describe('Tier of a key that names none, and of tokens'),
+  defaultTier: z.string().default('pro').describe('Tier of tokens, and of keys that were created without one'),
   tiers: record(Tier)
     .default({})
     .transform((tiers): Record<string, z.output<typeof Tier>> => ({ ...DEFAULT_TIERS, ...tiers }))
-    .describe('Rate-limit tiers by name; changes or adds to free, pro and enterprise'),
+    .describe('Rate limit tiers by name. Changes free, pro and enterprise, or adds to them'),
   body: Size.refine((bytes) => bytes >= 1024 && bytes <= parseSize('64MiB'), 'must be between 1KiB and 64MiB')
     .prefault('1MiB')
-    .describe('Largest request body, 1KiB to 64MiB'),
-  invokeTimeout: duration('1s', '600s').prefault('120s').describe('How long an invocation may take, 1s to 600s'),
-  failedAuthPerMinute: z.int().min(1).default(30).describe('Failed authentications a minute from one address'),
+    .describe('Maximum size of a request body, 1KiB to 64MiB'),
+  invokeTimeout: duration('1s', '600s').prefault('120s').describe('How long an invocation can take, 1s to 600s'),
+  failedAuthPerMinute: z.int().min(1).default(30).describe('Failed authentications per minute from one IP address'),
   backlog: z
     .int()
     .min(1)
     .default(10_000)
-    .describe('Most invocations that run, and entries that wait to be written, together; beyond that requests get 503'),
+    .describe(
+      'Maximum number of active invocations and of entries waiting to be written, together. Further requests get 503',
+    ),
 })
 
 const Outgoing = z.strictObject({
   allowInsecure: z
     .boolean()
     .optional()
-    .describe('Let tools, MCP servers, webhooks, and identity and model providers that clients set, use plain http'),
+    .describe(
+      'Allow plain `http` for tools, MCP servers, webhooks, and for identity and model providers that clients set',
+    ),
   allowedCidrs: z
     .array(AddressRange)
     .optional()
     .describe(
-      'Private ranges that tools, MCP servers, webhooks, and identity and model providers that clients set, may be in',
+      'Private IP ranges allowed for tools, MCP servers, webhooks, and for identity and model providers that clients set',
     ),
 })
 
 const Proxy = z.strictObject({
-  http: WebAddress.optional().describe('Proxy for requests to model providers and to the embedder by plain http'),
-  https: WebAddress.optional().describe('Proxy for requests to model providers and to the embedder by https'),
+  http: WebAddress.optional().describe('Proxy for plain `http` requests to model providers and the embedder'),
+  https: WebAddress.optional().describe('Proxy for `https` requests to model providers and the embedder'),
   except: z
     .string()
     .optional()
-    .describe('Hosts that are reached without the proxy, with commas; this machine always is'),
+    .describe('Hosts that are reached without the proxy, separated by commas. This machine always is'),
 })
 
 const Webhooks = z.strictObject({
-  allowInsecure: z.boolean().optional().describe('For webhooks alone, instead of `outgoing.allowInsecure`'),
-  allowedCidrs: z.array(AddressRange).optional().describe('For webhooks alone, instead of `outgoing.allowedCidrs`'),
-  attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long one delivery attempt may take'),
-  maxInFlight: z.int().min(1).default(50).describe('Deliveries under way at once'),
-  maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries under way at once to one webhook'),
-  maxPerAgent: z
-    .int()
-    .min(1)
-    .default(50)
-    .describe('Webhooks that one agent may have, and as many that hear of all agents'),
+  allowInsecure: z.boolean().optional().describe('For webhooks only, instead of `outgoing.allowInsecure`'),
+  allowedCidrs: z.array(AddressRange).optional().describe('For webhooks only, instead of `outgoing.allowedCidrs`'),
+  attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long a delivery attempt can take'),
+  maxInFlight: z.int().min(1).default(50).describe('Deliveries in progress'),
+  maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries in progress to one webhook'),
+  maxPerAgent: z.int().min(1).default(50).describe('Webhooks per agent. There can be the same number for all agents'),
 })
 
 const Schedules = z.strictObject({
-  maxPerAgent: z.int().min(1).default(100).describe('Schedules that one agent may have'),
+  maxPerAgent: z.int().min(1).default(100).describe('Schedules per agent'),
 })
 
 const Provider = z.strictObject({
   name: PROVIDER_NAME.describe('First part of a model name, as in `name/model`'),
   type: ProviderType.default('openai-compatible').describe('Protocol: openai-compatible, openai, anthropic'),
-  baseUrl: WebAddress.optional().describe('Endpoint; required for openai-compatible'),
-  apiKey: SecretText.optional().describe('Key sent to the endpoint'),
+  baseUrl: WebAddress.optional().describe('URL of the endpoint. Required for openai-compatible'),
+  apiKey: SecretText.optional().describe('API key sent to the endpoint'),
   vision: Vision.optional().describe(
-    'Whether its models take images: true, false, or by the name of a model; without it they are tried',
+    'Whether its models accept images: true, false, or by model name. If not set, it is detected',
   ),
 })
 const Providers = z
@@ -206,11 +205,11 @@ const Providers = z
 
 const Embedder = z.discriminatedUnion('type', [
   z.strictObject({
-    type: z.literal('openai-compatible').describe('`openai-compatible`, or `local` for the model in this process'),
+    type: z.literal('openai-compatible').describe('`openai-compatible`, or `local` for the local model'),
     baseUrl: WebAddress.describe('openai-compatible: endpoint'),
     model: z.string().min(1).describe('openai-compatible: model name'),
     apiKey: SecretText.optional().describe('openai-compatible: key sent to the endpoint'),
-    dimensions: z.int().min(1).max(4096).optional().describe('openai-compatible: vector length to ask for'),
+    dimensions: z.int().min(1).max(4096).optional().describe('openai-compatible: vector length to request'),
   }),
   z.strictObject({ type: z.literal('local') }),
 ])
@@ -218,36 +217,35 @@ const Embedder = z.discriminatedUnion('type', [
 const Memory = z.strictObject({
   warm: Size.refine((bytes) => bytes <= parseSize('64GiB'), 'must be at most 64GiB')
     .prefault('128MiB')
-    .describe('Main memory for the indexes of what was searched last; 0 keeps none'),
+    .describe('Main memory for search indexes. 0: none are kept'),
   embedder: Embedder.optional(),
 })
 
 export const ConfigSettings = z.strictObject({
-  data: z
-    .string()
-    .min(1)
-    .default('./data')
-    .describe('Directory for the embedded database and the generated master key'),
+  data: z.string().min(1).default('./data').describe('Directory of the SQLite database and the generated master key'),
   masterKey: SecretText.regex(
     /^([0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/,
     'must be 32 bytes as 64 hex digits or base64, for example from `openssl rand -base64 32`',
   )
     .optional()
-    .describe('Encrypts stored secrets: 32 bytes as hex or base64; without it `master.key` in `data`'),
-  startPaused: z.boolean().default(false).describe('Starts paused: it runs and sends nothing until it is resumed'),
+    .describe('Key that encrypts stored secrets: 32 bytes as hex or base64. If not set: `master.key` in `data`'),
+  startPaused: z
+    .boolean()
+    .default(false)
+    .describe('Start paused: the service runs and sends nothing until you resume it'),
   initKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
     .optional()
-    .describe('The first admin key, of all projects, instead of a generated one'),
+    .describe('The first admin key, with access to all projects. If not set, one is generated'),
   initProject: z
     .string()
     .regex(PROJECT_NAME, PROJECT_NAME_RULE)
     .optional()
-    .describe('Name of a project that the first start makes beside `default`'),
+    .describe('Name of a project that the first start creates in addition to `default`'),
   initPerson: z
     .string()
-    .regex(/^[^\s@]+@[^\s@]+$/, 'must be an e-mail address')
+    .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address')
     .optional()
-    .describe('Address of the first administrator of the service, who signs in with an identity provider'),
+    .describe('Email address of the first service administrator, who signs in with an identity provider'),
   server: ServerSettings.prefault({}),
   database: Database.prefault({}),
   redis: Redis.prefault({}),
@@ -263,7 +261,7 @@ export const ConfigSettings = z.strictObject({
   files: FileSettings.prefault({}),
   retention: RetentionSettings.prefault({}),
   providers: Providers.default([]).describe('Model providers'),
-  prices: ModelPrices.default([]).describe('What models cost, over the list that comes with the program'),
+  prices: ModelPrices.default([]).describe('Prices of models. They override the list that comes with Moorage'),
   secrets: z
     .record(z.string().regex(SECRET_NAME), ToolSecret)
     .default({})
@@ -274,7 +272,7 @@ export const ConfigSettings = z.strictObject({
   roles: record(z.array(Permission).min(1))
     .default({})
     .transform((roles): Roles => ({ ...defaultRoles, ...roles }))
-    .describe('Permissions by role; changes or adds to admin, developer, viewer, caller and approver'),
+    .describe('Permissions by role. Changes admin, developer, viewer, caller and approver, or adds to them'),
 })
 export type Config = z.output<typeof ConfigSettings>
 export type ConfigInput = z.input<typeof ConfigSettings>

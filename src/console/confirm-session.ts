@@ -65,7 +65,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
   if (!issuer) return remove(session, 'signOutByIssuer', parts)
   const tokens = openTokens(issuer_tokens, keyring)
   if (!tokens) {
-    log.error({ session: id }, 'a stored console session is damaged: its issuer_tokens cannot be read, and it ends')
+    log.error({ session: id }, 'a stored console session is damaged (issuer_tokens), so it is ended')
     return remove(session, 'endDamagedSession', parts)
   }
   // Nothing can be asked: the session ends in time, and the browser goes to the provider again.

@@ -8,16 +8,16 @@ export const ConsoleSessionReply = z
     id: z.string(),
     key_id: z.string().nullable(),
     key_name: z.string().nullable(),
-    person_id: z.string().nullable().describe('The person who has signed in, if it was not with a key'),
+    person_id: z.string().nullable().describe('The person who signed in; null if a key was used'),
     person_name: z.string().nullable(),
-    issuer: z.string().nullable().describe('The identity provider, by its name in the configuration'),
+    issuer: z.string().nullable().describe("The identity provider's name in the configuration"),
     agent_id: z.string().nullable().describe('The agent that the key is limited to'),
-    address: z.string().describe('Where the sign-in came from'),
-    browser: z.string().describe('What the browser says of itself'),
-    current: z.boolean().describe('Whether this request came by the session itself'),
+    address: z.string().describe('The IP address of the sign-in'),
+    browser: z.string().describe("The browser's user agent"),
+    current: z.boolean().describe('Whether this request uses the session'),
     created_at: Time,
-    last_used_at: Time.describe('Exact to a minute'),
-    expires_at: Time.describe('When it ends at the latest; it ends earlier when it is not used'),
+    last_used_at: Time.describe('To the minute'),
+    expires_at: Time.describe('When the session expires. It expires earlier if it is not used'),
   })
   .meta({ id: 'ConsoleSession' })
 

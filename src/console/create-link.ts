@@ -20,20 +20,20 @@ export const createConsoleLink = operation({
   path: '/v1/console-links',
   summary: 'Create a sign-in link',
   description:
-    'A token that signs a browser in to the console once, within ten minutes, with the key that asks for it. Put it behind `#link=`: what follows a `#` is not sent to servers. On the host it is for the oldest key that may do everything, or for `key_id`.',
+    "Creates a token that signs a browser in to the console once, within ten minutes, with the key that sent the request. Put the token after `#link=` in the console's URL: what follows a `#` is not sent to servers. With `--local` on the server, the link is for the oldest admin key, or for `key_id`. A secret in its grace period can't create links: 403.",
   permission: null,
   audit: { target: null },
   idempotent: true,
   secret: true,
   errors: ['conflict'],
   body: z.strictObject({
-    key_id: z.string().optional().describe('Another key than the oldest admin key; for the host only'),
+    key_id: z.string().optional().describe('Another key than the oldest admin key; only with `--local` on the server'),
   }),
   bodyOptional: true,
   success: 201,
   data: z
     .object({
-      token: z.string().describe('Shown in this reply only'),
+      token: z.string().describe('Returned only in this reply'),
       key_id: z.string(),
       expires_at: Time,
     })
@@ -48,19 +48,19 @@ export const createConsoleLink = operation({
 /** A link acts for a key. A key makes links for itself only; a person who may open the store makes them for any key. */
 async function keyOf(db: Database, actor: Context['actor'], wanted: string | undefined, now: number): Promise<Key> {
   if (actor.console_session !== undefined) {
-    throw forbidden('A session cannot make another: use the key itself')
+    throw forbidden("A console session can't create sign-in links. Use the API key itself.")
   }
-  if (actor.kind === 'token') throw forbidden('Only an API key can sign in to the console')
+  if (actor.kind === 'token') throw forbidden('Only an API key can sign in to the console.')
   requireLasting(actor, 'A session')
   if (actor.kind === 'key' && (wanted ?? actor.id) !== actor.id) {
-    throw forbidden('A key makes links for itself only')
+    throw forbidden('A key can only create sign-in links for itself.')
   }
   const id = wanted ?? (actor.kind === 'key' ? actor.id : undefined)
   const key =
     id === undefined ? await keys.findAdmin(db, now) : requireFound(actor, await keys.find(db, id), { kind: 'Key', id })
-  if (!key) throw conflict('There is no key that may do everything: create one with the role admin')
+  if (!key) throw conflict('No admin key exists. Create a key with the role `admin`.')
   const status = statusOf(key, now)
-  if (status !== 'active') throw conflict(`This key is ${status}: create a new one`)
+  if (status !== 'active') throw conflict(`This key is ${status}. Create a new one.`)
   return key
 }
 

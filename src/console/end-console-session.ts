@@ -16,8 +16,9 @@ export const endConsoleSession = operation({
   id: 'endConsoleSession',
   method: 'DELETE',
   path: '/v1/console-sessions/{session_id}',
-  summary: 'End a session of the console',
-  description: 'The browser is signed out at once, on every node. Without `manage`: own sessions only.',
+  summary: 'End a console session',
+  description:
+    'Signs the browser out immediately, on every node. Without the permission `manage`, you can only end your own sessions.',
   permission: 'manage',
   ownPermission: 'read',
   audit: { target: 'session_id' },

@@ -10,9 +10,9 @@ export const listConsoleSessions = operation({
   id: 'listConsoleSessions',
   method: 'GET',
   path: '/v1/console-sessions',
-  summary: 'List sessions of the console',
+  summary: 'List console sessions',
   description:
-    'Who is signed in to the console, with which key or as which person, from where. Without `manage`: own sessions.',
+    'Lists who is signed in to the console, with which key or as which person, and from where. Without the permission `manage`, the list contains only your own sessions.',
   permission: 'manage',
   ownPermission: 'read',
   query: listQuery(['created_at', 'last_used_at', 'expires_at'], {

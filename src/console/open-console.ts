@@ -234,7 +234,10 @@ export class OpenConsole {
     const present = await find()
     // The session goes on when the provider answers again, so the browser must keep its cookie.
     if (present && isUnconfirmed(present.session, now())) {
-      throw unavailable('Your identity provider does not answer, and has to confirm that you are signed in', 5_000)
+      throw unavailable(
+        "Your identity provider isn't responding, so your session can't be confirmed. Try again shortly.",
+        5_000,
+      )
     }
     return present
   }

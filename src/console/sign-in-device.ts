@@ -69,6 +69,6 @@ export async function signInDevice(
 async function inProject(db: Database, actor: Actor, ref: string | undefined): Promise<Actor> {
   if (ref === undefined) return actor
   const project = await projects.find(db, ref)
-  if (!project) throw forbidden('You have no role in this project')
+  if (!project) throw forbidden('You have no role in this project.')
   return workingIn(actor, project.id)
 }

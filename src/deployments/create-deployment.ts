@@ -21,7 +21,7 @@ export const createDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments',
   summary: 'Deploy a version to an environment',
   description:
-    'Takes a snapshot of the agent under the label `version` and makes it what `environment` serves. A label never changes: one that exists is deployed as it was. Invocations under way finish on the version they started with. With `digest` exactly what you know is deployed, or nothing: 409.',
+    'Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it. `warnings` lists what will fail in this version, such as a tool whose secret is not configured.',
   permission: 'write',
   audit: { target: 'reply' },
   mfa: 'deploy',
@@ -57,7 +57,7 @@ export const createDeployment = operation({
       requireDigest(agent, digest)
       // The digest is computed again: a definition may have got a field since the version was made.
       if (existing && digestOf(existing.definition) !== digest) {
-        throw conflict(`Version "${version}" exists already and is something else`)
+        throw conflict(`Version "${version}" already exists with different content. Use another label.`)
       }
     }
     const label = existing ?? snapshot(agent, version)
@@ -89,7 +89,10 @@ export const createDeployment = operation({
     const { outgoing } = policiesOf(config)
     const warnings = toolWarnings(label.definition.tools, {
       secrets: { ...(await storedSecrets(db, agent.project_id)), ...config.secrets },
-      whyRefused: (url) => checkUrl(url, outgoing)?.message,
+      whyRefused: (url) => {
+        const problem = checkUrl(url, outgoing)
+        return problem && `its URL ${problem.message}`
+      },
     })
     const named = await withKeyName(db, actor, deployment, ['created_by'])
     return warnings.length > 0 ? { ...named, warnings } : named

@@ -22,7 +22,7 @@ export const CreateDeploymentBody = z
     version: Version,
     message: Label(1000, 0).nullable().default(null),
     digest: KnownDigest.describe(
-      "The agent's `digest` as you know it: 409 if the agent, or the label, has become something else",
+      "The agent's `digest` as you last read it. If the agent, or the version with this label, has different content, the request fails with 409",
     ),
   })
   .meta({ id: 'CreateDeployment' })
@@ -34,13 +34,13 @@ export const DeploymentReply = z
     environment: z.string(),
     version: z.string(),
     status: DeploymentStatus,
-    digest: z.string().describe('SHA-256 of the snapshot: equal digests serve the same thing'),
+    digest: z.string().describe('SHA-256 hash of the snapshot. Equal digests mean equal content'),
     message: z.string().nullable(),
     created_by: z.string(),
     created_by_name: KeyName,
     created_at: Time,
     replaces: z.string().nullable().describe('The deployment that was active before'),
-    rollback_of: z.string().nullable().describe('On a rollback: the deployment it undid'),
+    rollback_of: z.string().nullable().describe('For a rollback: the deployment it undid'),
   })
   .meta({ id: 'Deployment' })
 
@@ -52,7 +52,7 @@ export const NewDeployment = z
       .array(z.string())
       .optional()
       .describe(
-        'What will fail as things are: a tool has an address that `outgoing` does not allow, or names a secret that is not configured, or not for its host',
+        "What will fail with the current configuration: for example a tool whose URL `outgoing` does not allow, or a secret that is missing or not allowed for the tool's host",
       ),
   })
   .meta({ id: 'NewDeployment' })
@@ -60,7 +60,9 @@ export const NewDeployment = z
 export const DeploymentWithDefinition = z
   .object({
     ...DeploymentReply.shape,
-    definition: z.object(bareShape(DefinitionFields.shape)).describe('What it serves: the agent as it was then'),
+    definition: z
+      .object(bareShape(DefinitionFields.shape))
+      .describe('The agent as it was when the version was created'),
   })
   .meta({ id: 'DeploymentWithDefinition' })
 

@@ -11,7 +11,7 @@ const WORKING_COPY = 'working_copy'
 
 const ComparedSide = z.object({
   deployment_id: z.string().nullable(),
-  version: z.string().nullable().describe('Null: nothing was deployed before, or it is the working copy'),
+  version: z.string().nullable().describe('Null if nothing was deployed before, or for the draft'),
 })
 
 export const diffDeployment = operation({
@@ -20,7 +20,7 @@ export const diffDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}/diff',
   summary: 'Compare a deployment',
   description:
-    'What it changed: with the deployment that it replaced, with another one of the agent, or, with `from=working_copy`, how it differs from the agent as it is now.',
+    "Shows what a deployment changed compared to the one it replaced, or to another deployment of the agent. With `from=working_copy`, it shows how the deployment differs from the agent's draft.",
   permission: 'read',
   userTokens: true,
   params: DeploymentParams,
@@ -29,7 +29,9 @@ export const diffDeployment = operation({
       .string()
       .max(100)
       .optional()
-      .describe('The id of another deployment of the agent, or `working_copy`; the one that it replaced when absent'),
+      .describe(
+        'The ID of another deployment of the agent, or `working_copy` for the draft. Default: the deployment it replaced',
+      ),
   }),
   data: z
     .object({ from: ComparedSide, to: ComparedSide, diff: RollbackPreview.shape.diff })

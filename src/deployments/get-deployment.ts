@@ -9,7 +9,7 @@ export const getDeployment = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}',
   summary: 'Get a deployment',
-  description: 'With what it serves: the definition of the agent under its version.',
+  description: "Returns the deployment with the agent's definition in that version.",
   permission: 'read',
   userTokens: true,
   params: DeploymentParams,

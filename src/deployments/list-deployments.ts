@@ -12,6 +12,7 @@ export const listDeployments = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/deployments',
   summary: 'List deployments',
+  description: 'Lists what each environment serves, and what it served before.',
   permission: 'read',
   userTokens: true,
   params: AgentParams,

@@ -17,7 +17,7 @@ export const rollbackDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback',
   summary: 'Roll back a deployment',
   description:
-    'The id of the active deployment undoes it: its environment returns to what it served before and what was not rolled back itself, so that rolling back twice goes further back. The id of an earlier one returns to that. 409 if nothing is left. Appends a new active deployment. `dry_run: true` changes nothing and shows what would change.',
+    'With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `dry_run: true` changes nothing and shows what would change.',
   permission: 'write',
   audit: { target: ({ body }) => (body.dry_run ? 'deployment_id' : 'reply') },
   mfa: 'rollback',
@@ -74,10 +74,10 @@ async function findTarget(db: Database, agent_id: string, deployment_id: string)
   const named = await deployments.get(db, agent_id, deployment_id)
   const active = (await deployments.findActive(db, agent_id, named.environment)) as Deployment
   // If two people roll back the same bad version, the second rollback must not restore it.
-  if (active.rollback_of === named.id) throw conflict(`Deployment ${named.id} has been rolled back already`)
+  if (active.rollback_of === named.id) throw conflict(`Deployment ${named.id} has already been rolled back.`)
   const target = named.id === active.id ? await servedBefore(db, active) : named
   if (target.version === active.version) {
-    throw conflict(`${named.environment} serves version "${active.version}" already`)
+    throw conflict(`${named.environment} already serves version "${active.version}".`)
   }
   return { active, target, to: await deployments.getVersion(db, agent_id, target.version) }
 }
@@ -93,6 +93,6 @@ async function servedBefore(db: Database, active: Deployment): Promise<Deploymen
     if (!bad.has(earlier.version)) return earlier
   }
   throw conflict(
-    `There is nothing to return to: ${active.environment} has served nothing else that was not rolled back`,
+    `There is nothing to return to: ${active.environment} has served no other version that was not rolled back.`,
   )
 }

@@ -35,7 +35,7 @@ export function openFiles({ storage, bytes, ...using }: ShelfParts): FileShelf {
         }
       } catch (error) {
         if (error instanceof ApiError) throw new FileNotKept(error.message)
-        if (error instanceof BytesUnavailableError) throw new FileNotKept('files cannot be stored now')
+        if (error instanceof BytesUnavailableError) throw new FileNotKept("Files can't be stored right now.")
         throw error
       }
     },

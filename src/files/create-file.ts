@@ -17,7 +17,7 @@ export const createFile = operation({
   path: '/v1/files',
   summary: 'Upload a file',
   description:
-    'The body is the file itself with its `Content-Type`, or a form (`multipart/form-data`) with one file. It is stored as it comes, up to `files.maxBytes`. The same bytes are stored once in a project. A token that speaks for one user makes files of that user.',
+    'Send the file as the body with its `Content-Type`, or as a form (`multipart/form-data`) with one file. The maximum size is `files.maxBytes`. Identical files in a project share their storage. With a user token, the file belongs to that user. If the user or the project has no room for it, the request fails with 409.',
   permission: 'invoke',
   userTokens: true,
   audit: { target: 'reply' },
@@ -25,9 +25,14 @@ export const createFile = operation({
   success: 201,
   errors: ['conflict', 'request_timeout'],
   query: z.strictObject({
-    name: FileName.optional().describe('Without it the name that the form gives, or `file`'),
-    user_id: Label(256).optional().describe('The user that it belongs to'),
-    expires_in_seconds: z.int().min(SHORTEST_SECONDS).max(LONGEST_SECONDS).optional().describe('When it is removed'),
+    name: FileName.optional().describe('Default: the name in the form, or `file`'),
+    user_id: Label(256).optional().describe('The user that the file belongs to'),
+    expires_in_seconds: z
+      .int()
+      .min(SHORTEST_SECONDS)
+      .max(LONGEST_SECONDS)
+      .optional()
+      .describe('When the file is deleted'),
   }),
   upload: true,
   body: z.instanceof(Upload),

@@ -11,7 +11,8 @@ export const deleteFile = operation({
   method: 'DELETE',
   path: '/v1/files/{file_id}',
   summary: 'Delete a file',
-  description: 'Its bytes are removed in the background, unless another file of the project has the same.',
+  description:
+    "The file's bytes are deleted in the background, unless another file in the project has the same content.",
   permission: 'delete',
   userTokens: true,
   audit: { target: 'file_id' },

@@ -13,20 +13,23 @@ export const FileName = z
   .max(255)
   .regex(
     /^(?!\.{1,2}$)[^/\\\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u,
-    'must be a name: without slashes, control characters and changes of direction',
+    'must be a file name without slashes, control characters or changes of text direction',
   )
 
 export const FileReply = z
   .object({
     id: z.string(),
     name: z.string(),
-    media_type: z.string().describe('As the client said, unless the bytes say otherwise'),
+    media_type: z.string().describe('The type that was sent, or the type detected from the content'),
     size: z.int().describe('In bytes'),
     sha256: z.string(),
-    user_id: z.string().nullable().describe('The user that it belongs to: it is erased and exported with them'),
+    user_id: z
+      .string()
+      .nullable()
+      .describe("The user that the file belongs to. It is erased and exported with that user's data"),
     created_by: z.string(),
     created_by_name: KeyName,
     created_at: Time,
-    expires_at: Time.nullable().describe('When it is removed; null if that is left to the retention of the service'),
+    expires_at: Time.nullable().describe("When the file is deleted; null if only the service's retention applies"),
   })
   .meta({ id: 'StoredFile' })

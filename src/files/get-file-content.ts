@@ -9,7 +9,7 @@ export const getFileContent = operation({
   path: '/v1/files/{file_id}/content',
   summary: 'Download a file',
   description:
-    'Its bytes, as an attachment that browsers do not show. A `Range` of bytes is answered with 206; the `ETag` is the SHA-256 of the whole.',
+    'Returns the file as an attachment, which browsers download instead of showing it. A `Range` of bytes is answered with 206. The `ETag` is the SHA-256 of the whole file.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,

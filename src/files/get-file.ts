@@ -8,7 +8,7 @@ export const getFile = operation({
   method: 'GET',
   path: '/v1/files/{file_id}',
   summary: 'Get a file',
-  description: 'What is known of it. With the permission `invoke` alone: what the key itself uploaded.',
+  description: 'With only the permission `invoke`, a key has access to the files it uploaded itself.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,

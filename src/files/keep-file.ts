@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { conflict, invalid, unavailable } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
+import { plainIssue } from '../lib/text/plain-issue.ts'
 import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
 import * as blobs from '../storage/bytes/blobs.ts'
@@ -41,7 +42,7 @@ export async function keepFile(
   if (await makeRoomFor(db, { project_id, user_id: file.user_id, size }, config.files, created_at))
     await enqueue(db, job)
   const blob_id = await blobs.keep(db, { id, project_id, sha256 })
-  if (blob_id === undefined) throw unavailable('The upload took too long and was removed, send it again')
+  if (blob_id === undefined) throw unavailable('The upload took too long and was discarded. Upload the file again.')
   const expires_at = seconds === undefined ? null : created_at + seconds * 1000
   const stored = { project_id, blob_id, name, size, sha256, created_at, expires_at }
   const kept = { ...file, ...stored, id: newId('file', created_at) }
@@ -50,8 +51,8 @@ export async function keepFile(
 }
 
 function requireName(name: string): void {
-  const { error } = FileName.safeParse(name)
-  if (error) throw invalid({ field: 'name', error: z.flattenError(error).formErrors[0] ?? 'is not a name' })
+  const { error } = FileName.safeParse(name, { error: (issue) => plainIssue(issue) })
+  if (error) throw invalid({ field: 'name', error: z.flattenError(error).formErrors[0] ?? 'is not a valid name' })
 }
 
 type Owner = { project_id: string; user_id: string | null; size: number }
@@ -68,7 +69,7 @@ async function makeRoomFor(db: Database, owner: Owner, limits: Config['files'], 
   if (!full) return false
   const removed = await files.removeExpired(db, now, MOST_REMOVED, full.of)
   const stillFull = removed > 0 ? await findFull(db, owner, limits) : full
-  if (stillFull) throw conflict(`${stillFull.problem}: delete some first`)
+  if (stillFull) throw conflict(`${stillFull.problem}. Delete some files first.`)
   return true
 }
 
@@ -86,14 +87,14 @@ async function findFull(
   const all = await files.count(db, { project_id })
   const most = project.limits.file_bytes
   if (all.files >= maxPerProject)
-    return { problem: `A project may have ${maxPerProject} files (files.maxPerProject)`, of: { project_id } }
+    return { problem: `A project can have at most ${maxPerProject} files (files.maxPerProject)`, of: { project_id } }
   if (most !== null && all.bytes + size > most)
-    return { problem: `The files of the project may have ${most} bytes (limits.file_bytes)`, of: { project_id } }
+    return { problem: `The project's files would exceed ${most} bytes (limits.file_bytes)`, of: { project_id } }
   if (user_id === null) return undefined
   const of = { project_id, user_id }
   const own = await files.count(db, of)
-  if (own.files >= maxPerUser) return { problem: `One user may have ${maxPerUser} files (files.maxPerUser)`, of }
+  if (own.files >= maxPerUser) return { problem: `A user can have at most ${maxPerUser} files (files.maxPerUser)`, of }
   if (maxBytesPerUser !== undefined && own.bytes + size > maxBytesPerUser)
-    return { problem: `The files of one user may have ${maxBytesPerUser} bytes (files.maxBytesPerUser)`, of }
+    return { problem: `The user's files would exceed ${maxBytesPerUser} bytes (files.maxBytesPerUser)`, of }
   return undefined
 }

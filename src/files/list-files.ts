@@ -13,14 +13,14 @@ export const listFiles = operation({
   path: '/v1/files',
   summary: 'List files',
   description:
-    'With the permission `invoke` alone, and with a key of one agent: what the key itself uploaded. A token that speaks for one user sees the files of that user.',
+    "With only the permission `invoke`, or with a key limited to one agent, the list contains the files that the key uploaded. With a user token, it contains that user's files.",
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,
   query: listQuery(['created_at', 'name', 'size', 'id'], {
     user_id: z.string().max(256).optional(),
     media_type: z.string().max(200).optional(),
-    after: z.string().max(100).optional().describe('Those that come after this file, in the order of `created_at`'),
+    after: z.string().max(100).optional().describe('Lists the files after this one, in the order of `created_at`'),
   }),
   list: FileReply,
 

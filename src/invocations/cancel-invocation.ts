@@ -15,7 +15,7 @@ export const cancelInvocation = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel',
   summary: 'Cancel an invocation',
   description:
-    'Answers with the receipt once the work has really stopped. The runs that it has called as tools are cancelled too. Cancelled already: 200 with the receipt; ended otherwise: 409.',
+    'Returns the receipt when the run has actually stopped. Runs that it called as tools are cancelled too. If the invocation was already cancelled, returns 200 with the receipt; if it ended otherwise, 409.',
   permission: 'write',
   ownPermission: 'invoke',
   audit: { target: 'request_id' },

@@ -23,10 +23,11 @@ export async function cancelRun(agent: Agent, request_id: string, parts: CancelP
   for (;;) {
     const invocation = await invocations.get(db, agent.seq, request_id)
     if (invocation.status === 'cancelled') return invocation
-    if (isFinal(invocation)) throw conflict(`The invocation has ${invocation.status} already`)
+    if (isFinal(invocation)) throw conflict(`The invocation has already ${invocation.status}.`)
     if (await endUnownedRun(invocation, { agent, status: 'cancelled', error: CANCELLED }, parts)) continue
     await storage.transaction((trx) => invocations.requestCancel(trx, invocation.id, now()))
-    if (performance.now() > deadline) throw unavailable('The node that runs this invocation does not answer')
+    if (performance.now() > deadline)
+      throw unavailable("The node that runs this invocation isn't responding. Try again shortly.")
     await delay(LOOK_AGAIN_MS)
   }
 }

@@ -19,7 +19,7 @@ export const eraseInvocation = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}',
   summary: 'Erase an invocation',
   description:
-    'Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, replies kept for an Idempotency-Key, its events for webhooks, files that came with the message or that its tools made. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched.',
+    'Deletes the content of an invocation that has ended: message, context, response, tool results, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user. Memories are not affected.',
   permission: 'delete',
   audit: { target: 'request_id' },
   userTokens: true,
@@ -31,7 +31,7 @@ export const eraseInvocation = operation({
   async run({ params }, { db, actor, bytes, now, storage }: Needs<'db' | 'actor' | 'bytes' | 'now' | 'storage'>) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
-    if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')
+    if (!isFinal(found)) throw conflict('The invocation is still running. Cancel it first.')
     // The files go first: a receipt that is erased has none left, whenever the process dies.
     const { failure } = await files.eraseFiles({ storage, bytes }, await files.listOfRequest(db, found.id))
     if (failure) throw failure

@@ -17,7 +17,7 @@ export const getInvocation = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}',
   summary: 'Get an invocation',
   description:
-    'The receipt: what was asked, which version answered, with which tools and how many tokens, and how it ended.',
+    'Returns the receipt: the message, the version that answered, the tools and tokens it used, and how it ended.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,

@@ -8,8 +8,8 @@ import type { Context } from '../operation/context.ts'
 import type { Door } from '../operation/door.ts'
 import type { ShownAttachment } from '../runtime/attachments/attachment.ts'
 import type { Given } from '../runtime/given.ts'
-import type { Cost } from '../runtime/models/cost.ts'
 import type { Round } from '../runtime/models/model.ts'
+import type { Cost } from '../runtime/models/usage.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
 import { Label, Text } from '../shapes.ts'
@@ -46,7 +46,7 @@ export const InvocationContext = z
 export const OnBudget = z
   .enum(['fail', 'wait'])
   .default('fail')
-  .describe('When a budget has no room: fail, or wait until it has. Only a run in the background may wait')
+  .describe('What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait')
 
 export const InvokeBody = z
   .strictObject({
@@ -55,12 +55,12 @@ export const InvokeBody = z
     environment: Environment.default(DEFAULT_ENVIRONMENT),
     on_budget: OnBudget,
     output: WantedOutput.optional().describe(
-      "What this answer has to be: JSON that fits a schema. It counts instead of the agent's own `output`",
+      "The JSON Schema that this answer must match. Overrides the agent's own `output`",
     ),
     attachments: AskedAttachments.optional().describe(
-      'Files that the model is shown with the message: images, PDFs and texts. `url` is fetched, `data` is base64; both become files',
+      'Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, `data` is base64; both are stored as files',
     ),
-    callback: NewCallback.optional().describe('Hears how a run in the background ends'),
+    callback: NewCallback.optional().describe('Called when a background run ends'),
   })
   .meta({ id: 'Invoke' })
 
@@ -73,12 +73,12 @@ export const ErrorSummary = z.object({
   retry_after: z
     .int()
     .optional()
-    .describe('Seconds, where the provider of the model or a budget has said when to try again'),
+    .describe("When to try again, in seconds, if the model's provider or a budget reported it"),
   details: z
     .array(z.object({ field: z.string(), error: z.string() }))
     .optional()
     .describe(
-      'With budget_exceeded: which budget, what was used, and the limit. With output_invalid: what does not fit, and where (JSON pointers)',
+      "With `budget_exceeded`: the budget, what was used, and the limit. With `output_invalid`: what doesn't match, as JSON pointers",
     ),
 })
 
@@ -240,7 +240,7 @@ export function endWith(
   return { ...invocation, status, error, duration_ms: worked_ms, finished_at: now }
 }
 
-export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled' } as const
+export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled.' } as const
 
 /** No client asked for this end, so the client may try again. */
-export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered' } as const
+export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered.' } as const

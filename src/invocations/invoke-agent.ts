@@ -14,20 +14,19 @@ import * as projects from '../projects/store.ts'
 import { notShown } from '../runtime/attachments/attachment.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Position } from '../runtime/following/transcript.ts'
+import type { AskedGiven, Given } from '../runtime/given.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
-import { waitingEvent } from './approvals/waiting-event.ts'
 import { type KeepNeeds, keepAttachments, removeAttachments } from './attachments/keep-attachments.ts'
 import { receiveAttachments } from './attachments/receive-attachments.ts'
 import { callbackOf } from './callbacks/callback.ts'
 import { type CancelParts, cancelRun } from './cancel-run.ts'
 import { type AwaitedApproval, listAwaited } from './children/awaited-approvals.ts'
 import { type FollowNeeds, followInvocation } from './following/follow-invocation.ts'
-import { replayEvents, startEvent } from './following/stream-events.ts'
-import { requireTools } from './given/require-tools.ts'
-import { takeGiven } from './given/take-given.ts'
+import { replayEvents, startEvent, waitingEvent } from './following/stream-events.ts'
+import { requireTools, takeGiven } from './given/take-given.ts'
 import {
   type Asked,
   type EndedInvocation,
@@ -38,10 +37,9 @@ import {
   STOPPED,
   type WaitingInvocation,
 } from './invocation.ts'
-import { enqueueRun } from './queue/enqueue.ts'
 import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
 import { type RunParts, runInvocation } from './run-invocation.ts'
-import { admit, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
+import { admit, enqueueRun, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
@@ -51,13 +49,16 @@ type InvokeNeeds = CancelParts &
   RunParts &
   Needs<'commitReply' | 'entered' | 'log' | 'node' | 'span'>
 
+const FOR_BACKGROUND = 'is only allowed for background runs (`Prefer: respond-async`)'
+const ELSEWHERE = "This node can't continue the run. Retry with the same Idempotency-Key to get its answer."
+
 export const invokeAgent = operation({
   id: 'invokeAgent',
   method: 'POST',
   path: '/v1/agents/{agent_id}/invoke',
   summary: 'Invoke an agent',
   description:
-    'Answers when the agent has answered and everything it left is on disk. `Accept: text/event-stream` streams the answer; `Prefer: respond-async` answers 202 at once and runs in the background. A run that waits for a person is answered with 202 as well, and goes on in the background. With an Idempotency-Key the run goes on when the client hangs up, and a retry gets its result.',
+    'Sends a message to the agent and returns its answer once everything is stored. With `Accept: text/event-stream`, the answer is streamed. With `Prefer: respond-async`, the reply is 202 and the run continues in the background. If the run has to wait for a person, the reply is also 202. With an Idempotency-Key, the run continues when the client disconnects, and a retry gets its result.',
   permission: 'invoke',
   mfa: 'invoke',
   userTokens: true,
@@ -69,8 +70,8 @@ export const invokeAgent = operation({
   errors: ['agent_paused', 'budget_exceeded', 'conflict', 'output_invalid', 'timeout'],
   params: AgentParams,
   body: InvokeBody,
-  check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
-  receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
+  check: ({ body }, parts, actor) => (body.output ? checkOutputSchema(body, parts, actor) : undefined),
+  receive: (input, actor, parts) => (bringsFiles(input) ? receiveAttachments(input, actor, parts) : undefined),
   data: InvocationResult,
   accepted: QueuedReply,
   streams: { replay: replayEvents },
@@ -78,10 +79,10 @@ export const invokeAgent = operation({
   async run({ params, body }, context: InvokeNeeds) {
     const { mode } = context
     if (body.callback && mode !== 'background') {
-      throw invalid({ field: 'callback', error: 'is for a run in the background' })
+      throw invalid({ field: 'callback', error: FOR_BACKGROUND })
     }
     if (body.on_budget === 'wait' && mode !== 'background') {
-      throw invalid({ field: 'on_budget', error: 'only a run in the background can wait: send Prefer: respond-async' })
+      throw invalid({ field: 'on_budget', error: `\`wait\` ${FOR_BACKGROUND}` })
     }
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
@@ -96,10 +97,14 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds) {
   // From here on a pause of the agent finds the run and stops it. Earlier pauses are checked below.
   const run = live.start(request_id, agent_id)
   context.onHangUp?.(() => run.cancel())
-  const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
+  let unfollow: (() => void) | undefined
   try {
     const started = await admitted(run, agent_id, body, context)
-    emit?.(startEvent(request_id))
+    const follow = (tell: NonNullable<typeof emit>) => {
+      tell(startEvent(request_id))
+      unfollow = run.follow({ characters: 0, tools: 0 }, tell)
+    }
+    if (emit) run.stored.then(() => follow(emit)).catch(() => {})
     const end = await runInvocation(started, context)
     return await answerEnd(end, started, context)
   } finally {
@@ -107,7 +112,7 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds) {
   }
 }
 
-/** Stores the run, or throws why it may not begin. */
+/** Has the run stored, or throws why it may not begin. */
 async function admitted(run: LiveRun, agent_id: string, body: Asked, context: InvokeNeeds): Promise<Started> {
   try {
     const snapshot = await findEntered(agent_id, context)
@@ -137,14 +142,15 @@ async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
   const { agent, run } = started
   if (end.kind === 'stopped' || end.kind === 'moved') {
     await finish(end, started, async () => undefined, context)
+    // A run that could not be stored goes on nowhere.
+    await run.stored
     throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
   }
   const { invocation } = end
-  const told = { attempt: invocation.attempt, ...run.told }
   if (end.kind === 'waiting' && end.waitsForRuns) {
     const write = async (entry: JournalEntry) => (await commitPatiently(entry, run.lease, context)) || undefined
     if (!(await finish(end, started, write, context))) throw goesOnElsewhere(undefined, context)
-    return followChildren({ agent, invocation }, context, told)
+    return followChildren({ agent, invocation }, context, toldBy(run, invocation))
   }
   let answer: unknown
   let waits: Waits | undefined
@@ -157,10 +163,14 @@ async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
   if (!committed) throw goesOnElsewhere(undefined, context)
   if (waits) {
     const reply = { request_id: invocation.id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
-    context.emit?.(waitingEvent(told, reply))
+    context.emit?.(waitingEvent(toldBy(run, invocation), reply))
   }
   if (answer instanceof ApiError) throw answer
   return committed
+}
+
+function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
+  return { attempt, ...told }
 }
 
 /** Tells the client the rest, as the run goes on. A client that hangs up cancels it, as long as its answer is awaited. */
@@ -178,9 +188,9 @@ async function followChildren({ agent, invocation }: Earlier, context: InvokeNee
 
 /** Another node goes on with the stored run of a request that may be repeated, and marks any other as failed. */
 function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
-  if (repeatable) return new StillRunning('The service could not go on with the run here', cause)
+  if (repeatable) return new StillRunning(ELSEWHERE, cause)
   const isLost = cause === undefined || cause instanceof StepNotKept
-  return isLost ? conflict('The invocation was ended by another node') : cause
+  return isLost ? conflict('Another node has ended the invocation.') : cause
 }
 
 /**
@@ -199,7 +209,7 @@ async function findEarlier(
   const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
   if (agent && invocation && !isFree) return { agent, invocation }
   if (await repeatable?.beginAnew()) return undefined
-  throw new StillRunning('Another request with this Idempotency-Key has begun, try again shortly')
+  throw new StillRunning('Another request with this Idempotency-Key has started. Try again shortly.')
 }
 
 type Earlier = { agent: Agent; invocation: Invocation }
@@ -208,7 +218,7 @@ type Earlier = { agent: Agent; invocation: Invocation }
 async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds, told?: Position) {
   const followed = followInvocation(agent, invocation.id, { told, endless: false }, context)
   const found = await followed.catch((error) => {
-    throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
+    throw new StillRunning(error instanceof ApiError ? error.message : 'The run is active. Try again shortly.', error)
   })
   return answerEarlier({ agent, invocation: found }, context)
 }
@@ -235,15 +245,20 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
   const begun = newInvocation(bound, agent, served, context)
-  if (context.given) requireTools(context.given, served.definition)
-  const { attachments, given } = await keepAttachments(
-    { attachments: asked.attachments, given: context.given },
-    { agent_id: agent.id, user_id: user_id ?? null },
-    context,
-  )
-  const invocation = attachments ? { ...begun, attachments: attachments.map(notShown) } : begun
-  if (!given) return invocation
-  return { ...invocation, ...(await takeGiven({ ...given, ...invocation.given }, invocation, context)) }
+  const { given } = context
+  if (given) requireTools(given, served.definition)
+  const whose = { agent_id: agent.id, user_id: user_id ?? null }
+  const kept = bringsFiles({ body: asked, given })
+    ? await keepAttachments({ attachments: asked.attachments, given }, whose, context)
+    : { attachments: null, given: given as Given | undefined }
+  const invocation = kept.attachments ? { ...begun, attachments: kept.attachments.map(notShown) } : begun
+  if (!kept.given) return invocation
+  return { ...invocation, ...(await takeGiven({ ...kept.given, ...invocation.given }, invocation, context)) }
+}
+
+/** Whether files may come with the message, or with an earlier one that the caller gives. */
+function bringsFiles({ body, given }: { body: Pick<Asked, 'attachments'>; given: AskedGiven | undefined }): boolean {
+  return body.attachments !== undefined || given?.history !== undefined
 }
 
 type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>

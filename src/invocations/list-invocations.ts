@@ -19,7 +19,7 @@ export const listInvocations = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations',
   summary: 'List invocations',
-  description: 'With the permission `invoke` alone: what the key itself started.',
+  description: 'With only the permission `invoke`, the list contains the invocations that the key started itself.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,
@@ -29,11 +29,11 @@ export const listInvocations = operation({
     activity: z
       .enum(['working', 'asking'])
       .optional()
-      .describe('`asking`: those that wait for people to decide. `working`: those that run, or wait for anything else'),
-    door: z.enum(DOORS).optional().describe('Those that came through this door'),
+      .describe('`asking`: waiting for people to decide. `working`: running, or waiting for anything else'),
+    door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
-    schedule_id: z.string().max(100).optional().describe('Those that this schedule began'),
+    schedule_id: z.string().max(100).optional().describe('Only invocations started by this schedule'),
   }),
   list: Receipt,
 

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { RunFailure } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
-import { usdOf } from '../runtime/models/cost.ts'
-import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
+import { addTokens, NO_USAGE, type Usage, usdOf } from '../runtime/models/usage.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
@@ -15,13 +14,13 @@ import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-step
 const OutputValue = z
   .unknown()
   .optional()
-  .describe('The answer as a value, if JSON was wanted: it fits the schema. `response` is its text')
+  .describe('The structured output, if a JSON Schema was set. `response` contains it as text')
 
 export const InvocationResult = z
   .object({
     response: z.string(),
     output: OutputValue,
-    files: z.array(NamedFile).readonly().optional().describe('What its tools answered besides text, if anything'),
+    files: z.array(NamedFile).readonly().optional().describe('What its tools returned in addition to text'),
     request_id: z.string(),
     tokens_used: z.int(),
     duration_ms: z.int(),
@@ -32,8 +31,11 @@ export const QueuedReply = z
   .object({
     request_id: z.string(),
     status: z.enum(['queued', 'waiting']),
-    approvals: z.array(Pending).optional().describe('What people must decide before it goes on'),
-    reason: z.string().optional().describe('Why it waits, if not for people: its project or the service is paused'),
+    approvals: z.array(Pending).optional().describe('What people must decide before it continues'),
+    reason: z
+      .string()
+      .optional()
+      .describe('Why it waits, if not for people: for example because its project or the service is paused'),
   })
   .meta({ id: 'InvocationQueued' })
 
@@ -43,7 +45,7 @@ const AttemptShape = z.object({
   number: z.int(),
   began_at: Time,
   after: AttemptCause.describe(
-    '`start`: the run began. `wait`: it had waited. `lost`: the node that ran it stopped or died',
+    '`start`: the run started. `wait`: it continued after waiting. `lost`: the node that ran it stopped or failed',
   ),
 })
 
@@ -52,16 +54,15 @@ export const Receipt = z
     request_id: z.string(),
     agent_id: z.string(),
     status: InvocationStatus,
-    asks_people: z
-      .boolean()
-      .optional()
-      .describe('There while it waits: whether people must decide something before it goes on'),
+    asks_people: z.boolean().optional().describe('While it waits: whether people must decide something first'),
     door: z
       .enum(DOORS)
-      .describe('Where it was asked for: the API, a door for other clients, the host, a schedule, or the console'),
+      .describe(
+        'Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console',
+      ),
     background: z.boolean(),
     environment: z.string(),
-    version: z.string().nullable().describe('null: the working copy'),
+    version: z.string().nullable().describe('null: the draft'),
     deployment_id: z.string().nullable(),
     message: z.string(),
     context: z.record(z.string(), z.unknown()),
@@ -69,28 +70,30 @@ export const Receipt = z
     response: z.string().nullable(),
     output: OutputValue,
     output_wanted: WantedOutput.optional().describe(
-      'What the request asked the answer to be with its own `output`. Only in the receipt of one invocation, not in lists',
+      "The request's own `output`, if it had one. Only in the receipt of one invocation, not in lists",
     ),
-    calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
+    calls: z.array(HandedCall).describe("The calls of the client's own tools that the answer ended with"),
     error: ErrorSummary.nullable(),
-    model: z.string().nullable().describe('The model that answered last; null while none has'),
+    model: z.string().nullable().describe('The last model that answered; null if none has yet'),
     tokens_used: z.int(),
     usage: TokenUsage,
     cost_usd: CostUsd,
-    steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
+    steps: z.array(ReceiptStepShape).describe("The run's steps, in the order in which they ended"),
     attempts: z
       .array(AttemptShape)
-      .describe('How often its run has begun, and why. A run that waited is resumed by another attempt'),
+      .describe('How often the run was started, and why. Each time a run resumes, a new attempt starts'),
     duration_ms: z.int().nullable(),
-    schedule_id: z.string().nullable().describe('The schedule that began it'),
-    scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when a client began it'),
+    schedule_id: z.string().nullable().describe('The schedule that started it'),
+    scheduled_at: Time.nullable().describe(
+      'The time of the schedule that it was started for; null if a client started it',
+    ),
     parent_request_id: z.string().nullable().describe('The run that called this agent as a tool'),
     created_by: z.string(),
     created_by_name: KeyName,
     created_at: Time,
     started_at: Time.nullable(),
     finished_at: Time.nullable(),
-    erased_at: Time.nullable().describe('When its texts were erased'),
+    erased_at: Time.nullable().describe('When its content was erased'),
   })
   .meta({ id: 'Invocation' })
 
@@ -153,12 +156,14 @@ export function resultOf(invocation: Invocation, agent_id: string): Result {
   const { id, response, tokens_used, duration_ms } = invocation
   const receipt = () => presentInvocation(invocation, agent_id)
   const made = filesOf(invocation)
-  const said = { ...outputOf(invocation), ...(made.length > 0 && { files: made }) }
+  const said = { ...(invocation.structured && outputOf(invocation)), ...(made.length > 0 && { files: made }) }
   return { response: response ?? '', ...said, request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
 }
 
 function filesOf({ steps }: Pick<Invocation, 'steps'>): z.output<typeof NamedFile>[] {
-  return steps.flatMap((step) => (step.kind === 'tool' && 'files' in step && step.files) || [])
+  const made = []
+  for (const step of steps) if (step.kind === 'tool' && 'files' in step && step.files) made.push(...step.files)
+  return made
 }
 
 /** Throws the error of an invocation that did not complete. */
@@ -186,4 +191,4 @@ const SOON_SECONDS = 60
  */
 const NOT_AGAIN = { 'X-Should-Retry': 'false' }
 
-const FAILED = { code: 'server_error' as const, message: 'The agent failed' }
+const FAILED = { code: 'server_error' as const, message: 'The agent failed.' }

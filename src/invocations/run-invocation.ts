@@ -9,7 +9,6 @@ import type { Meter } from '../runtime/models/meter.ts'
 import { leftBy } from '../runtime/run-in-progress.ts'
 import type { RunInput } from '../runtime/run-input.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
-import type { RunTree } from '../runtime/runner.ts'
 import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf } from '../runtime/told-steps.ts'
 import { approvalsOf, type WaitingOutcome } from './approvals/ask-people.ts'
@@ -41,18 +40,23 @@ export type RunParts = Pick<
 > &
   SnapshotParts
 
-/** Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. */
+/**
+ * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. However
+ * the work ends, the run is stored by then; if it could not be, this node does not have it.
+ */
 export async function runInvocation(started: Started, parts: RunParts): Promise<RunEnd> {
   const meter = parts.spending.meter(runSpender(started), started.project)
   const stored = new StoredRun(started, meter, parts)
   const storeSpending = () => stored.storeSpending()
-  const end = await runStored(started, stored, meter, parts).catch((cause) => ({ kind: 'moved' as const, cause }))
+  const end = await runStored(started, stored, meter, parts)
+    .finally(() => started.run.stored)
+    .catch((cause) => ({ kind: 'moved' as const, cause }))
   return { ...end, storeSpending }
 }
 
 async function runStored(started: Started, stored: StoredRun, meter: RunMeter, parts: RunParts): Promise<WorkEnd> {
   const { agent, definition, run, streaming, kept, stop } = started
-  const children = new ChildRuns(started, parts)
+  const children = isInTree(started) ? new ChildRuns(started, parts) : undefined
   const {
     id: request_id,
     message,
@@ -65,8 +69,9 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
     created_by,
   } = started.invocation
   const began_at = parts.now()
-  run.begin({ attempt, milestones: milestonesOf(kept), user_id: context.user_id, created_by })
-  const span = beginRunSpan(started, parts)
+  const began = { attempt, milestones: kept.length > 0 ? milestonesOf(kept) : [], user_id: context.user_id, created_by }
+  run.stored.then(() => run.begin(began)).catch(() => {})
+  const span = parts.tracer && beginRunSpan(started, parts.tracer)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
   const waitsForBudgets = started.invocation.on_budget === 'wait'
   // One that a client waits for has earlier attempts if it has waited for runs that it called.
@@ -75,16 +80,17 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
   let outcome: RunOutcome
   let taken: ResolvedGiven | undefined
   try {
-    const tree = await children.tree()
+    const tree = await children?.tree()
     const { cancellation } = run
     const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background, signal: cancellation.signal }
     taken = given ? await resolveGiven(given, agent, source) : NOTHING_GIVEN
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
+    const history = taken?.value?.history
     const recall = async (signal: AbortSignal) => {
-      const { names, ...found } = await remember(started, tree, meter, parts, signal)
+      const { names, ...found } = await remember(started, meter, parts, signal)
       const times = { attempt, started_at: began_at, finished_at: parts.now() }
       const step = names && { kind: 'recall' as const, ...times, logs: [], ...names }
-      return { ...found, history: taken?.value?.history ?? found.history, recall: step }
+      return { ...found, history: history ?? found.history, recall: step }
     }
     // A run that was cancelled while it waited for room ends as any that is cancelled.
     const hasNoRoom = !taken && !cancellation.cancelled
@@ -99,11 +105,12 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
             created_by,
             attempt,
             meter,
+            stored: run.stored,
             agent: definition,
             message,
             attachments: attachments ?? undefined,
             context,
-            history: [],
+            history: history ?? [],
             recalled: [],
             given: taken?.value,
             tree,
@@ -112,7 +119,7 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
             span,
             keeper: isKept ? { kept, mayWait: background, waitsForBudgets, keep } : undefined,
           },
-          recall,
+          isStateless(context) ? undefined : recall,
         )
   } finally {
     taken?.release?.()
@@ -121,9 +128,9 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
   const finished_at = parts.now()
   const duration_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, finished_at - began_at)
   const isLost = outcome.status === 'cancelled' && run.abandoned
-  const error = isLost ? null : errorOf(outcome, run, finished_at)
+  const error = isLost || outcome.status === 'completed' ? null : errorOf(outcome, run, finished_at)
   if (span) endRunSpan(span, message, outcome, error?.code)
-  if (isLost) return { kind: 'moved', cause: new StepNotKept('the lease of the run was lost') }
+  if (isLost) return { kind: 'moved', cause: new StepNotKept("lost the run's lease") }
   const isStopped = stop ? stop.aborted : keyed && error === STOPPED
   if (outcome.status === 'cancelled' && isStopped) return { kind: 'stopped' }
   if (outcome.status === 'waiting') {
@@ -152,16 +159,27 @@ async function leaveWaiting(
     background: before.background || !waitsForRuns,
     duration_ms,
     tree: waitsForRuns ? tree : before.tree,
-    deadline_at: children.deadlineOf(outcome),
+    deadline_at: children?.deadlineOf(outcome) ?? null,
   }
   const asked = approvalsOf(invocation, outcome, parts)
   const effected = await waitingEffects(invocation, agent, { ...outcome, asked }, parts)
-  run.begun_lanes = children.lanes()
-  const entry = stored.waiting(invocation, outcome, [...children.writes(), ...effected])
+  run.begun_lanes = children?.lanes() ?? []
+  const entry = stored.waiting(invocation, outcome, [...(children?.writes() ?? []), ...effected])
   return { kind: 'waiting', invocation, asked, waitsForRuns, entry }
 }
 
-type Leaving = { children: ChildRuns; duration_ms: number; stored: StoredRun; traceparent: string | undefined }
+type Leaving = {
+  children: ChildRuns | undefined
+  duration_ms: number
+  stored: StoredRun
+  traceparent: string | undefined
+}
+
+/** Whether it is one of several runs that call each other, or may become one. */
+function isInTree({ invocation, definition }: Started): boolean {
+  if (invocation.parent_request_id !== null || invocation.tree !== null) return true
+  return definition.tools.some(({ type }) => type === 'agent')
+}
 
 function runSpender({ agent, invocation }: Started): Spender {
   const { id: request_id, version, environment, created_by, person_id, context, door } = invocation
@@ -186,7 +204,7 @@ const NOTHING_GIVEN: ResolvedGiven = { value: undefined, release: undefined }
 
 /** There is no room for the conversation now; the client may try again. What earlier attempts have done stays. */
 function noRoom(kept: readonly Step[]): RunOutcome {
-  const message = 'Too many long conversations are under way, try again shortly'
+  const message = 'Too many long conversations are in progress. Try again shortly.'
   return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
 }
 
@@ -196,13 +214,13 @@ const NOTHING: ForRun = { history: [], recalled: [] }
 
 /** The session so far, and what is recalled for this user. Later attempts are given what the first one found. */
 async function remember(
-  { agent, definition, kept, invocation: { context, message } }: Started,
-  { memory_of }: RunTree,
+  { agent, definition, kept, invocation: { context, message, tree } }: Started,
   meter: Meter,
   parts: SnapshotParts & Pick<Parts, 'recall'>,
   signal: AbortSignal,
 ): Promise<ForRun> {
-  if (isStateless(context) || memory_of === null) return NOTHING
+  const memory_of = tree ? tree.memory_of : agent.id
+  if (memory_of === null) return NOTHING
   const owner = memory_of === agent.id ? agent : (await findSnapshot(memory_of, parts))?.agent
   if (!owner) return NOTHING
   const { user_id = null, session_id = null } = context
@@ -241,8 +259,12 @@ function endedBy(
   }
 }
 
-function errorOf(outcome: RunOutcome, { cancellation }: LiveRun, now: number): Invocation['error'] {
-  if (outcome.status === 'completed' || outcome.status === 'waiting') return null
+function errorOf(
+  outcome: Exclude<RunOutcome, { status: 'completed' }>,
+  { cancellation }: LiveRun,
+  now: number,
+): Invocation['error'] {
+  if (outcome.status === 'waiting') return null
   // A client or its hang-up cancelled the run, or a pause of its agent did; else the service stops.
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome

@@ -11,7 +11,7 @@ import { announce, type Database } from '../storage/database.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
-import { insertIf } from '../storage/journal/write-rows.ts'
+import { insertIf, writeRows } from '../storage/journal/write-rows.ts'
 import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
 import type { Approval } from './approvals/approval.ts'
 import { cancelBelow } from './children/child-store.ts'
@@ -25,6 +25,7 @@ import {
   type TakeOptions,
   takeQueued,
 } from './queue/queue-store.ts'
+import { queueWaitingForBudgets } from './queue/waiting-store.ts'
 import * as rows from './rows/invocation-rows.ts'
 
 /*
@@ -45,7 +46,9 @@ type Asking = { invocation: Invocation; agent: Agent; definition: Definition; pr
 
 /**
  * Admits a run that a client waits for. Where its agent or its project limits its runs, the statement that stores the run
- * counts them on all nodes. An admitted run has a place in the journal, so that its entries are always accepted.
+ * counts them on all nodes, and the run begins when it is stored. Otherwise only the loss of the database can refuse it, so
+ * it begins at once: its model is asked while it is being stored (`run.stored`). If it cannot be stored, it is stopped. An
+ * admitted run has a place in the journal, so that its entries are always accepted.
  *
  * Dies before: nothing is stored, and the client may ask again. Dies after: the run is on disk, leased to this node; every
  * node shows, follows and cancels it, and `takeUp` finds it.
@@ -64,8 +67,12 @@ export async function admit(
   const time = now()
   const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
   const row = rows.insertion(invocation, agent.project_id, lease)
-  if (mostOfAgent === null && mostOfProject === null) await journal.commit({ writes: [row], reserved: true })
-  else {
+  if (mostOfAgent === null && mostOfProject === null) {
+    run.stored = journal.commit({ writes: [row], reserved: true }).then(() => {
+      run.lease = lease
+    })
+    run.stored.catch(() => run.abandon())
+  } else {
     const { db } = storage
     const ofProject = sql`${runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
     const ofAgent = sql`${runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
@@ -76,19 +83,36 @@ export async function admit(
       return (await isProjectFull(db, agent.seq, time)) ? 'project_full' : 'no_place'
     }
     run.limited_lane = laneKey(agent.project_id, agent.seq)
+    run.lease = lease
   }
-  run.lease = lease
   return undefined
 }
 
 /** The error for a client that waits for the answer. */
 export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): ApiError {
-  if (refusal === 'overloaded') return unavailable('The service is overloaded, try again shortly', 1000)
+  if (refusal === 'overloaded') return unavailable('The service is overloaded. Try again shortly.', 1000)
   const full =
     refusal === 'project_full'
-      ? 'The project runs as many invocations as it may (limits.concurrent_runs): try again soon, or raise the limit'
-      : `Agent "${name}" runs ${limits.max_concurrency} invocations already`
+      ? 'The project has reached its limit of concurrent runs (limits.concurrent_runs). Try again shortly, or raise the limit.'
+      : `Agent "${name}" has reached its limit of concurrent runs (limits.max_concurrency: ${limits.max_concurrency}). Try again shortly.`
   return new ApiError('rate_limited', full, { retry_after: 1 })
+}
+
+/** Queues a run in the caller's transaction. All nodes hear of it when that commits. */
+export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
+  await writeRows(db, [rows.insertion(invocation, agent.project_id)])
+  await announceQueued(db, agent)
+}
+
+/** The runs of an agent move with it. Other budgets may be over it then, so those that wait for one go on. */
+export async function moveRuns(db: Database, agent: Agent): Promise<void> {
+  await db.updateTable('runs').set({ project_id: agent.project_id }).where('agent_seq', '=', agent.seq).execute()
+  await queueWaitingForBudgets(db, agent.seq)
+  await announceQueued(db, agent)
+}
+
+export function announceQueued(db: Database, { project_id, seq }: Agent): Promise<void> {
+  return announce(db, 'queue', laneKey(project_id, seq))
 }
 
 /**
@@ -167,7 +191,8 @@ export async function finish<Written>(
     }
     if (written && end.kind === 'ended') {
       parts.telemetry.countRun(end.invocation.status, definition.kind, agent.project_id)
-      await cancelCalled(invocation, definition, parts)
+      // Only a run that has waited has called others.
+      if (invocation.attempt > 1) await cancelCalled(invocation, definition, parts)
     }
     return written
   } finally {
@@ -192,13 +217,13 @@ async function queueAgain(lease: Lease, { storage }: Pick<Parts, 'storage'>): Pr
   })
 }
 
-/** A run that has ended needs no answer of those that it called. Only a run that has waited has called some. */
+/** A run that has ended needs no answer of those that it called. */
 async function cancelCalled(
-  { id, attempt }: Invocation,
+  { id }: Invocation,
   definition: Definition,
   { now, storage }: Pick<Parts, 'now' | 'storage'>,
 ): Promise<void> {
-  if (attempt === 1 || !definition.tools.some(({ type }) => type === 'agent')) return
+  if (!definition.tools.some(({ type }) => type === 'agent')) return
   await storage.transaction((db) => cancelBelow(db, id, now()))
 }
 

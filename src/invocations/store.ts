@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
-import { addCosts, type Cost } from '../runtime/models/cost.ts'
+import { addCosts, type Cost } from '../runtime/models/usage.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
@@ -14,28 +14,35 @@ import { removeRows } from '../storage/queries/remove-rows.ts'
 import { settlePending } from './approvals/approval-store.ts'
 import { cancelBelow, isAwaited } from './children/child-store.ts'
 import type { EndedInvocation, Invocation } from './invocation.ts'
-import { CHILDREN } from './queue/queue-store.ts'
+import { CHILDREN, lock } from './queue/queue-store.ts'
 import { fromRow, LEASED_RUNS, receiptWrite } from './rows/invocation-rows.ts'
 import { readRuns } from './rows/read-runs.ts'
-import { removeKept } from './steps/step-store.ts'
+import { countKept, removeKept } from './steps/step-store.ts'
 
-/** How an invocation ends that no node runs, and what it leaves besides its row. `was` is how it was found. */
-export type UnownedEnding = { was: Invocation['status']; invocation: EndedInvocation; effects: Write[] }
+/**
+ * How an invocation ends that no node runs, and what it leaves besides its row. `was` is how it was found, and `kept` how
+ * many steps it had then.
+ */
+export type UnownedEnding = { was: Invocation; kept: number; invocation: EndedInvocation; effects: Write[] }
 
 /**
  * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false if a node runs it after
- * all, or has run it meanwhile; then nothing is written.
+ * all, or if it has taken a step meanwhile, which its receipt would lack; then nothing is written.
  */
 export async function endUnowned(
   db: Database,
-  { was: found, invocation, effects }: UnownedEnding,
+  { was: found, kept, invocation, effects }: UnownedEnding,
   now: number,
 ): Promise<boolean> {
   const { id } = invocation
+  // Whoever decides what it asks adds a step under the same lock.
+  await lock(db, found.agent_seq, id)
+  if ((await countKept(db, id)) !== kept) return false
   const { numDeletedRows } = await db
     .deleteFrom('runs')
     .where('id', '=', id)
-    .where('status', '=', found)
+    .where('status', '=', found.status)
+    .where('attempt', '=', found.attempt)
     .where((was) => was.or([was('status', 'in', ['queued', 'waiting']), hasLapsed(LEASED_RUNS, now)]))
     .executeTakeFirst()
   if (numDeletedRows === 0n) return false

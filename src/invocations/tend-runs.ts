@@ -12,7 +12,7 @@ import * as invocations from './store.ts'
 
 const PER_SEARCH = 100
 
-const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
+const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering.' } as const
 
 type LeaseParts = Pick<Parts, 'live' | 'log' | 'now' | 'storage'>
 
@@ -44,13 +44,13 @@ export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'te
   const { storage, now, log, telemetry } = parts
   const tell = (request_id: string, fate: string) => {
     telemetry.takeovers.add(1, 'run')
-    log.warn({ request_id }, `the lease of a run has ended, so this node took it over: ${fate}`)
+    log.warn({ request_id }, `a run's lease expired, so this node took it over: ${fate}`)
   }
   const lapsed = await invocations.listLapsed(storage.db, now(), PER_SEARCH)
   const requeued = lapsed.some(goesOn) ? await takeUp(storage.db, now()) : []
-  for (const id of requeued) tell(id, 'it is queued again')
+  for (const id of requeued) tell(id, 'queued again')
   for (const invocation of lapsed) {
-    if (!goesOn(invocation) && (await fail(invocation, parts))) tell(invocation.id, 'it has failed')
+    if (!goesOn(invocation) && (await fail(invocation, parts))) tell(invocation.id, 'failed')
   }
   await cancelUnwanted(parts)
   for (const { webhook_id } of await listUntold(storage.db, now())) await tellEnd(webhook_id, parts)

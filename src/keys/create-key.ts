@@ -14,7 +14,7 @@ export const createKey = operation({
   path: '/v1/keys',
   summary: 'Create an API key',
   description:
-    'The secret is in this reply only. A key cannot grant more than it has itself: permissions, scope, tier and expiry.',
+    "The secret is returned only in this reply. A key can't grant more than it has: permissions, scope, tier and expiry.",
   permission: 'manage',
   audit: { target: 'reply' },
   mfa: 'keys',
@@ -47,7 +47,11 @@ function isForAllProjects(
 ): boolean {
   if (all_projects) {
     requireService(actor)
-    if (agent_id !== null) throw invalid({ field: 'all_projects', error: 'an agent is in one project' })
+    if (agent_id !== null)
+      throw invalid({
+        field: 'all_projects',
+        error: "can't be combined with `agent_id`, because an agent belongs to one project",
+      })
   }
   const isAsFree = actor.reach === 'service' && !actor.names_project && covers(permissions, 'manage')
   return all_projects ?? (isAsFree && agent_id === null)

@@ -10,12 +10,13 @@ type Grant = { permissions: readonly Permission[]; tier: string; expires_at: num
 export function requireNoEscalation(actor: Actor, wanted: Grant, { limits }: Config): void {
   if (actor.kind === 'local') return
   if (!coversAll(actor.permissions, wanted.permissions))
-    throw forbidden('A key cannot grant permissions it does not hold')
-  if (!mayGiveTier(actor, wanted.tier, limits)) throw forbidden('A key cannot grant a higher tier than its own')
+    throw forbidden("A key can't grant permissions that it doesn't have.")
+  if (!mayGiveTier(actor, wanted.tier, limits)) throw forbidden("A key can't grant a higher tier than its own.")
   if (actor.kind === 'token' && actor.expires_at === null) {
-    throw forbidden('This token does not say when it ends, and a key could outlive it: use a key')
+    throw forbidden('This token has no expiry time, so a key could outlive it. Use an API key.')
   }
   if ((wanted.expires_at ?? Number.POSITIVE_INFINITY) <= endOfRight(actor)) return
-  if (actor.by_previous_secret_until === undefined) throw forbidden('A key cannot create one that outlives it')
-  throw forbidden('This secret was replaced, and a key would outlive it: use the new one')
+  if (actor.by_previous_secret_until === undefined)
+    throw forbidden("The new key can't expire later than the key that creates it.")
+  throw forbidden("This secret has been rotated and can't create keys. Use the new secret.")
 }

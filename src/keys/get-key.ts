@@ -9,6 +9,7 @@ export const getKey = operation({
   method: 'GET',
   path: '/v1/keys/{key_id}',
   summary: 'Get an API key',
+  description: "Returns the key's permissions and when it was last used, never its secret.",
   permission: 'manage',
   params: KeyParams,
   concerns: concernedAgent,

@@ -10,27 +10,29 @@ export const getSelf = operation({
   id: 'getSelf',
   method: 'GET',
   path: '/v1/keys/self',
-  summary: 'Say what this key, or this person, may do',
+  summary: 'Get your own permissions',
+  description:
+    "Returns the key's permissions, scope, tier and expiry. `tiers`, `default_tier` and `roles` list what it can grant to keys that it creates.",
   permission: null,
   userTokens: true,
   data: z
     .object({
       id: z.string(),
       kind: z.enum(['key', 'token', 'local', 'person']),
-      person_id: z.string().nullable().describe('The person who asks, or whose key this is'),
+      person_id: z.string().nullable().describe('The person who is signed in, or whom the key belongs to'),
       name: z.string().nullable(),
-      project_id: z.string().describe('The project in which it works with this request'),
-      reach: z.enum(['project', 'service']).describe('`service`: it works in every project'),
+      project_id: z.string().describe('The project of this request'),
+      reach: z.enum(['project', 'service']).describe('`service`: it has access to all projects'),
       agent_id: z.string().nullable(),
       permissions: z.array(Permission),
       tier: z.string().describe('Its rate-limit tier'),
       tiers: z
         .array(z.object({ name: z.string(), requests_per_minute: z.int(), burst: z.int() }))
-        .describe('The tiers that keys made by this one may have, the slowest first'),
-      default_tier: z.string().describe('The tier of a key that it makes without naming one'),
+        .describe('The tiers you can give to keys you create, slowest first'),
+      default_tier: z.string().describe('The tier of keys you create without naming one'),
       roles: z
         .array(z.object({ name: z.string(), permissions: z.array(Permission) }))
-        .describe('The roles that keys made by this one may have'),
+        .describe('The roles you can give to keys you create'),
       expires_at: Time.nullable(),
     })
     .meta({ id: 'Self' }),

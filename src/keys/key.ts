@@ -16,31 +16,31 @@ const NewKey = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('Limits the key to one agent (id or name); null is the whole project'),
+    .describe('Limits the key to one agent (ID or name); null is the whole project'),
   permissions: z
     .array(Permission)
     .min(1)
     .refine((permissions) => new Set(permissions).size === permissions.length, 'must not repeat a permission')
     .optional(),
-  role: Label(64).optional().describe('A role of the configuration, instead of `permissions`'),
+  role: Label(64).optional().describe('A role from the configuration, instead of `permissions`'),
   tier: Label(64)
     .optional()
     .describe(
-      'A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower',
+      'A rate-limit tier from the configuration. Default: `limits.defaultTier`, or your own tier if that is slower',
     ),
   expires_at: TimeInput.nullable().default(null),
 })
 
 type Rights = { permissions?: unknown; role?: unknown }
 const isEither = ({ permissions, role }: Rights) => (permissions === undefined) !== (role === undefined)
-const EITHER = { message: 'give either permissions or role', path: ['permissions'] }
+const EITHER = { message: 'specify either `permissions` or `role`', path: ['permissions'] }
 
 export const CreateKeyBody = NewKey.extend({
   all_projects: z
     .boolean()
     .optional()
     .describe(
-      'Whether the key works in every project. Only a key of all projects can make one. When absent, a key that may manage is one if its maker is and names no project',
+      'Whether the key has access to all projects. Only a key with access to all projects can create one. Default: true if the new key has the permission `manage`, and the key that creates it has access to all projects and the request names no project',
     ),
 })
   .refine(isEither, EITHER)
@@ -52,7 +52,7 @@ export const KeyReply = z
   .object({
     id: z.string(),
     name: z.string(),
-    project_id: z.string().nullable().describe('null: it works in every project'),
+    project_id: z.string().nullable().describe('null: it has access to all projects'),
     agent_id: z.string().nullable(),
     permissions: z.array(Permission),
     role: z.string().nullable(),
@@ -65,7 +65,9 @@ export const KeyReply = z
     person_id: z
       .string()
       .nullable()
-      .describe('Whose it is: it may do no more than this person, and ends with their role. null: of a service'),
+      .describe(
+        'The person whom the key belongs to. It never has more permissions than they do, and stops working when their role ends. null: the key belongs to no person',
+      ),
     person_name: KeyName,
     expires_at: Time.nullable(),
     last_used_at: Time.nullable(),
@@ -75,7 +77,7 @@ export const KeyReply = z
   .meta({ id: 'Key' })
 
 export const KeyWithSecret = z
-  .object({ ...KeyReply.shape, secret: z.string().describe('Shown in this reply only') })
+  .object({ ...KeyReply.shape, secret: z.string().describe('Returned only in this reply') })
   .meta({ id: 'KeyWithSecret' })
 
 /** A key as the service stores it: with hashes, never with the secret. The role of a person is one that has none. */

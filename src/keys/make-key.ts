@@ -46,7 +46,7 @@ export async function makeKey(
   const permissions = wanted.permissions ?? rolePermissions(wanted.role ?? '', config)
   if (!Object.hasOwn(limits.tiers, tier) && wanted.tier !== undefined) {
     const known = Object.keys(limits.tiers).join(', ')
-    throw invalid({ field: 'tier', error: `unknown tier "${tier}": take one of ${known}` })
+    throw invalid({ field: 'tier', error: `must be one of ${known}` })
   }
   if (wanted.expires_at !== null && wanted.expires_at <= time) {
     throw invalid({ field: 'expires_at', error: 'must be in the future' })
@@ -82,7 +82,7 @@ export async function makeKey(
   async function agentOf(ref: string): Promise<string> {
     const agent = await agents.findIn(db, actor.scope.project_id, ref)
     requireScope(actor, agent?.id ?? null)
-    if (!agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
+    if (!agent) throw invalid({ field: 'agent_id', error: 'no agent with this ID or name exists' })
     return agent.id
   }
 }
@@ -92,7 +92,7 @@ async function requireRole(db: Database, id: string, permissions: readonly Permi
   await keys.lock(db, id)
   const role = await keys.find(db, id)
   if (!role || role.revoked_at !== null || !coversAll(role.permissions, permissions)) {
-    throw forbidden('Your role has changed: look again what you may do here')
+    throw forbidden('Your role has changed. Reload to see your current permissions.')
   }
 }
 

@@ -7,7 +7,7 @@ import { concernedAgent, getInScope } from './key-in-scope.ts'
 import { requireOtherAdmin } from './personal/last-admin.ts'
 import * as keys from './store.ts'
 
-const LAST = 'This is the last key that may manage all projects: create another first'
+const LAST = 'This is the last key with `manage` in all projects. Create another one first.'
 
 export const revokeKey = operation({
   id: 'revokeKey',
@@ -15,7 +15,7 @@ export const revokeKey = operation({
   path: '/v1/keys/{key_id}',
   summary: 'Revoke an API key',
   description:
-    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage all projects cannot be revoked unless a person has that role by hand, not by a group: 409.',
+    "The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. You can't revoke the last key with `manage` in all projects, unless a person was granted that role directly, not by a group: 409.",
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',

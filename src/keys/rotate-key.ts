@@ -18,7 +18,7 @@ export const rotateKey = operation({
   path: '/v1/keys/{key_id}/rotate',
   summary: 'Rotate an API key',
   description:
-    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends, but makes no key, role or session that outlives it, no webhook, schedule or `auth` of an agent, and does not rotate again. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now.',
+    "The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks or schedules, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately.",
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'keys',
@@ -35,12 +35,12 @@ export const rotateKey = operation({
     await keys.lock(db, params.key_id)
     const key = await getInScope(db, actor, params.key_id)
     if (key.person_id !== null && key.person_id !== actor.person_id) {
-      throw forbidden('This key belongs to a person, and only they may have its secret: revoke it instead')
+      throw forbidden('This key belongs to a person, and only that person can have its secret. Revoke the key instead.')
     }
     requireNoEscalation(actor, key, config)
     const time = now()
     const status = statusOf(key, time)
-    if (status !== 'active') throw conflict(`This key is ${status}: create a new one`)
+    if (status !== 'active') throw conflict(`This key is ${status}. Create a new one.`)
 
     const secret = newKey(randomBytes)
     const changes = {

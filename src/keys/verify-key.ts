@@ -1,30 +1,19 @@
-import type { Lookup } from '../lib/cache.ts'
-import type { Actor } from '../operation/actor.ts'
+import { type Actor, endOfRight } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
-import { actorOf, type Key, statusOf } from './key.ts'
+import { actorOf, type Key } from './key.ts'
 import * as keys from './store.ts'
 
 export type KeyVerifier = {
   /** The key of a valid secret, by its hash; undefined for any other hash. */
-  verify(hash: string): Lookup<KnownKey>
-  /** Whether it is the same still, and in force. */
-  isStill(key: object): boolean
+  verify(hash: string): Promise<KnownKey | undefined>
   /** Counts as a use of the key, although its secret was not shown: a browser is signed in with it. */
   noteUse(key_id: string): void
   /** Stores when keys were last used. */
   flush(): Promise<void>
 }
 
-/** A key as it is remembered. */
-class KnownKey {
-  readonly key: Key
-  readonly actor: Actor
-
-  constructor(key: Key, actor: Actor) {
-    this.key = key
-    this.actor = actor
-  }
-}
+/** A key as it is remembered, and until when it is in force: 0 for a revoked one. */
+type KnownKey = { readonly key: Key; readonly actor: Actor; readonly until: number }
 
 /** A key is forgotten when it changes, and when its agent does. */
 function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
@@ -33,30 +22,24 @@ function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
 
 /** Keys in use are kept in memory, until they change on any node. */
 export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' | 'storage'>): KeyVerifier {
-  const load = async (hash: string) => {
+  const load = async (hash: string): Promise<KnownKey | undefined> => {
     const found = await keys.findBySecret(storage.db, hash)
     if (!found) return undefined
     const { key, until } = found
-    return new KnownKey(key, { ...actorOf(key), ...(until !== null && { by_previous_secret_until: until }) })
+    const actor = { ...actorOf(key), ...(until !== null && { by_previous_secret_until: until }) }
+    return { key, actor, until: key.revoked_at === null ? endOfRight(actor) : 0 }
   }
   const used = new Map<string, number>()
-  const noteUse = (key_id: string) => void used.set(key_id, now())
-
-  const isInForce = ({ key, actor }: KnownKey) =>
-    statusOf(key, now()) === 'active' && (actor.by_previous_secret_until ?? Number.POSITIVE_INFINITY) > now()
-  const inForce = (found: KnownKey | undefined): KnownKey | undefined => {
-    if (!found || !isInForce(found)) return undefined
-    noteUse(found.key.id)
-    return found
-  }
 
   return {
-    noteUse,
-    verify(hash) {
-      const found = memo('keys', hash, () => load(hash), subjectsOf)
-      return found instanceof Promise ? found.then(inForce) : inForce(found)
+    noteUse: (key_id) => void used.set(key_id, now()),
+    async verify(hash) {
+      const found = await memo('keys', hash, () => load(hash), subjectsOf)
+      const time = now()
+      if (!found || found.until <= time) return undefined
+      used.set(found.key.id, time)
+      return found
     },
-    isStill: (key) => key instanceof KnownKey && memo.holds('keys', key) && isInForce(key),
     async flush() {
       if (used.size === 0) return
       const batch = new Map(used)

@@ -6,6 +6,7 @@ export const DURATION_PATTERN = /^(0|[1-9]\d{0,7})(ms|s|m|h|d)$/
 /** `250ms`, `15s`, `5m`, `1h`, `30d`: one whole number, one unit, nothing else. */
 export function parseDuration(text: string): number {
   const [, count, unit] = DURATION_PATTERN.exec(text) ?? []
-  if (count === undefined) throw new RangeError('a duration is a whole number and ms, s, m, h or d, such as 15s')
+  if (count === undefined)
+    throw new RangeError('a duration is a whole number and a unit (ms, s, m, h or d), such as 15s')
   return Number(count) * MILLISECONDS[unit as keyof typeof MILLISECONDS]
 }

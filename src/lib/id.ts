@@ -59,7 +59,8 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
     if (time > latest) latest = time
     const from = used
     used += RANDOM_CHARACTERS
-    return `${prefix}_${lastTimePart}${encodeSerial(serial)}${pool.slice(from, used)}`
+    const serialPart = `${ALPHABET[serial >> 10]}${ALPHABET[(serial >> 5) & 31]}${ALPHABET[serial & 31]}`
+    return `${prefix}_${lastTimePart}${serialPart}${pool.slice(from, used)}`
   }
 }
 
@@ -77,10 +78,6 @@ export function timeOf(id: string): number {
 }
 
 export type NewId = ReturnType<typeof idSource>
-
-function encodeSerial(serial: number): string {
-  return `${ALPHABET[serial >> 10]}${ALPHABET[(serial >> 5) & 31]}${ALPHABET[serial & 31]}`
-}
 
 function encodeTime(time: number): string {
   let text = ''

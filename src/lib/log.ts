@@ -1,11 +1,11 @@
-import { isatty, type WriteStream } from 'node:tty'
-import { styleText } from 'node:util'
-import { LogSink } from './log-sink.ts'
-import { visibleLine } from './text/visible.ts'
+import { constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
+import { prettyStream } from './pretty-log.ts'
 
 /** From the least severe. */
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 type Level = (typeof LEVELS)[number]
+const WARN = LEVELS.indexOf('warn')
 
 type LogOptions = { level: Level | 'silent'; format: 'auto' | 'json' | 'pretty'; color?: boolean }
 
@@ -55,20 +55,17 @@ export class Logger {
   }
 
   #say(level: Level, [first, second = '']: [message: string | LogFields, message?: string]): void {
-    if (!this.isLevelEnabled(level)) return
-    const isPlain = typeof first === 'string'
-    if (!isPlain && this.#isToldElsewhere(first)) return
-    const line = logLine(level, this.#now(), isPlain ? undefined : first, isPlain ? first : second)
-    this.#destination.write(line, level)
-  }
-
-  /** All lines of one millisecond share the same text. */
-  #now(): string {
+    const severity = LEVELS.indexOf(level)
+    if (severity < this.#from) return
+    const [fields, message] = typeof first === 'string' ? [undefined, first] : [first, second]
+    // Only failures are told elsewhere.
+    const isFailure = severity >= WARN || fields?.['err'] !== undefined
+    if (fields && isFailure && this.#isToldElsewhere(fields)) return
     const time = Date.now()
-    if (time === this.#time) return this.#timeText
+    // All lines of one millisecond share the same text.
+    if (time !== this.#time) this.#timeText = new Date(time).toISOString()
     this.#time = time
-    this.#timeText = new Date(time).toISOString()
-    return this.#timeText
+    this.#destination.write(logLine(level, this.#timeText, fields, message), level)
   }
 }
 
@@ -77,9 +74,8 @@ export function createLog(options: LogOptions, destination?: Destination): Logge
   if (destination) return new Logger(level, destination)
   // Logs do not go to stdout, which has only the output that was asked for.
   const sink = new LogSink()
-  const log = new Logger(level, isPretty(options) ? prettyLines(sink, options) : jsonLines(sink))
-  sink.onCaughtUp = (dropped) =>
-    log.warn({ dropped }, 'log lines were dropped: they were written faster than stdout was read')
+  const log = new Logger(level, isPretty(options) ? prettyLines(sink, options) : sink)
+  sink.onCaughtUp = (dropped) => log.warn({ dropped }, 'dropped log lines, because stdout was read too slowly')
   return log
 }
 
@@ -87,56 +83,15 @@ function isPretty({ format }: LogOptions): boolean {
   return format === 'pretty' || (format === 'auto' && isatty(2))
 }
 
-/** An error is written at once, because it may be the last line of this process. */
-function jsonLines(sink: LogSink): Destination {
-  return {
-    write(line, level) {
-      sink.write(line)
-      if (level === 'error') sink.flush()
-    },
-  }
-}
-
 /** A person wants to see each line at once. */
 function prettyLines(sink: LogSink, { color = true }: LogOptions): Destination {
   const write = (text: string) => {
-    sink.write(text)
+    sink.write(text, 'info')
     sink.flush()
     return true
   }
   const isTTY = isatty(2)
   return prettyStream({ write, isTTY, hasColors: () => isTTY && process.stderr.hasColors() }, color)
-}
-
-const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {
-  fatal: 'red',
-  error: 'red',
-  warn: 'yellow',
-  info: 'green',
-}
-
-/**
- * Lines for a person, coloured if `color` is set and the terminal supports it. Text from strangers can neither control
- * the terminal nor imitate a line of ours.
- */
-export function prettyStream(
-  terminal: Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>,
-  color: boolean,
-): Destination {
-  const isColorful = color && terminal.isTTY === true && terminal.hasColors?.() === true
-  const paint = (style: Parameters<typeof styleText>[0], text: string) =>
-    isColorful ? styleText(style, text, { validateStream: false }) : text
-  return {
-    write(line) {
-      const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>
-      const details = Object.entries(rest).map(
-        ([key, value]) => ` ${visibleLine(`${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)}`,
-      )
-      const clock = paint('dim', String(time).slice(11, 19))
-      const name = paint(LEVEL_STYLES[String(level)] ?? 'dim', String(level).padEnd(5))
-      terminal.write(`${clock} ${name} ${visibleLine(String(msg))}${paint('dim', details.join(''))}\n`)
-    },
-  }
 }
 
 type LogFields = Readonly<Record<string, unknown>>
@@ -173,4 +128,112 @@ function plain(name: string, value: unknown): unknown {
   const { name: type, message, stack, cause } = value
   // The client of Redis puts the command into its errors, and with it the password or the text that was sent.
   return Object.assign({ type, message, stack, cause }, value, { command: undefined })
+}
+
+/** Lines are gathered up to this size, because a write can take long while the disk is busy. */
+const GATHERED_CHARACTERS = 65_536
+const SHOWN_WITHIN_MS = 1_000
+const RETRY_MS = 100
+/** How much may wait for a reader that is too slow. Further lines are dropped and counted. */
+const MAX_WAITING_CHARACTERS = 1_048_576
+/** How long the process waits for such a reader when it ends. */
+const LAST_TRY_MS = 300
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Writes to standard error without depending on the reader. A reader that does not read (a full pipe, a stopped
+ * terminal) or is gone loses lines of the log. It delays neither the process nor its end.
+ */
+class LogSink {
+  /** Called with the number of dropped lines once lines are read again. */
+  onCaughtUp: (dropped: number) => void = () => {}
+  #fd: number | undefined
+  #gathered = ''
+  /** Bytes that the reader has not taken yet. */
+  #late: Buffer = NOTHING
+  #dropped = 0
+  #timer: NodeJS.Timeout | undefined
+  readonly #atExit = () => this.#finish()
+
+  /**
+   * Gathers lines, so that no request waits for a write. A line waits for a second at most. An error is written at once,
+   * because it may be the last line of this process.
+   */
+  write(line: string, level: Level): void {
+    if (this.#late.length + this.#gathered.length > MAX_WAITING_CHARACTERS) {
+      this.#dropped += 1
+      return
+    }
+    this.#gathered += line
+    if (level === 'error' || this.#gathered.length >= GATHERED_CHARACTERS) this.flush()
+    else if (!this.#timer) this.#flushWithin(SHOWN_WITHIN_MS)
+  }
+
+  /** Writes the gathered lines now, unless a slow reader gets a moment first. */
+  flush(): void {
+    if (this.#late.length === 0) this.#flush()
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const gathered = Buffer.from(this.#gathered)
+    this.#late = this.#writeOut(this.#late.length === 0 ? gathered : Buffer.concat([this.#late, gathered]))
+    this.#gathered = ''
+    if (this.#late.length > 0) return this.#flushWithin(RETRY_MS)
+    process.off('exit', this.#atExit)
+    if (this.#dropped > 0) this.#tellDropped()
+  }
+
+  #flushWithin(ms: number): void {
+    this.#timer ??= setTimeout(() => this.#flush(), ms).unref()
+    process.off('exit', this.#atExit).on('exit', this.#atExit)
+  }
+
+  /** Returns what could not be written yet. */
+  #writeOut(bytes: Buffer): Buffer {
+    let rest = bytes
+    this.#fd ??= openWithoutBlocking()
+    try {
+      while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest))
+    } catch (error) {
+      // Any error other than a full pipe means that there is no reader, so there is nothing to wait for.
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return NOTHING
+    }
+    return rest
+  }
+
+  #tellDropped(): void {
+    const dropped = this.#dropped
+    this.#dropped = 0
+    this.onCaughtUp(dropped)
+  }
+
+  #finish(): void {
+    const giveUpAt = performance.now() + LAST_TRY_MS
+    const sleeper = new Int32Array(new SharedArrayBuffer(4))
+    for (;;) {
+      this.#flush()
+      if (this.#late.length === 0 || performance.now() > giveUpAt) return
+      Atomics.wait(sleeper, 0, 0, 10)
+    }
+  }
+}
+
+/**
+ * Opens standard error so that a write fails instead of waiting. Pipes and terminals are opened a second time, because
+ * the mode belongs to the opening: other processes that share standard error keep theirs.
+ */
+function openWithoutBlocking(): number {
+  try {
+    // A write to a file does not wait for a reader. If the file were opened again, it would have a second write
+    // position.
+    if (fstatSync(2).isFile()) return 2
+    return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  } catch {
+    // This is a socket, or not Linux. Node makes a pipe or a socket non-blocking when this property is first read.
+    void process.stderr
+    return 2
+  }
 }

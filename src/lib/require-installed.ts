@@ -7,7 +7,7 @@ export function requireInstalled(setting: string, packages: Record<string, strin
     for (const name of Object.keys(packages)) import.meta.resolve(name)
   } catch (cause) {
     const names = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
-    const where = 'where to: docs/operations.md, Optional packages'
+    const where = 'where to: docs/deploy.md, Optional packages'
     throw new Error(`${setting}, but its packages are not installed: npm install ${names.join(' ')} (${where})`, {
       cause,
     })

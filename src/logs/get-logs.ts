@@ -12,7 +12,7 @@ export const getLogs = operation({
   path: '/v1/agents/{agent_id}/logs',
   summary: "Get an agent's log entries",
   description:
-    'What the runtime and the tools reported, newest first. Secrets are redacted before an entry is stored. A `search` looks through 10,000 entries that pass the other filters. When there are more, `pagination.searched_to` says how far it came: go on with that time as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, ask `after=latest` and then again and again after `pagination.next_after`: every entry comes once, also one that was stored late.',
+    'Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters; if there are more, continue from `pagination.searched_to` as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first and then `after` with each `pagination.next_after`: every entry is returned once, including entries stored late.',
   permission: 'read',
   params: AgentParams,
   query: LogsQuery,

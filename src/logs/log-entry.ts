@@ -29,7 +29,7 @@ const LevelList = z
   .string()
   .regex(
     new RegExp(`^${ONE_LEVEL}(?:,${ONE_LEVEL})*$`),
-    `must be one or more of ${LEVELS.join(', ')}, with commas between`,
+    `must be one or more of ${LEVELS.join(', ')}, separated by commas`,
   )
   .transform((list) => list.split(',') as LogLevel[])
 
@@ -38,7 +38,7 @@ export const LogsQuery = z
     limit: z.int().min(1).max(1000).default(100),
     offset: z.int().min(0).default(0),
     sort: z.enum(['timestamp', '-timestamp']).default('-timestamp'),
-    level: LevelList.optional().describe('One level or several, as in `warn,error`'),
+    level: LevelList.optional().describe('One or more levels, such as `warn,error`'),
     start_time: TimeInput.optional().describe('Entries from this time on'),
     end_time: TimeInput.optional().describe('Entries before this time'),
     request_id: Text(100).optional().describe('Entries of one invocation'),
@@ -46,8 +46,8 @@ export const LogsQuery = z
       .string()
       .max(20_000)
       .optional()
-      .describe('Entries that were stored since, in that order: first `latest`, then each `pagination.next_after`'),
-    search: Text(200).optional().describe('Entries whose message or metadata contain this text, whatever its case'),
+      .describe('Entries stored since then, in order: `latest` first, then each `pagination.next_after`'),
+    search: Text(200).optional().describe('Entries whose message or metadata contains this text, ignoring case'),
   })
   .refine(({ start_time = -Infinity, end_time = Infinity }) => start_time < end_time, {
     path: ['end_time'],
@@ -55,6 +55,6 @@ export const LogsQuery = z
   })
   .refine(({ after, offset }) => after === undefined || offset === 0, {
     path: ['offset'],
-    message: 'must be 0 with after: go on with next_after',
+    message: 'must be 0 if `after` is set; continue with next_after',
   })
 export type LogsQuery = z.output<typeof LogsQuery>

@@ -22,7 +22,7 @@ export function readPosition(text: string, keyring: Keyring): LogPosition {
   try {
     return JSON.parse(keyring.decrypt(text, PURPOSE))
   } catch {
-    throw invalid({ field: 'after', error: 'must be latest, or next_after of an earlier reply' })
+    throw invalid({ field: 'after', error: 'must be `latest`, or next_after from an earlier reply' })
   }
 }
 

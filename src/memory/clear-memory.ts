@@ -14,14 +14,14 @@ export const clearMemory = operation({
   path: '/v1/agents/{agent_id}/memory',
   summary: 'Clear memory',
   description:
-    'Forgets what the agent remembered until now: all of it, or what one user, one session or the time before a moment has. If it is interrupted, send it again.',
+    "Deletes the agent's memories up to now: all of them, or those of one user, of one session, or from before a given time. If the request is interrupted, send it again.",
   permission: 'delete',
   audit: { target: 'agent_id' },
   userTokens: true,
   mfa: 'clear_memory',
   transaction: false,
   params: AgentParams,
-  query: MemoryContext.extend({ before: TimeInput.optional().describe('Only what is older') }),
+  query: MemoryContext.extend({ before: TimeInput.optional().describe('Only memories older than this') }),
   data: z.object({ deleted: z.int() }),
 
   async run({ params, query }, { db, actor, storage }: Needs<'db' | 'actor' | 'storage'>) {

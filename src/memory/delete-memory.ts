@@ -11,7 +11,7 @@ export const deleteMemory = operation({
   method: 'DELETE',
   path: '/v1/agents/{agent_id}/memory/{memory_id}',
   summary: 'Delete a memory',
-  description: 'It is neither found nor recalled any more.',
+  description: 'Search and recall no longer return it.',
   permission: 'delete',
   audit: { target: 'memory_id' },
   userTokens: true,

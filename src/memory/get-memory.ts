@@ -10,7 +10,7 @@ export const getMemory = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/memory/{memory_id}',
   summary: 'Get a memory',
-  description: 'What it says, of what kind it is, whose it is and when it was said.',
+  description: "Returns the memory's content, kind, owner and time.",
   permission: 'read',
   userTokens: true,
   params: MemoryParams,

@@ -12,15 +12,15 @@ export const listMemory = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/memory',
   summary: 'List memories',
-  description: 'What the agent remembers, the newest first, of one user, one session, one kind or one time.',
+  description: "Lists the agent's memories, newest first. Filter by user, session, kind or time.",
   permission: 'read',
   userTokens: true,
   params: AgentParams,
   query: listQuery(['created_at', 'id'], {
     ...MemoryContext.shape,
     kind: MemoryKind.optional(),
-    before: TimeInput.optional().describe('Only what is older'),
-    after: TimeInput.optional().describe('Only what is newer'),
+    before: TimeInput.optional().describe('Only memories older than this'),
+    after: TimeInput.optional().describe('Only memories newer than this'),
   }),
   list: MemoryReply,
 

@@ -31,7 +31,7 @@ const Item = z
     role: MemoryRole.nullable().default(null).describe('Who said it; required for a turn'),
     context: MemoryContext.default({}),
     metadata: Metadata.default({}),
-    created_at: TimeInput.optional().describe('When it was said; now if absent'),
+    created_at: TimeInput.optional().describe('When it was said. Default: now'),
   })
   .refine(({ kind, role }) => kind !== 'turn' || role !== null, { message: 'is required for a turn', path: ['role'] })
 
@@ -70,7 +70,7 @@ export const MemoryReply = z
       .string()
       .nullable()
       .default(null)
-      .describe('The newer fact about the same thing; null while it holds'),
+      .describe('The newer fact that replaced this one; null while this one is current'),
   })
   .meta({ id: 'Memory' })
 
@@ -78,7 +78,7 @@ export const FoundMemory = z
   .object({
     ...Said,
     score: z.number().min(0).max(1),
-    matched: z.array(z.enum(['words', 'meaning', 'date'])).describe('The ways in which it was found'),
+    matched: z.array(z.enum(['words', 'meaning', 'date'])).describe('How the memory was found'),
     ...Origin,
   })
   .meta({ id: 'FoundMemory' })

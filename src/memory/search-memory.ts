@@ -14,7 +14,7 @@ export const searchMemory = operation({
   path: '/v1/agents/{agent_id}/memory/search',
   summary: 'Search memory',
   description:
-    'Best first. `context` limits the search to one user, one session or both; without it everything the agent remembers is searched.',
+    "Returns the best matches first. `context` limits the search to one user, one session or both. Without it, all of the agent's memories are searched.",
   permission: 'read',
   userTokens: true,
   idempotent: true,

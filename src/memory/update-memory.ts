@@ -13,7 +13,7 @@ export const updateMemory = operation({
   path: '/v1/agents/{agent_id}/memory/{memory_id}',
   summary: 'Update a memory',
   description:
-    'Changes the fields that are named; `metadata` is replaced whole. From then on it is found by what it says now. Its user and session stay.',
+    "Changes only the fields you send; `metadata` is replaced as a whole. Search then uses the new content. The memory's user and session can't change.",
   permission: 'write',
   audit: { target: 'memory_id' },
   userTokens: true,

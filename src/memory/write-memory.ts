@@ -22,7 +22,7 @@ export const writeMemory = operation({
   path: '/v1/agents/{agent_id}/memory',
   summary: 'Write memories',
   description:
-    'Notes and facts for the agent to recall, or turns of conversations held elsewhere. All items are written or none.',
+    'Adds notes and facts, or turns of conversations that took place elsewhere. Either all items are written, or none.',
   permission: 'write',
   audit: { target: 'agent_id' },
   userTokens: true,

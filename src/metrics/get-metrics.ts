@@ -12,7 +12,7 @@ export const getMetrics = operation({
   path: '/v1/agents/{agent_id}/metrics',
   summary: 'Get a metric of an agent over time',
   description:
-    'Counts invocations that completed or failed, in the bucket in which they ended. Buckets are aligned to the epoch in UTC and whole: `start_time` is rounded down and `end_time` up to the granularity. In a bucket without an invocation the throughput is 0; it has no response time and no error rate, and is left out. For a token that speaks for one user, only invocations of that user count.',
+    "Counts invocations that completed or failed, in the interval in which they ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted.",
   permission: 'read',
   userTokens: true,
   params: AgentParams,

@@ -12,7 +12,7 @@ export const getPerformance = operation({
   path: '/v1/agents/{agent_id}/performance',
   summary: 'Get all metrics of an agent over time',
   description:
-    'What a dashboard shows, in one request: requests, errors and response times of each bucket. Counts and buckets are those of the metrics; buckets without an invocation are there as well, except those that have not begun. For a token that speaks for one user, only invocations of that user count.',
+    "Returns requests, errors and response times per interval, for a dashboard. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted.",
   permission: 'read',
   userTokens: true,
   params: AgentParams,

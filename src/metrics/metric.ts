@@ -19,20 +19,20 @@ const Aggregation = z.enum(['avg', 'p50', 'p95', 'p99', 'max'])
 export type Aggregation = z.output<typeof Aggregation>
 
 export const PerformanceQuery = z.strictObject({
-  start_time: TimeInput.optional().describe('Default: an hour before end_time'),
+  start_time: TimeInput.optional().describe('Default: one hour before end_time'),
   end_time: TimeInput.optional().describe('Default: now'),
-  granularity: Granularity.optional().describe('Default: by the length of the range'),
+  granularity: Granularity.optional().describe('Default: depends on the length of the range'),
 })
 
 export const MetricsQuery = z
   .strictObject({
     metric: Metric,
     ...PerformanceQuery.shape,
-    aggregation: Aggregation.optional().describe('Of `response_time` only; default avg'),
+    aggregation: Aggregation.optional().describe('For `response_time` only. Default: avg'),
   })
   .refine(({ metric, aggregation }) => aggregation === undefined || metric === 'response_time', {
     path: ['aggregation'],
-    message: 'is for the metric response_time only',
+    message: 'is only allowed for the metric `response_time`',
   })
 
 export const MetricSeries = z
@@ -51,7 +51,7 @@ export const PerformanceReply = z
     granularity: Granularity,
     buckets: z.array(
       z.object({
-        timestamp: Time.describe('Its beginning'),
+        timestamp: Time.describe('The start of the interval'),
         requests: z.int(),
         errors: z.int(),
         avg_ms: Duration,

@@ -30,7 +30,7 @@ export function rangeOf(wanted: AskedRange, now: number): Range & { granularity:
     const field = wanted.granularity === undefined ? 'start_time' : 'granularity'
     throw invalid({
       field,
-      error: `the range has ${count} buckets of ${granularity}, at most ${MAX_VALUES} are served`,
+      error: `the range contains ${count} intervals of ${granularity}; the maximum is ${MAX_VALUES}. Choose a shorter range or a larger granularity`,
     })
   }
   return { granularity, from, to, step }

@@ -1,16 +1,24 @@
 import { type AliasableExpression, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
 import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
-import { removeRows } from '../storage/queries/remove-rows.ts'
+import { removeRows, takeRows } from '../storage/queries/remove-rows.ts'
 import { bucketInSql, bucketOf, middleOf } from './histogram.ts'
 import type { Percentiles, Totals } from './metric.ts'
 import { MINUTE_MS, type Range } from './range.ts'
 
-type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
+type MetricTable = BulkTable & { table: 'recent_metrics' | 'metrics' | 'metric_buckets'; merge: Merge }
 
 /** Sums are stored by minute and by hour, so that a year need not be added up from its minutes. */
 const HOUR = 60
+
+/** A run adds to one row. The others are written by `rollUp`, and until then every reader adds the recent ones. */
+const RECENT: MetricTable = {
+  table: 'recent_metrics',
+  columns: ['agent_seq', 'start', 'bucket', 'count', 'errors', 'sum_ms', 'max_ms'],
+  merge: { key: ['agent_seq', 'start', 'bucket'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] },
+}
 
 const METRICS: MetricTable = {
   table: 'metrics',
@@ -39,14 +47,26 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   if (outcome === 'cancelled') return []
   const ms = Math.max(0, Math.round(duration_ms))
   const errors = outcome === 'failed' ? 1 : 0
-  const minute = Math.floor(time / MINUTE_MS)
-  return [1, HOUR].flatMap((minutes) => {
-    const span = { agent_seq, minutes, start: minute - (minute % minutes), count: 1 }
-    return [
-      { into: METRICS, row: { ...span, errors, sum_ms: ms, max_ms: ms } },
-      { into: BUCKETS, row: { ...span, bucket: bucketOf(ms) } },
-    ]
-  })
+  const start = Math.floor(time / MINUTE_MS)
+  return [{ into: RECENT, row: { agent_seq, start, bucket: bucketOf(ms), count: 1, errors, sum_ms: ms, max_ms: ms } }]
+}
+
+/**
+ * Moves at most `limit` rows of minutes that have ended into the sums of minutes and hours; returns how many. A row is
+ * removed in the transaction that adds it to the sums, so it counts once, whenever the process dies. An invocation whose
+ * entry comes later makes a row again.
+ */
+export async function rollUp(db: Database, before: number, limit: number): Promise<number> {
+  const which = sql<SqlBool>`start < ${Math.floor(before / MINUTE_MS)}`
+  const rows = await takeRows(db, 'recent_metrics', { which, key: RECENT.merge.key, limit })
+  const sums = rows.flatMap(({ start, ...row }) =>
+    [1, HOUR].flatMap((minutes) => {
+      const span = { ...row, minutes, start: start - (start % minutes) }
+      return [METRICS, BUCKETS].map((into) => ({ into, row: span }))
+    }),
+  )
+  await writeRows(db, sums)
+  return rows.length
 }
 
 const SUMS = [
@@ -169,11 +189,16 @@ function sumsOf(
   { user_id }: CountedUser,
 ): AliasableExpression<Started & Totals> {
   if (user_id === null) {
+    const columns = ['agent_seq', 'start', 'count', 'errors', 'sum_ms', 'max_ms'] as const
     return db
       .selectFrom('metrics')
-      .select(['agent_seq', 'start', 'count', 'errors', 'sum_ms', 'max_ms'])
+      .select(columns)
       .where('agent_seq', 'in', agent_seqs)
+      .where('minutes', '=', spanOf(range))
       .where(isWithin(range))
+      .unionAll(
+        db.selectFrom('recent_metrics').select(columns).where('agent_seq', 'in', agent_seqs).where(isWithin(range)),
+      )
   }
   return db
     .selectFrom(endedOf(db, agent_seqs, range, user_id).as('ended'))
@@ -195,11 +220,16 @@ function bucketsOf(
   { user_id }: CountedUser,
 ): AliasableExpression<Counted> {
   if (user_id === null) {
+    const columns = ['agent_seq', 'start', 'bucket', 'count'] as const
     return db
       .selectFrom('metric_buckets')
-      .select(['agent_seq', 'start', 'bucket', 'count'])
+      .select(columns)
       .where('agent_seq', 'in', agent_seqs)
+      .where('minutes', '=', spanOf(range))
       .where(isWithin(range))
+      .unionAll(
+        db.selectFrom('recent_metrics').select(columns).where('agent_seq', 'in', agent_seqs).where(isWithin(range)),
+      )
   }
   return db
     .selectFrom(endedOf(db, agent_seqs, range, user_id).as('ended'))
@@ -226,15 +256,15 @@ function endedOf(db: Database, agent_seqs: number[] | Expression<number>, { from
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */
 export function remove(db: Database, before: number, limit: number): Promise<number> {
   const which = sql<SqlBool>`start < ${Math.floor(before / MINUTE_MS)}`
-  return removeOfBoth(({ table, merge: { key } }) => removeRows(db, table, { which, key, limit }))
+  return removeOfAll(({ table, merge: { key } }) => removeRows(db, table, { which, key, limit }))
 }
 
 export function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  return removeOfBoth(({ table, merge: { key } }) => removeRowsOfMissingAgents(db, table, { key, limit }))
+  return removeOfAll(({ table, merge: { key } }) => removeRowsOfMissingAgents(db, table, { key, limit }))
 }
 
-async function removeOfBoth(removeOf: (table: MetricTable) => Promise<number>): Promise<number> {
-  return (await removeOf(BUCKETS)) + (await removeOf(METRICS))
+async function removeOfAll(removeOf: (table: MetricTable) => Promise<number>): Promise<number> {
+  return (await removeOf(RECENT)) + (await removeOf(BUCKETS)) + (await removeOf(METRICS))
 }
 
 /**
@@ -245,7 +275,11 @@ function stepOf({ step }: Range): RawBuilder<number> {
   return sql<number>`start - start % ${sql.lit(step)}`
 }
 
-function isWithin({ from, to, step }: Range): RawBuilder<SqlBool> {
-  const span = step % HOUR === 0 ? HOUR : 1
-  return sql<SqlBool>`minutes = ${span} and start >= ${from} and start < ${to}`
+/** How many minutes each row has of which the steps are made. */
+function spanOf({ step }: Range): number {
+  return step % HOUR === 0 ? HOUR : 1
+}
+
+function isWithin({ from, to }: Range): RawBuilder<SqlBool> {
+  return sql<SqlBool>`start >= ${from} and start < ${to}`
 }

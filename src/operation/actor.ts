@@ -1,4 +1,4 @@
-import { forbidden } from '../errors.ts'
+import { type ApiError, forbidden } from '../errors.ts'
 import { covers, type Permission } from '../security/permissions.ts'
 import type { TokenRun } from '../security/run-token.ts'
 import type { Scope } from './scope.ts'
@@ -44,16 +44,16 @@ export function endOfRight({ expires_at, by_previous_secret_until }: Actor): num
  * the key, but its earlier secrets end before it.
  */
 export function requireLasting({ kind, by_previous_secret_until }: Actor, thing: string): void {
-  if (kind === 'token') throw forbidden(`${thing} would outlive this token: use a key`)
+  if (kind === 'token') throw forbidden(`${thing} would outlive this token. Use an API key.`)
   if (by_previous_secret_until !== undefined) {
-    throw forbidden(`${thing} would outlive this secret, which was replaced: use the new one`)
+    throw forbidden(`${thing} would outlive this secret, which has been rotated. Use the new secret.`)
   }
 }
 
 /** The same actor in the project that its request names; a person with the role that they have there. */
 export function workingIn(actor: Actor, project_id: string): Actor {
   const role = actor.roles?.get(project_id)
-  if (actor.roles && !role) throw forbidden('You have no role in this project')
+  if (actor.roles && !role) throw forbidden('You have no role in this project.')
   const may = role && { id: role.id, permissions: role.permissions }
   return { ...actor, ...may, scope: { ...actor.scope, project_id }, names_project: true }
 }
@@ -62,18 +62,21 @@ export function workingIn(actor: Actor, project_id: string): Actor {
 export function requirePerson(actor: Actor): Actor & { person_id: string } {
   const { kind, person_id } = actor
   if (kind !== 'person' || person_id === undefined)
-    throw forbidden('This is for people who are signed in, not for keys')
+    throw forbidden("Only people who are signed in can do this. API keys can't.")
   return { ...actor, person_id }
 }
 
 /** The token of a call is for the run of that call. */
 export function requireRun({ run }: Actor, request_id: string): TokenRun {
-  if (run?.request_id !== request_id) throw forbidden('This token is of another run')
+  if (run?.request_id !== request_id) throw forbidden('This token belongs to another run.')
   return run
 }
 
-export function requirePermission({ kind, permissions }: Actor, permission: Permission): void {
-  if (covers(permissions, permission)) return
+export function lacksPermission({ kind }: Actor, permission: Permission): ApiError {
   const who = kind === 'person' ? 'Your role here' : 'This key'
-  throw forbidden(`${who} lacks the permission "${permission}"`)
+  return forbidden(`${who} doesn't have the permission "${permission}".`)
+}
+
+export function requirePermission(actor: Actor, permission: Permission): void {
+  if (!covers(actor.permissions, permission)) throw lacksPermission(actor, permission)
 }

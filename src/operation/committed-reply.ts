@@ -1,15 +1,8 @@
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Lease } from '../storage/leases/lease.ts'
 
-/** A reply that is on disk, for a request that may be repeated, together with what its operation left. */
-export class CommittedReply {
-  /** Undefined for an answer that is an error: those are not stored. */
-  readonly reply: unknown
-
-  constructor(reply: unknown) {
-    this.reply = reply
-  }
-}
+/** What an operation returns whose reply is on disk, together with what the operation left. */
+export const COMMITTED = Symbol('committed')
 
 /**
  * Writes what an operation without a transaction leaves, in one commit with its reply. Resolves with undefined if a lease
@@ -20,4 +13,4 @@ export type CommitReply = (
   entry: JournalEntry,
   answer: unknown,
   lease: Lease | undefined,
-) => Promise<CommittedReply | undefined>
+) => Promise<typeof COMMITTED | undefined>

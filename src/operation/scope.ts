@@ -48,28 +48,32 @@ export function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned
 export function requireOperator(actor: Reaching): void {
   requireScope(actor, null)
   if (actor.reach === 'service' || actor.scope.project_id === DEFAULT_PROJECT) return
-  const what = actor.kind === 'person' ? 'Your role is for a project' : 'This key belongs to a project'
-  throw forbidden(`${what}, and this concerns the whole service`)
+  const what = actor.kind === 'person' ? 'Your role is limited to a project' : 'This key is limited to a project'
+  throw forbidden(`${what} and can't do this: it affects the whole service.`)
 }
 
 /** Refuses keys and people of one project, for what concerns others too. */
 export function requireService({ reach, kind }: Reaching): void {
   if (reach === 'service') return
-  throw forbidden(kind === 'person' ? 'This takes an administrator of the service' : 'This takes a key of all projects')
+  throw forbidden(
+    kind === 'person'
+      ? 'Only a service administrator can do this.'
+      : 'This requires a key with access to all projects.',
+  )
 }
 
 /** The user that the actor acts for. A token that speaks for one user cannot act for another. */
 export function requireUser({ scope }: Scoped, wanted: string | undefined): string | undefined {
   if (scope.user_id === null) return wanted
-  if (wanted !== undefined && wanted !== scope.user_id) throw forbidden('This token speaks for another user')
+  if (wanted !== undefined && wanted !== scope.user_id) throw forbidden('This token belongs to another user.')
   return scope.user_id
 }
 
 /** Refuses tokens that speak for one user, for operations that concern every user. */
-export function requireEveryUser({ scope }: Scoped, what = 'this concerns others too'): void {
-  if (scope.user_id !== null) throw forbidden(`This token speaks for one user, and ${what}: use a key`)
+export function requireEveryUser({ scope }: Scoped, what = 'this affects other users'): void {
+  if (scope.user_id !== null) throw forbidden(`This token acts for one user, and ${what}. Use an API key.`)
 }
 
 function outOfScope(): ApiError {
-  return forbidden('This key is limited to another agent')
+  return forbidden('This key is limited to another agent.')
 }

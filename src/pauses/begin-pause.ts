@@ -10,7 +10,7 @@ export const beginPause = operation({
   path: '/v1/pause',
   summary: 'Pause everything',
   description:
-    'Stops all that this project does and that may cost money, or all that the service does, within a second on every node. Runs under way wait: their model calls are ended, tools that are being called may finish. Runs in the background, schedules and the work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` goes on with all of it.',
+    "Stops everything in this project, or in the whole service, that runs or can cost money, within a second on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project.",
   permission: 'manage',
   audit: { target: null },
   idempotent: true,

@@ -8,9 +8,9 @@ export const endPause = operation({
   id: 'endPause',
   method: 'POST',
   path: '/v1/resume',
-  summary: 'Go on after a pause',
+  summary: 'Resume',
   description:
-    'Ends the pause of this project, or of the service. Runs that wait go on after their last step, on any node. A project that is paused for itself stays so when the service goes on.',
+    'Ends the pause of this project, or of the whole service. Waiting runs resume after their last step, on any node. A project with a pause of its own stays paused when the service resumes.',
   permission: 'manage',
   audit: { target: null },
   idempotent: true,

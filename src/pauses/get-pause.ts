@@ -7,7 +7,8 @@ export const getPause = operation({
   id: 'getPause',
   method: 'GET',
   path: '/v1/pause',
-  summary: 'See whether everything is paused',
+  summary: 'Get the pause status',
+  description: '`project` and `service` are the current pauses, or null.',
   permission: 'read',
   data: PauseReply,
 

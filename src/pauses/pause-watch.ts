@@ -29,7 +29,8 @@ export class PauseWatch implements Pauses {
     // It is added first: a pause that begins while the store is asked stops it too.
     this.#underWay.add(work)
     try {
-      if (await this.find(project_id)) work.paused.cancel()
+      const project = await this.#findProject(project_id)
+      if (project ? project.pause : await this.find(project_id)) work.paused.cancel()
     } catch (error) {
       release()
       throw error

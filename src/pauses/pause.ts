@@ -7,11 +7,11 @@ import { Label, Time } from '../shapes.ts'
 const PauseScope = z
   .enum(['project', 'service'])
   .default('project')
-  .describe('`service`: every project; takes a key of all projects')
+  .describe('`service`: every project; requires access to all projects')
 
 export const BeginPauseBody = z
   .strictObject({
-    reason: Label(500).describe('Clients whose messages are refused meanwhile are told'),
+    reason: Label(500).describe('Shown to clients whose messages are refused'),
     scope: PauseScope,
   })
   .meta({ id: 'BeginPause' })
@@ -20,15 +20,20 @@ export const EndPauseBody = z.strictObject({ scope: PauseScope }).meta({ id: 'En
 
 const PauseShape = z.object({
   reason: z.string(),
-  paused_by: z.string().nullable().describe('A key, a person … Of the service it is told to keys of all projects only'),
+  paused_by: z
+    .string()
+    .nullable()
+    .describe(
+      'A key, a person or another actor. For a pause of the service, only returned to keys with access to all projects',
+    ),
   paused_at: Time,
 })
 
 export const PauseReply = z
   .object({
-    paused: z.boolean().describe('Whether nothing of this project runs now'),
-    project: PauseShape.nullable().describe('The pause of this project'),
-    service: PauseShape.nullable().describe('The pause of the whole service'),
+    paused: z.boolean().describe("Whether this project is paused, by its own pause or by the service's"),
+    project: PauseShape.nullable().describe("This project's pause"),
+    service: PauseShape.nullable().describe("The whole service's pause"),
   })
   .meta({ id: 'Pause' })
 

@@ -13,9 +13,9 @@ export const deletePerson = operation({
   id: 'deletePerson',
   method: 'DELETE',
   path: '/v1/people/{person_id}',
-  summary: 'Remove a person',
+  summary: 'Delete a person',
   description:
-    "With their roles, their own keys and their sessions, at once. Their name and address are erased; their id stays in the audit log. A person for whom an identity provider still vouches can sign in again, has the same id, and has what their groups give. Webhooks and keys of services that they have made are the project's and go on: the reply names them, to be looked through. Takes an actor of all projects. The last administrator of the service stays: 409.",
+    "Deletes the person with their roles, personal keys and sessions, immediately. Their name and email address are erased; their ID stays in the audit log. If an identity provider still knows the person, they can sign in again with the same ID and the roles of their groups. Webhooks and service keys that they created belong to the project and keep working; the reply lists them for review. Requires access to all projects. The last service administrator can't be deleted: 409.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'person_id' },
@@ -26,9 +26,9 @@ export const deletePerson = operation({
     .object({
       id: z.string(),
       deleted: z.literal(true),
-      revoked_keys: z.array(z.string()).describe('Keys of theirs that have ended'),
-      kept_keys: z.array(z.string()).describe('Keys of services that they have made, and that go on'),
-      kept_webhooks: z.array(z.string()).describe('Webhooks that they have made, and that go on'),
+      revoked_keys: z.array(z.string()).describe('Their personal keys, which no longer work'),
+      kept_keys: z.array(z.string()).describe('Service keys they created, which keep working'),
+      kept_webhooks: z.array(z.string()).describe('Webhooks they created, which keep working'),
     })
     .meta({ id: 'RemovedPerson' }),
 

@@ -9,6 +9,8 @@ export const getPerson = operation({
   method: 'GET',
   path: '/v1/people/{person_id}',
   summary: 'Get a person',
+  description:
+    'Returns the person with their identities and their roles: in this project or, with access to all projects, everywhere. `email_verified` shows whether an identity provider has verified the address. Without access to all projects, people without a role in the project are not found.',
   permission: 'manage',
   params: PersonParams,
   data: PersonReply,

@@ -14,7 +14,7 @@ export const listPeople = operation({
   path: '/v1/people',
   summary: 'List people',
   description:
-    'Those with a role in this project. An actor of all projects that names none sees everybody, also people who have signed in and have no role yet.',
+    'Lists the people with a role in this project. With access to all projects and no project named, lists everybody, including people who have signed in but have no role yet.',
   permission: 'manage',
   query: listQuery(['created_at', 'last_seen_at', 'name', 'email', 'id'], { email: z.string().optional() }),
   list: PersonReply,

@@ -28,7 +28,7 @@ export const PersonReply = z
     email_verified: z.boolean(),
     identities: z
       .array(z.object({ issuer: z.string(), subject: z.string() }))
-      .describe('As whom identity providers know the person'),
+      .describe("The person's accounts at identity providers"),
     roles: z
       .array(
         z.object({
@@ -36,20 +36,24 @@ export const PersonReply = z
           project_id: z.string().nullable().describe('null: all projects'),
           role: z.string(),
           permissions: z.array(Permission),
-          source: z.string().describe('`granted`, or `group:` and the name of the identity provider'),
+          source: z.string().describe("`granted`, or `group:` and the identity provider's name"),
           created_at: Time,
         }),
       )
-      .describe('In this project; with a key of all projects: everywhere'),
+      .describe(
+        'Their roles in this project; in all projects if the request names none and the key has access to all projects',
+      ),
     created_at: Time,
-    last_seen_at: Time.describe('When the identity provider last vouched for the person'),
+    last_seen_at: Time.describe('When an identity provider last confirmed the person'),
   })
   .meta({ id: 'Person' })
 
 /** The keys of a person that have lost rights with a change of their role. */
 export const KeysLost = {
-  narrowed_keys: z.array(z.string()).describe('Keys of theirs that may do less from now on; it does not come back'),
-  revoked_keys: z.array(z.string()).describe('Keys of theirs that have ended'),
+  narrowed_keys: z
+    .array(z.string())
+    .describe("Their keys whose permissions were reduced; the permissions don't come back on their own"),
+  revoked_keys: z.array(z.string()).describe('Their keys that no longer work'),
 }
 
 type Identified = { issuer: string; subject: string }

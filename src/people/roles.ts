@@ -25,7 +25,7 @@ export type Grant = {
   by: string
 }
 
-const LASTING = 'use a key that does not expire, with its present secret, or sign in to the console'
+const LASTING = 'use a key that does not expire, with its current secret, or sign in to the console'
 
 export async function listRoles(db: Database, person_ids: readonly string[]): Promise<Role[]> {
   return (await roleKeys.listRoles(db, person_ids)) as Role[]
@@ -37,11 +37,11 @@ export async function listRoles(db: Database, person_ids: readonly string[]): Pr
  */
 export function permissionsToGive(actor: Actor, role: string, config: Config): readonly Permission[] {
   if (actor.kind === 'token' || endOfRight(actor) !== Number.POSITIVE_INFINITY) {
-    throw forbidden(`A role would outlive your right to give it, which ends by itself: ${LASTING}`)
+    throw forbidden(`You can't grant a role with credentials that expire: ${LASTING}.`)
   }
   const permissions = rolePermissions(role, config)
   if (actor.kind !== 'local' && !coversAll(actor.permissions, permissions)) {
-    throw forbidden('You cannot give permissions that you do not hold')
+    throw forbidden("You can't grant permissions that you don't have.")
   }
   return permissions
 }
@@ -145,7 +145,7 @@ async function endAll(db: Database, roles: readonly Role[], action: string, occa
 }
 
 export async function requireOtherAdministrator(db: Database, role: Key, now: number): Promise<void> {
-  await requireOtherAdmin(db, role, now, 'This is the last administrator of the service: name another first')
+  await requireOtherAdmin(db, role, now, 'This is the last service administrator. Add another one first.')
 }
 
 /** The keys of a person that a change of their role has narrowed, and those that it has ended. */

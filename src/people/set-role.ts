@@ -17,9 +17,9 @@ export const setPersonRole = operation({
   id: 'setPersonRole',
   method: 'PUT',
   path: '/v1/people/{person_id}/role',
-  summary: 'Give a person a role, or take it away',
+  summary: "Set or remove a person's role",
   description:
-    'In this project, or in all. A role that is given here stands over those of groups until it is taken away. Keys that the person has made keep no more than the new role allows, also if it becomes larger again later. To give one takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. The last administrator of the service stays: 409.',
+    "Sets the person's role in this project, or in all projects. A role set here overrides roles from groups until it is removed. Keys that the person created never keep more permissions than the new role, even if the role gets more permissions later. Tokens, keys that expire and rotated secrets can't grant roles. The last service administrator's role can't be removed: 409.",
   permission: 'manage',
   audit: { target: 'person_id' },
   mfa: 'keys',
@@ -28,11 +28,11 @@ export const setPersonRole = operation({
   params: PersonParams,
   body: z
     .strictObject({
-      role: Label(64).nullable().describe('A role of the configuration; null takes it away'),
+      role: Label(64).nullable().describe('A role from the configuration; null removes the role'),
       all_projects: z
         .boolean()
         .default(false)
-        .describe('In all projects: an administrator of the service has admin there'),
+        .describe('In all projects. A service administrator has the role admin in all projects'),
     })
     .meta({ id: 'SetPersonRole' }),
   data: z.object({ ...PersonReply.shape, ...KeysLost }).meta({ id: 'PersonWithLostKeys' }),
@@ -46,13 +46,13 @@ export const setPersonRole = operation({
     const project_id = body.all_projects ? null : actor.scope.project_id
     const present = (await listRoles(db, [person.id])).find((role) => role.project_id === project_id)
     const mayTake = present === undefined || actor.kind === 'local' || coversAll(actor.permissions, present.permissions)
-    if (!mayTake) throw forbidden('You cannot change a role that may do more than you')
+    if (!mayTake) throw forbidden("You can't change a role that has more permissions than yours.")
 
     let lost: LostKeys
     if (body.role === null) {
       if (!present) throw notFound('Role', person.id)
       if (present.role_source !== GRANTED) {
-        throw conflict('This role comes from a group: take the person out of the group at the identity provider')
+        throw conflict('This role comes from a group. Remove the person from the group in the identity provider.')
       }
       await requireOtherAdministrator(db, present, now())
       lost = await endRole(db, present, cause)

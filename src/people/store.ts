@@ -84,7 +84,7 @@ export async function insertIdentity(db: Database, identity: PersonIdentitiesTab
 
 /** Of two first sign-ins at the same time, the second is to be tried again: then the person is known. */
 function requireFirst({ numInsertedOrUpdatedRows }: InsertResult): void {
-  if (numInsertedOrUpdatedRows === 0n) throw conflict('This person signs in twice at the same time: try again')
+  if (numInsertedOrUpdatedRows === 0n) throw conflict('This person is already signing in. Try again.')
 }
 
 /** The id of the person whom an identity provider knows so, also if the person was removed. */

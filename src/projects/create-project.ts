@@ -9,7 +9,7 @@ export const createProject = operation({
   path: '/v1/projects',
   summary: 'Create a project',
   description:
-    'A room of its own: agents, keys, webhooks, secrets, providers and audit entries belong to one project, and nothing of it is seen from another. Takes a key of all projects. Further requests name the project in the header `Moorage-Project`.',
+    "Creates an isolated project. Agents, keys, webhooks, secrets, providers and audit entries belong to one project and can't be seen from others. Requires a key with access to all projects. To work in the project, name it in the header `Moorage-Project`.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'reply' },

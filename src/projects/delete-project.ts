@@ -13,7 +13,7 @@ export const deleteProject = operation({
   path: '/v1/projects/{project_id}',
   summary: 'Delete a project',
   description:
-    'Cancels what runs in it and removes its agents, keys, webhooks, secrets and providers at once; their logs, metrics and memories follow in the background. The audit log keeps its entries. The event `project.deleted` goes to webhooks of the default project. Takes a key of all projects. The `security` of each agent in it applies, as if that agent were deleted: 403 if the request does not pass, and a one-time code if one of them wants it for `delete`.',
+    "Cancels the project's active runs and deletes its agents, keys, webhooks, secrets and providers immediately. Logs, metrics and memories are deleted in the background. Audit entries are kept. The event `project.deleted` is sent to webhooks of the default project. Requires access to all projects. The `security` of every agent in the project applies as if that agent were deleted: the request can fail with 403, or require a one-time code. The default project can't be deleted: 409.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'project_id' },
@@ -21,13 +21,13 @@ export const deleteProject = operation({
   errors: ['conflict'],
   params: ProjectParams,
   removesProject: async ({ params }, db) => (await projects.find(db, params.project_id))?.id ?? null,
-  query: z.strictObject({ name: z.string().describe('The name of the project, to be sure that this one is meant') }),
+  query: z.strictObject({ name: z.string().describe("The project's name, to confirm the deletion") }),
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
   async run({ params, query }, { db, events, newId, now }: Needs<'db' | 'events' | 'newId' | 'now'>) {
     const { id, name } = await projects.get(db, params.project_id)
-    if (id === DEFAULT_PROJECT) throw conflict('The default project cannot be deleted')
-    if (query.name !== name) throw invalid({ field: 'name', error: 'is not the name of this project' })
+    if (id === DEFAULT_PROJECT) throw conflict("The default project can't be deleted.")
+    if (query.name !== name) throw invalid({ field: 'name', error: "is not this project's name" })
     const time = now()
     await projects.remove(db, id)
     await enqueue(db, { id: newId('job', time), kind: 'purge', run_at: time })

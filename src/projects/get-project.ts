@@ -8,7 +8,7 @@ export const getProject = operation({
   method: 'GET',
   path: '/v1/projects/{project_id}',
   summary: 'Get a project',
-  description: 'By its id or name.',
+  description: 'Identify the project by ID or name.',
   permission: 'read',
   params: ProjectParams,
   data: ProjectReply,

@@ -9,7 +9,7 @@ export const listProjects = operation({
   method: 'GET',
   path: '/v1/projects',
   summary: 'List projects',
-  description: 'A key of one project sees that project only.',
+  description: 'A key limited to one project sees only that project.',
   permission: 'read',
   query: listQuery(['created_at', 'updated_at', 'name', 'id'], {}),
   list: ProjectReply,

@@ -13,16 +13,16 @@ const limit = (most: number) => z.int().min(1).max(most).nullable()
 
 const Limits = z
   .strictObject({
-    requests_per_minute: limit(10_000_000).describe('For all callers of the project together; null is no limit'),
+    requests_per_minute: limit(10_000_000).describe("For all of the project's callers together; null is no limit"),
     concurrent_runs: limit(10_000).describe(
-      'Runs of all its agents under way at once, on all nodes; others get 429, and those in the background wait',
+      'Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait',
     ),
     stored_bytes: limit(2 ** 50).describe(
-      'Bytes of receipts, logs, memories and files, measured about once a minute; a project that has more takes no further messages, memories and files (409), and its schedules skip their ticks',
+      'Bytes of receipts, logs, memories and files, measured about once a minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs',
     ),
-    file_bytes: limit(2 ** 50).describe('Bytes of its files together; an upload that would exceed it gets 409'),
+    file_bytes: limit(2 ** 50).describe('Total bytes of its files; an upload that would exceed it gets 409'),
     retention_days: limit(36_500).describe(
-      'Receipts, approvals, logs, memories, deliveries and files are removed after this many days; null is as long as the service keeps them',
+      "Receipts, approvals, logs, memories, deliveries and files are deleted after this many days; null: the service's retention applies",
     ),
   })
   .meta({ id: 'ProjectLimits' })
@@ -38,7 +38,7 @@ const NO_LIMITS: z.output<typeof Limits> = {
   retention_days: null,
 }
 
-export const ProjectParams = z.strictObject({ project_id: z.string() })
+export const ProjectParams = z.strictObject({ project_id: z.string().describe("The project's ID or name") })
 
 export const CreateProjectBody = z
   .strictObject({
@@ -68,8 +68,8 @@ export const ProjectReply = z
     stored_bytes: z
       .int()
       .nullable()
-      .describe('What it stores, as last measured; null without a limit, and before the first time'),
-    is_default: z.boolean().describe('What names no project is in this one'),
+      .describe('What it stores, as last measured; null if it has no limit or was not measured yet'),
+    is_default: z.boolean().describe('The project of requests that name none'),
     created_at: Time,
     updated_at: Time,
   })
@@ -88,7 +88,7 @@ export function isFull({ limits, stored_bytes }: Pick<Project, 'limits' | 'store
 }
 
 export const FULL_MESSAGE =
-  'The project stores as much as it may (limits.stored_bytes): delete something of it, or raise the limit'
+  'The project has reached its storage limit (limits.stored_bytes). Delete some of its data, or raise the limit.'
 
 /** For what would store more. */
 export function requireRoom(project: Parameters<typeof isFull>[0]): void {

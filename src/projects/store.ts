@@ -110,7 +110,7 @@ export async function remove(db: Database, id: string): Promise<void> {
 }
 
 function nameTaken(name: string) {
-  return conflict(`A project named "${name}" exists already`)
+  return conflict(`A project named "${name}" already exists.`)
 }
 
 function fromRow(row: ProjectsTable): Project {

@@ -13,7 +13,7 @@ export const updateProject = operation({
   path: '/v1/projects/{project_id}',
   summary: 'Update a project',
   description:
-    'Changes the fields that are named, of `limits` too. A project that `console.oidc[].roles` names keeps its name: 409. Takes a key of all projects.',
+    "Changes only the fields you send, including the fields of `limits`. A project that `console.oidc[].roles` refers to by name can't be renamed: 409. Requires access to all projects. The default project keeps its name.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'project_id' },
@@ -28,7 +28,7 @@ export const updateProject = operation({
     const project = await projects.lock(db, id)
     const isRenamed = body.name !== undefined && body.name !== project.name
     if (isRenamed && project.id === DEFAULT_PROJECT) {
-      throw invalid({ field: 'name', error: 'the default project keeps its name' })
+      throw invalid({ field: 'name', error: "can't be changed for the default project" })
     }
     if (isRenamed) requireNotInSettings(project.name, config)
     const changes = {
@@ -47,6 +47,8 @@ function requireNotInSettings(name: string, { console }: Config): void {
     const line = issuer.roles.findIndex(({ project }) => project === name)
     if (line < 0) continue
     const setting = `console.oidc[name=${issuer.name}].roles[${line}].project`
-    throw conflict(`The setting ${setting} names this project "${name}": write its id there first, then rename it`)
+    throw conflict(
+      `${setting} refers to this project by its name "${name}". Replace the name there with the project's ID, then rename the project.`,
+    )
   }
 }

@@ -64,5 +64,5 @@ export async function askModel(
   })
   await meter.flush()
   if (outcome.status === 'completed') return null
-  return outcome.status === 'failed' ? outcome.message : 'The test was cancelled'
+  return outcome.status === 'failed' ? outcome.message : 'The test was cancelled.'
 }

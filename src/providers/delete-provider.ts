@@ -10,7 +10,7 @@ export const deleteProvider = operation({
   path: '/v1/providers/{name}',
   summary: 'Delete a model provider',
   description:
-    'Agents that name it fail from their next run on. It deletes what was set through the API; one of the same name in `moorage.yaml` stays.',
+    'Agents that use it fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays.',
   permission: 'manage',
   audit: { target: 'name' },
   mfa: 'secrets',

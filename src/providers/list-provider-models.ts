@@ -8,14 +8,17 @@ export const listProviderModels = operation({
   id: 'listProviderModels',
   method: 'GET',
   path: '/v1/providers/{name}/models',
-  summary: 'List the models of a provider',
-  description: 'Asks the provider itself, now, and waits up to 15 seconds.',
+  summary: "List a provider's models",
+  description:
+    'Asks the provider for its current list, and waits up to 15 seconds. If there is no list, `error` says why.',
   permission: 'write',
   params: ProviderParams,
   data: z
     .object({
-      models: z.array(z.object({ id: z.string(), model: z.string().describe('As an agent names it: `provider/id`') })),
-      error: z.string().nullable().describe('Why the provider gave no list'),
+      models: z.array(
+        z.object({ id: z.string(), model: z.string().describe('The name that agents use: `provider/id`') }),
+      ),
+      error: z.string().nullable().describe('Why the provider returned no list'),
     })
     .meta({ id: 'ProviderModels' }),
 

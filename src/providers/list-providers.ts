@@ -10,7 +10,8 @@ export const listProviders = operation({
   method: 'GET',
   path: '/v1/providers',
   summary: 'List model providers',
-  description: 'Those of `moorage.yaml` and those that were set through the API, by name. Keys are never shown.',
+  description:
+    'Lists the providers from `moorage.yaml` and those set through the API, by name. API keys are never returned.',
   permission: 'write',
   query: listQuery(['name'], {}).extend({ sort: z.enum(['name', '-name']).default('name') }),
   list: ProviderReply,

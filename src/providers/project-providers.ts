@@ -38,7 +38,7 @@ export class ProjectProviders {
       return opened
     } catch (err) {
       // A damaged row must not make the other providers unusable.
-      log.error({ err, project_id, name }, 'the key of a provider cannot be opened: set the provider again')
+      log.error({ err, project_id, name }, "a provider's key can't be decrypted; set the provider again")
       return undefined
     }
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { conflict, forbidden, invalid } from '../errors.ts'
+import { plainIssue } from '../lib/text/plain-issue.ts'
 import type { Actor } from '../operation/actor.ts'
 import { type Provider, urlOf } from '../runtime/providers/provider-source.ts'
 import type { Keyring } from '../security/keyring.ts'
@@ -15,9 +16,9 @@ export const ProviderParams = z.strictObject({ name: z.string() })
 
 export const SetProviderBody = z
   .strictObject({
-    type: ProviderType.default('openai-compatible').describe('The protocol that it speaks'),
+    type: ProviderType.default('openai-compatible').describe('The API protocol'),
     base_url: WebAddress.nullable()
-      .describe('Its address, up to `/v1`; needed for `openai-compatible`. null: the vendor itself')
+      .describe("The endpoint up to `/v1`; required for `openai-compatible`. null: the vendor's own endpoint")
       .default(null),
     // The key is sent in a header, as a tool's secret is.
     api_key: ToolSecret.shape.value
@@ -25,10 +26,10 @@ export const SetProviderBody = z
       .nullable()
       .optional()
       .describe(
-        'Its key; no reply ever shows it. null: it wants none. Absent: the stored one stays, while the origin of the address does',
+        "The provider's API key, never returned. null: the provider needs no key. If absent, the stored key is kept, unless the origin of `base_url` changes",
       ),
     vision: Vision.nullable()
-      .describe('Whether its models take images: `true`, `false`, or by the name of a model. null: they are tried')
+      .describe('Whether its models accept images: `true`, `false`, or per model name. null: images are tried')
       .default(null),
   })
   .refine(({ type, base_url }) => type !== 'openai-compatible' || base_url !== null, {
@@ -39,13 +40,15 @@ export const SetProviderBody = z
 
 export const ProviderReply = z
   .object({
-    name: z.string().describe('The first part of a model, as in `name/model`'),
+    name: z.string().describe('The first part of a model name, as in `name/model`'),
     type: ProviderType,
-    base_url: z.string().nullable().describe('null: the vendor itself'),
+    base_url: z.string().nullable().describe("null: the vendor's own endpoint"),
     has_key: z.boolean(),
     vision: Vision.nullable(),
-    source: z.enum(['api', 'configuration']).describe('`configuration`: it is in `moorage.yaml`, and is changed there'),
-    overridden: z.boolean().describe('One of this name was set through the API too. That of `moorage.yaml` is used'),
+    source: z.enum(['api', 'configuration']).describe('`configuration`: defined in `moorage.yaml`, and changed there'),
+    overridden: z
+      .boolean()
+      .describe('A provider with this name was also set through the API. The one from `moorage.yaml` is used'),
     created_at: Time.nullable(),
     updated_at: Time.nullable(),
   })
@@ -81,7 +84,7 @@ export function requireKeyAgain(wanted: Addressed, known: StoredProvider | undef
   if (known === undefined || known.api_key === null || originOf(wanted) === originOf(known)) return
   throw invalid({
     field: 'api_key',
-    error: 'is required, because the address has another origin: send the key again, or null for none',
+    error: 'is required, because the new base_url has another origin; send the key again, or null for none',
   })
 }
 
@@ -130,14 +133,14 @@ export function presentConfigured(
 }
 
 export function requireName(name: string): void {
-  const { success, error } = PROVIDER_NAME.safeParse(name)
-  if (!success) throw invalid({ field: 'name', error: error.issues[0]?.message ?? 'is not a name' })
+  const { success, error } = PROVIDER_NAME.safeParse(name, { error: (issue) => plainIssue(issue) })
+  if (!success) throw invalid({ field: 'name', error: error.issues[0]?.message ?? 'is not a valid name' })
 }
 
 /** One of the same name in the configuration would win, and what is set here would have no effect. */
 export function requireNotConfigured(name: string, configured: readonly Provider[]): void {
   if (!configured.some((provider) => provider.name === name)) return
-  throw conflict(`The provider ${name} is in moorage.yaml, which wins: change it there`)
+  throw conflict(`The provider "${name}" is defined in moorage.yaml. Change it there.`)
 }
 
 export function requireAddress(base_url: string | null, policy: UrlPolicy): void {
@@ -147,5 +150,5 @@ export function requireAddress(base_url: string | null, policy: UrlPolicy): void
 
 /** Every agent of a project may use its providers. Only actors who manage the whole project may change them. */
 export function requireWholeProject({ scope }: Actor): void {
-  if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and providers are for all')
+  if (scope.agent_id !== null) throw forbidden("This key is limited to one agent and can't manage providers.")
 }

@@ -21,7 +21,7 @@ export const setProvider = operation({
   path: '/v1/providers/{name}',
   summary: 'Set a model provider',
   description:
-    'Agents use it as `name/model`, from their next run on. Its key is stored encrypted, and no reply ever shows it. Setting it again replaces it as a whole, except for its key: without `api_key` the stored one stays while the origin of the address does, and 400 asks for it with another origin. It is called under the rules of `outgoing`, as tools are. 409 for a name that `moorage.yaml` has.',
+    'Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept, unless the origin of `base_url` changes: then the request fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent.',
   permission: 'manage',
   audit: { target: 'name' },
   mfa: 'secrets',

@@ -58,7 +58,7 @@ export async function putKeepingKey(
     })
     .returningAll()
     .executeTakeFirst()
-  if (!stored) throw conflict(`Provider "${row.name}" was changed meanwhile`)
+  if (!stored) throw conflict(`Provider "${row.name}" was changed by another request. Try again.`)
   return added(db, fromRow(stored))
 }
 
@@ -69,7 +69,8 @@ async function added(db: Database, provider: StoredProvider): Promise<StoredProv
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .where('project_id', '=', project_id)
     .executeTakeFirstOrThrow()
-  if (Number(total) > MAX_PROVIDERS) throw conflict(`There are ${MAX_PROVIDERS} providers already: delete one first`)
+  if (Number(total) > MAX_PROVIDERS)
+    throw conflict(`There are already ${MAX_PROVIDERS} providers, the maximum. Delete one first.`)
   await announce(db, 'providers', project_id)
   return provider
 }

@@ -11,7 +11,7 @@ export const testProvider = operation({
   path: '/v1/providers/{name}/test',
   summary: 'Test a model provider',
   description:
-    'Asks the provider for its list of models, which costs nothing, and says how it went. A provider with a key is asked for the list without it, too: a public list does not prove the key. With `model` it also has that model answer one short message.',
+    "Asks the provider for its list of models, which costs nothing, and reports the result. If the provider has a key, the list is also requested without it, because a public list doesn't prove that the key works. With `model`, that model also answers one short message.",
   permission: 'manage',
   audit: { target: 'name' },
   idempotent: true,
@@ -20,18 +20,18 @@ export const testProvider = operation({
   params: ProviderParams,
   body: z
     .strictObject({
-      model: Label(200).optional().describe('A model of the provider, without the name of the provider'),
+      model: Label(200).optional().describe("A model of the provider, without the provider's name"),
     })
     .meta({ id: 'TestProvider' }),
   bodyOptional: true,
   data: z
     .object({
       ok: z.boolean(),
-      error: z.string().nullable().describe('What the operator should look at'),
+      error: z.string().nullable().describe('What the operator should check'),
       key: z
         .enum(['accepted', 'untested', 'none'])
         .describe('`untested`: the list of models is public, so test a `model`. `none`: the provider has no key'),
-      models: z.int().describe('How many models it has, as far as it says'),
+      models: z.int().describe('How many models it has, if it reports them'),
       duration_ms: z.int(),
     })
     .meta({ id: 'ProviderTest' }),

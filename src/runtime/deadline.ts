@@ -78,7 +78,7 @@ export class Deadline {
 
   get stopped(): 'timeout' | 'cancelled' | 'paused' | undefined {
     if (this.#timedOut) return 'timeout'
-    if (this.#cancellations.some(({ cancelled }) => cancelled)) return 'cancelled'
+    for (const { cancelled } of this.#cancellations) if (cancelled) return 'cancelled'
     return this.#paused?.cancelled ? 'paused' : undefined
   }
 

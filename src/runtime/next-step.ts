@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Ruling } from './approvals/ask.ts'
-import { addCosts, type Cost, nanoOf } from './models/cost.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
+import { addCosts, type Cost, nanoOf } from './models/usage.ts'
 import type { ApprovalStep, Spent, Step, Unfit } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 

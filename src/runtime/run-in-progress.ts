@@ -3,16 +3,14 @@ import type { Ask } from './approvals/ask.ts'
 import type { ShownAttachment } from './attachments/attachment.ts'
 import type { RunFiles } from './attachments/run-files.ts'
 import type { Deadline } from './deadline.ts'
-import { addCosts, type Cost } from './models/cost.ts'
 import type { Meter } from './models/meter.ts'
 import type { Model } from './models/model-request.ts'
 import type { Refusals } from './models/refusing-models.ts'
-import { addTokens, NO_USAGE, tokensSince, type Usage } from './models/usage.ts'
+import { addCosts, addTokens, type Cost, NO_USAGE, tokensSince, type Usage } from './models/usage.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { checkOutput } from './output/check-output.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
-import type { LeftOut } from './prompt/fit-prompt.ts'
-import type { ModelWindows } from './prompt/model-windows.ts'
+import type { LeftOut, ModelWindows } from './prompt/fit-prompt.ts'
 import type { ModelInput } from './run-input.ts'
 import { PAUSED, type Spent, type Step, type StepKeeper, type WaitStep } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
@@ -25,9 +23,11 @@ export type RunInProgress = {
   /** Finds a model of the agent by its name. */
   getModel(name: string): Promise<Model>
   meter: Meter
+  /** The model may be asked before, and nothing else: see `RunRequest`. */
+  stored: Promise<void> | undefined
   windows: ModelWindows
   /** What is attached to messages and results of tools. */
-  files: RunFiles
+  readonly files: RunFiles
   toolbox: Toolbox
   deadline: Deadline
   emit: ((event: RunEvent) => void) | undefined

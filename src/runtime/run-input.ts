@@ -1,6 +1,5 @@
 import type { Attachment, ShownFiles, ShownWith } from './attachments/attachment.ts'
 import type { Given, GivenTurn } from './given.ts'
-import type { WantedOutput } from './output/wanted-output.ts'
 import type { AgentSpec } from './spec.ts'
 
 /** A memory found for this user, best first. */
@@ -31,9 +30,4 @@ export type ModelInput = RunInput & {
   /** How the model that is asked is shown files, by their ids, and what stands with the message. */
   files?: ShownFiles
   shown?: ShownWith
-}
-
-/** What the caller wants of this run counts; else what the agent always answers with. */
-export function wantedOutput({ agent, given }: Pick<ModelInput, 'agent' | 'given'>): WantedOutput | undefined {
-  return given?.output ?? agent.output ?? undefined
 }

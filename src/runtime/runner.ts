@@ -26,6 +26,8 @@ export type RunRequest = RunInput & {
   attempt: number
   /** Counts what the run spends. */
   meter: Meter
+  /** Until this resolves, nothing leaves the service except what models are asked. It rejects if the run could not be stored. */
+  stored?: Promise<void> | undefined
   /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
   keeper?: StepKeeper | undefined
   /** What memory found, if this attempt has asked it. */

@@ -108,8 +108,8 @@ export class Runtime {
       return await tryTool(tool, call, world, { now, key })
     } catch (error) {
       if (!deadline.stopped) throw error
-      const message = `No answer within ${defaultTimeoutMs} ms`
-      return { tools: [], result: null, error: deadline.stopped === 'timeout' ? message : 'The test was cancelled' }
+      const message = `No answer within ${defaultTimeoutMs} ms.`
+      return { tools: [], result: null, error: deadline.stopped === 'timeout' ? message : 'The test was cancelled.' }
     } finally {
       deadline.release()
     }
@@ -134,8 +134,8 @@ export class Runtime {
       return { points, error: null }
     } catch (error) {
       if (deadline.stopped === 'timeout')
-        return { points, error: `The check did not end within ${LONGEST_CHECK_MS} ms` }
-      if (deadline.stopped) return { points, error: 'The check was cancelled' }
+        return { points, error: `The check did not finish within ${LONGEST_CHECK_MS} ms.` }
+      if (deadline.stopped) return { points, error: 'The check was cancelled.' }
       if (error instanceof AgentFailure) return { points, error: redact(error.message) }
       throw error
     } finally {
@@ -210,7 +210,7 @@ export class Runtime {
         return ended({ status: 'waiting', until, asks, waits_for })
       }
       if (deadline.stopped === 'paused') {
-        log('info', 'The run waits: the project or the service is paused')
+        log('info', 'The run waits because the project or the service is paused.')
         left.steps.push(pausedStep(left, { attempt, logs, now: now() }))
         return ended({ status: 'waiting', until: now(), asks: [], waits_for: undefined })
       }
@@ -244,10 +244,10 @@ const LONGEST_CHECK_MS = 600_000
 /** Characters of what is told of one point. */
 const MAX_DETAIL = 1_000
 
-const CALLED_TOO_LATE = 'The agent did not answer in the time that the run which called it had left'
+const CALLED_TOO_LATE = "The agent did not answer in the time that its caller's run had left."
 
 function lateFor(timeout_ms: number): string {
-  return `The agent did not answer within ${timeout_ms} ms`
+  return `The agent did not answer within ${timeout_ms} ms.`
 }
 
 const TOO_MANY_REQUESTS = 429
@@ -255,7 +255,7 @@ const TOO_MANY_REQUESTS = 429
 /** The outcome of a run that did not answer. */
 function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log: Log; redact: Redact; late: string }) {
   if (deadline.stopped === 'cancelled') {
-    log('info', 'The run was cancelled')
+    log('info', 'The run was cancelled.')
     return { status: 'cancelled' as const }
   }
   const failed = { status: 'failed' as const, reason: 'error' as const }
@@ -281,8 +281,8 @@ function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log
     const reason = error instanceof PromptTooLong ? ('too long' as const) : failed.reason
     return { ...failed, reason, message: redact(error.message) }
   }
-  log('error', 'The agent failed unexpectedly', { error: error instanceof Error ? error.message : String(error) })
-  return { ...failed, message: 'The agent failed unexpectedly' }
+  log('error', 'The agent failed unexpectedly.', { error: error instanceof Error ? error.message : String(error) })
+  return { ...failed, message: 'The agent failed unexpectedly.' }
 }
 
 /** Secrets are removed before anything enters the log. */

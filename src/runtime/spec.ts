@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 import { type ApprovalRules, Expiry, ToolApproval } from './approvals/approval-policy.ts'
-import type { ModelNames } from './models/model-name.ts'
+import type { ModelNames } from './models/model.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 import { AgentTool, ToolLabel } from './tools/called-agent.ts'
 
@@ -24,7 +24,7 @@ const HeaderName = z
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'must be a header name')
   .refine(
     (name) => !RESERVED_HEADERS.has(name.toLowerCase()) && !name.toLowerCase().startsWith('proxy-'),
-    'may not be set by a tool',
+    "can't be set by a tool",
   )
 const HeaderValue = z
   .string()
@@ -56,7 +56,7 @@ export type Retry = z.infer<typeof Retry>
 const ToolRetry = (unset: string) =>
   Retry.nullable()
     .describe(
-      `A call that was under way when the service died: \`safe\` makes it again with the same Idempotency-Key, \`ask\` asks a person whether to, \`never\` tells the model that its outcome is unknown. null: ${unset}`,
+      `What to do with a call that was in progress when the service stopped. \`safe\`: make it again with the same Idempotency-Key. \`ask\`: ask a person. \`never\`: tell the model that its outcome is unknown. null: ${unset}`,
     )
     .default(null)
 
@@ -69,7 +69,7 @@ export const HttpTool = z.strictObject({
   url: UrlTemplate,
   headers: Headers.default({}),
   timeout_ms: ToolTimeout,
-  retry: ToolRetry('`safe` for GET, else `never`'),
+  retry: ToolRetry('`safe` for GET, otherwise `never`'),
   approval: ToolApproval.default('never'),
 })
 export type HttpTool = z.infer<typeof HttpTool>
@@ -80,8 +80,8 @@ export const McpTool = z.strictObject({
   headers: Headers.default({}),
   allow: z.array(ToolName).max(128).nullable().default(null),
   timeout_ms: ToolTimeout,
-  retry: ToolRetry('`safe` for tools that the server calls read-only or idempotent, else `never`'),
-  approval: ToolApproval.describe('For every tool of the server').default('never'),
+  retry: ToolRetry('`safe` for tools that the server declares read-only or idempotent, otherwise `never`'),
+  approval: ToolApproval.describe('Applies to every tool of the server').default('never'),
 })
 export type McpTool = z.infer<typeof McpTool>
 
@@ -93,7 +93,7 @@ export const PersonTool = z.strictObject({
     .string()
     .max(4096)
     .default('Asks a person who knows or decides what you cannot. The answer may take days: ask only if you must.'),
-  expires_after_seconds: Expiry.nullable().describe("null: the agent's own").default(null),
+  expires_after_seconds: Expiry.nullable().describe("null: the agent's setting").default(null),
 })
 export type PersonTool = z.infer<typeof PersonTool>
 
@@ -107,65 +107,69 @@ export const Tools = z
     const seen = new Set<string>()
     for (const [index, tool] of tools.entries()) {
       if (tool.type === 'mcp') continue
-      if (seen.has(tool.name)) issue.addIssue({ code: 'custom', path: [index, 'name'], message: 'is used twice' })
+      if (seen.has(tool.name))
+        issue.addIssue({ code: 'custom', path: [index, 'name'], message: 'is used more than once' })
       seen.add(tool.name)
     }
   })
 
 export const Limits = z.strictObject({
-  timeout_ms: z.int().min(1_000).max(600_000).nullable().describe("null: the service's own limit").default(null),
-  max_steps: z.int().min(1).max(64).describe('How often the model may answer with tool calls').default(8),
+  timeout_ms: z.int().min(1_000).max(600_000).nullable().describe("null: the service's limit").default(null),
+  max_steps: z
+    .int()
+    .min(1)
+    .max(64)
+    .describe('How often the model can be called in one run. If its last answer still calls tools, the run fails')
+    .default(8),
   max_input_tokens: z
     .int()
     .min(1)
     .max(10_000_000)
     .nullable()
-    .describe('How long a prompt may be, about; older turns are left out. null: what the model takes')
+    .describe("The approximate maximum length of a prompt; older turns are left out. null: the model's context window")
     .default(null),
-  max_output_tokens: z.int().min(1).max(1_000_000).nullable().describe("null: the model's own").default(null),
-  max_concurrency: z.int().min(1).max(10_000).nullable().describe('Invocations at once; null: no limit').default(null),
-  cut_to_budget: z
-    .boolean()
-    .describe('If a budget has no room for the longest answer, ask for a shorter one instead of failing')
-    .default(false),
-  max_tool_calls: z
+  max_output_tokens: z.int().min(1).max(1_000_000).nullable().describe("null: the model's limit").default(null),
+  max_concurrency: z
     .int()
     .min(1)
     .max(10_000)
     .nullable()
-    .describe('Calls of tools in one run; null: no limit')
+    .describe('Concurrent invocations; null: no limit')
     .default(null),
+  cut_to_budget: z
+    .boolean()
+    .describe('If a budget is too low for the longest answer, request a shorter one instead of failing')
+    .default(false),
+  max_tool_calls: z.int().min(1).max(10_000).nullable().describe('Tool calls in one run; null: no limit').default(null),
   max_tokens_per_run: z
     .int()
     .min(1)
     .max(1_000_000_000)
     .nullable()
-    .describe('Tokens of one run: when it has used them, it asks no model and calls no tool any more; null: no limit')
+    .describe('Tokens in one run. Once they are used, the run makes no more model or tool calls. null: no limit')
     .default(null),
   max_cost_per_run: z
     .number()
     .positive()
     .max(1_000_000)
     .nullable()
-    .describe(
-      'US dollars of one run: when it has cost them, it asks no model and calls no tool any more; null: no limit',
-    )
+    .describe('US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit')
     .default(null),
 })
 export type Limits = z.infer<typeof Limits>
 
 export const MemoryPolicy = z.strictObject({
-  remember: z.boolean().describe('Whether an exchange is remembered at all').default(true),
-  history: z.int().min(0).max(200).describe("How many of the session's latest turns the model is shown").default(20),
-  recall: z.int().min(0).max(50).describe('How many recalled memories the model is shown').default(5),
+  remember: z.boolean().describe('Whether messages and answers are remembered').default(true),
+  history: z.int().min(0).max(200).describe("How many of the session's latest turns are sent to the model").default(20),
+  recall: z.int().min(0).max(50).describe('How many recalled memories are sent to the model').default(5),
   facts: z
     .enum(['off', 'model'])
-    .describe("`model`: when a conversation has fallen silent, the agent's own model writes down what lasts")
+    .describe("`model`: when a conversation has been idle, the agent's own model extracts lasting facts")
     .default('off'),
   summarize: z
     .union([z.boolean(), z.int().min(2).max(200)])
     .describe(
-      "Whether the agent's own model keeps a summary of long sessions. A number says after how many new turns it is made; `true`: after 10",
+      "Whether the agent's own model keeps a summary of long sessions. A number sets after how many new turns it is updated; `true`: after 10",
     )
     .default(false),
   retention_days: z
@@ -173,19 +177,19 @@ export const MemoryPolicy = z.strictObject({
     .min(1)
     .max(36_500)
     .nullable()
-    .describe('Older memories are forgotten; null: none')
+    .describe('Older memories are deleted; null: never')
     .default(null),
 })
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>
 
 const RemoteCall = {
-  headers: Headers.describe('Sent along; `{{secret.NAME}}` is filled in as in tools').default({}),
+  headers: Headers.describe('Headers to send; `{{secret.NAME}}` is replaced as in tools').default({}),
   timeout_ms: z
     .int()
     .min(100)
     .max(600_000)
     .nullable()
-    .describe('How long one call may take; null: as long as the run')
+    .describe("Timeout of one call; null: the run's timeout")
     .default(null),
 }
 
@@ -193,21 +197,19 @@ const RemoteCall = {
 export const RemoteSettings = z.union(
   [
     z.strictObject({
-      url: PlainUrl.describe('Is sent a signed POST for each message'),
+      url: PlainUrl.describe('Receives a signed POST request for each message'),
       ...RemoteCall,
       secret: z
         .string()
         .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a secret')
-        .describe(
-          'The name of the secret of the project with which calls are signed: `whsec_` and base64, as of webhooks',
-        ),
+        .describe("The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks"),
     }),
     z.strictObject({
-      a2a: PlainUrl.describe('The agent card of an A2A agent, which is sent each message'),
+      a2a: PlainUrl.describe('The agent card of an A2A agent, which receives each message'),
       ...RemoteCall,
     }),
   ],
-  { error: ({ input }) => (hasBoth(input) ? 'must have either url or a2a, not both' : undefined) },
+  { error: ({ input }) => (hasBoth(input) ? 'must have either `url` or `a2a`, not both' : undefined) },
 )
 export type RemoteSettings = z.infer<typeof RemoteSettings>
 /** Of an agent that keeps our own contract. */
@@ -276,9 +278,9 @@ function urlProblem(url: string): string | undefined {
   // The URL parser skips further slashes, so in https:///{x} the parameter would be the host.
   if (origin === '') return 'must be a URL'
   if (/[{}]/.test(origin)) return 'must not have a parameter in the host'
-  if (origin.includes('@')) return 'must not hold a user name or password'
+  if (origin.includes('@')) return 'must not contain a user name or password'
   const filled = url.replace(PARAMETER, 'x')
-  if (/[{}]/.test(filled)) return 'must write parameters as {name}, with letters, digits and _'
+  if (/[{}]/.test(filled)) return 'must contain parameters as {name}, with letters, digits and _'
   if (!URL.canParse(filled)) return 'must be a URL'
   return undefined
 }

@@ -1,7 +1,6 @@
 import type { Ruling } from './approvals/ask.ts'
-import type { Cost } from './models/cost.ts'
 import type { ModelAnswer } from './models/model.ts'
-import type { TokenCount } from './models/usage.ts'
+import type { Cost, TokenCount } from './models/usage.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { SchemaProblem } from './schemas/schema-errors.ts'

@@ -1,18 +1,19 @@
 import { cutText } from '../telemetry/traced-messages.ts'
 import type { Attributes, Span } from '../telemetry/tracing.ts'
-import { splitModelName } from './models/model-name.ts'
+import { splitModelName } from './models/model.ts'
 import type { CallTrace, Model } from './models/model-request.ts'
 import type { TokenCount } from './models/usage.ts'
 import type { ToolResult } from './outcome.ts'
 import type { RunInProgress } from './run-in-progress.ts'
+import type { ModelInput } from './run-input.ts'
 import type { ToolArguments } from './tools/arguments.ts'
 
 /** Names by the conventions of OpenTelemetry for generative AI. */
 export function beginChat(
-  { span, input: { agent } }: RunInProgress,
+  span: Span,
+  { agent }: ModelInput,
   { name, server }: Pick<Model, 'server'> & { name: string },
-): Span | undefined {
-  if (!span) return undefined
+): Span {
   const { provider, id } = splitModelName(name)
   return span.child(`chat ${id}`, 'client', {
     'gen_ai.operation.name': 'chat',

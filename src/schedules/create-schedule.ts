@@ -19,7 +19,7 @@ export const createSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules',
   summary: 'Create a schedule',
   description:
-    'At each tick the agent is asked `message`, in the background. Ticks come by `cron` in a `timezone`, in intervals (`every`) or once (`at`). Its runs have the rights of the key that changed it last, and end with that key. A token cannot create one: it would outlive the token.',
+    "Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule, and stop when that key does. Tokens can't create schedules, because a schedule would outlive its token.",
   permission: 'write',
   audit: { target: 'reply' },
   mfa: 'invoke',
@@ -39,7 +39,7 @@ export const createSchedule = operation({
     const { maxPerAgent } = config.schedules
     if ((await schedules.count(db, agent.id)) >= maxPerAgent) {
       throw conflict(
-        `This agent has ${maxPerAgent} schedules already, as many as schedules.maxPerAgent allows: delete one first`,
+        `This agent already has ${maxPerAgent} schedules, the limit set by schedules.maxPerAgent. Delete one first.`,
       )
     }
     const time = now()

@@ -40,7 +40,7 @@ export async function decideTick(due: Due, situation: Situation): Promise<TickDe
   const tell = teller(due, now)
   if (key !== 'active') {
     const after = { ...due, enabled: false, disabled_reason: `key_${key}` as const, next_at: null, parked: false }
-    const message = `Schedule disabled: the key that changed it last is ${key}`
+    const message = `Schedule disabled: the key that last changed it is ${key}`
     return { after, runs_for: undefined, told: [tell('error', message, { updated_by: due.updated_by })] }
   }
   if (isAgentPaused) {
@@ -68,15 +68,15 @@ export async function decideTick(due: Due, situation: Situation): Promise<TickDe
   if (isSkipped) {
     after.skipped += 1
     after.last_skipped_at = latest
-    const why = isOverlap ? 'an earlier run has not ended' : 'the project stores as much as it may'
-    told.push(tell('warn', `Schedule skipped a tick: ${why}`, { tick: timeText(latest) }))
+    const why = isOverlap ? 'the previous run is still active' : 'the project has reached its storage limit'
+    told.push(tell('warn', `Schedule skipped a run: ${why}`, { tick: timeText(latest) }))
   }
   return { after, runs_for: isWanted && !isSkipped ? latest : undefined, told }
 }
 
 function missedMessage(missed: number, wasPaused: boolean): string {
-  const count = missed >= MOST_COUNTED - 1 ? `${missed} ticks or more` : missed === 1 ? 'a tick' : `${missed} ticks`
-  return `Schedule missed ${count}: ${wasPaused ? 'the agent was paused' : 'no node took them in time'}`
+  const count = missed >= MOST_COUNTED - 1 ? `${missed} runs or more` : missed === 1 ? 'a run' : `${missed} runs`
+  return `Schedule missed ${count}: ${wasPaused ? 'the agent was paused' : 'no node was available in time'}`
 }
 
 function teller({ id: schedule_id }: Schedule, timestamp: number) {

@@ -9,7 +9,7 @@ export const deleteSchedule = operation({
   method: 'DELETE',
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
   summary: 'Delete a schedule',
-  description: 'No more ticks come. Runs that it has begun go on, and their receipts stay.',
+  description: 'The schedule starts no more runs. Runs it has already started continue, and their receipts are kept.',
   permission: 'delete',
   audit: { target: 'schedule_id' },
   params: ScheduleParams,

@@ -9,7 +9,7 @@ export const getSchedule = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
   summary: 'Get a schedule',
-  description: 'With its next five ticks, and with what became of those that began no run.',
+  description: 'Returns the schedule with its next five times, and with the runs it missed or skipped.',
   permission: 'read',
   params: ScheduleParams,
   data: ScheduleWithRuns,

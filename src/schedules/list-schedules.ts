@@ -12,10 +12,11 @@ export const listSchedules = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/schedules',
   summary: 'List schedules',
+  description: "Lists the agent's schedules with their next run and the number of runs that were missed or skipped.",
   permission: 'read',
   params: AgentParams,
   query: listQuery(['created_at', 'updated_at', 'next_at', 'name', 'id'], {
-    enabled: z.enum(['true', 'false']).optional().describe('`false`: those that are disabled'),
+    enabled: z.enum(['true', 'false']).optional().describe('`false`: only disabled schedules'),
   }),
   list: ScheduleReply,
 

@@ -14,6 +14,9 @@ export async function requireFilesOfUser(
   for (const { file_id } of attachments) {
     const owner = (await files.find(db, { project_id, id: file_id, except: [] }, now))?.user_id ?? null
     if (owner === null || owner === context.user_id) continue
-    throw invalid({ field: 'attachments', error: `the file ${file_id} is of another user: name attachments anew` })
+    throw invalid({
+      field: 'attachments',
+      error: `the file ${file_id} belongs to another user; send \`attachments\` again with files of this user`,
+    })
   }
 }

@@ -1,8 +1,8 @@
 import { requireRunning } from '../agents/agent-snapshot.ts'
 import * as agents from '../agents/store.ts'
-import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { QueuedReply } from '../invocations/receipt.ts'
+import { enqueueRun } from '../invocations/runs.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { requireRoom } from '../projects/project.ts'
@@ -18,7 +18,7 @@ export const runSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}/run',
   summary: 'Run a schedule now',
   description:
-    'Tries the schedule: begins a run in the background as a tick would, with the rights of this key, also while the schedule is disabled or an earlier run goes on. Its ticks stay as they are.',
+    "Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change. While the agent is paused, the request fails with 409.",
   permission: 'write',
   audit: { target: 'schedule_id' },
   mfa: 'invoke',

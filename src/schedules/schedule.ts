@@ -16,27 +16,27 @@ const MissedReason = z.enum(['late', 'agent_paused'])
 
 const ASKED = {
   name: Label(200).nullable().default(null),
-  message: Text(100_000).describe('What the agent is asked at each tick'),
+  message: Text(100_000).describe('The message sent to the agent each time'),
   attachments: AskedAttachments.default([]).describe(
-    'Files that the model is shown with the message at each tick. `url` is fetched once, now; `data` is base64; both become files of the schedule',
+    "Files to send to the model with the message each time. `url` is downloaded once, now; `data` is base64; both are stored as the schedule's files",
   ),
   context: InvocationContext.default({}),
   environment: Environment.default(DEFAULT_ENVIRONMENT),
-  overlap: Overlap.default('skip').describe('What happens at a tick while the run of an earlier one goes on'),
-  catch_up: CatchUp.default('none').describe('`one`: if ticks were missed, one run makes up for all of them'),
+  overlap: Overlap.default('skip').describe('What to do if the previous run is still active'),
+  catch_up: CatchUp.default('none').describe('`one`: if scheduled times were missed, one run makes up for all of them'),
   on_budget: OnBudget,
   enabled: z.boolean().default(true),
 }
 
 const TIMED = {
   cron: Label(200).optional().describe('Five fields, such as `0 9 * * MON-FRI`, or a name such as `@daily`'),
-  timezone: Label(100).optional().describe('Of `cron`, such as `Europe/Berlin`; UTC when absent'),
+  timezone: Label(100).optional().describe('For `cron`, such as `Europe/Berlin`. Default: UTC'),
   every: z
     .string()
     .regex(DURATION_PATTERN, 'must be a duration such as 15m or 2h')
     .optional()
     .describe('A duration, such as `15m` or `2h`'),
-  at: TimeInput.optional().describe('One tick, at this time'),
+  at: TimeInput.optional().describe('A single time'),
 }
 
 const TIMINGS = ['cron', 'every', 'at'] as const
@@ -48,7 +48,7 @@ export const ScheduleParams = z.strictObject({ agent_id: z.string(), schedule_id
 export const CreateScheduleBody = z
   .strictObject({ ...TIMED, ...ASKED })
   .refine((body) => timingsIn(body).length === 1, {
-    message: 'give exactly one of cron, every and at',
+    message: 'specify exactly one of `cron`, `every` or `at`',
     path: ['cron'],
   })
   .meta({ id: 'CreateSchedule' })
@@ -57,7 +57,10 @@ export const UpdateScheduleBody = z
   .strictObject({ ...TIMED, ...bareShape(ASKED) })
   .partial()
   .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
-  .refine((body) => timingsIn(body).length <= 1, { message: 'give one of cron, every and at', path: ['cron'] })
+  .refine((body) => timingsIn(body).length <= 1, {
+    message: 'specify only one of `cron`, `every` or `at`',
+    path: ['cron'],
+  })
   .meta({ id: 'UpdateSchedule' })
 
 export const ScheduleReply = z
@@ -78,23 +81,31 @@ export const ScheduleReply = z
     on_budget: z.enum(['fail', 'wait']),
     enabled: z.boolean(),
     disabled_reason: DisabledSchedule.nullable(),
-    next_at: Time.nullable().describe('Null while it is disabled or its agent is paused, and after its last tick'),
-    last_tick_at: Time.nullable().describe('The latest tick that began a run'),
-    last_request_id: z.string().nullable().describe('That run'),
-    missed: z.int().describe('How many ticks began no run, because no node came in time or the agent was paused'),
+    next_at: Time.nullable().describe(
+      'Null while the schedule is disabled or its agent is paused, and after its last run',
+    ),
+    last_tick_at: Time.nullable().describe('The scheduled time of the latest run'),
+    last_request_id: z.string().nullable().describe('The latest run'),
+    missed: z
+      .int()
+      .describe('How many runs were not started, because no node was available in time or the agent was paused'),
     last_missed_at: Time.nullable(),
     last_missed_reason: MissedReason.nullable(),
-    skipped: z.int().describe('How many ticks began no run, because an earlier one went on'),
+    skipped: z
+      .int()
+      .describe(
+        'How many runs were not started, because an earlier one was still active or the project had reached its storage limit',
+      ),
     last_skipped_at: Time.nullable(),
     created_by: z.string(),
-    updated_by: z.string().describe('The key that changed it last: its runs have the rights of that key'),
+    updated_by: z.string().describe("The key that last changed it. Runs have this key's permissions"),
     created_at: Time,
     updated_at: Time,
   })
   .meta({ id: 'Schedule' })
 
 export const ScheduleWithRuns = z
-  .object({ ...ScheduleReply.shape, next_runs: z.array(Time).describe('The next ticks, five at most') })
+  .object({ ...ScheduleReply.shape, next_runs: z.array(Time).describe('The next scheduled times, at most five') })
   .meta({ id: 'ScheduleWithRuns' })
 
 /** A schedule as it is stored. */

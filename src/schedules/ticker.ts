@@ -1,8 +1,8 @@
 import type { Agent } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { isBusy } from '../invocations/find-invocations.ts'
-import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
+import { enqueueRun } from '../invocations/runs.ts'
 import { statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
 import { type TakenWork, Worker } from '../lib/work/worker.ts'
@@ -38,7 +38,7 @@ export class Ticker {
     this.#worker = new Worker({
       share: { total: 1, ofLane: () => 1 },
       serve: () => this.#takeDue(),
-      failed: (err) => parts.log.warn({ err }, 'could not look for the ticks of schedules'),
+      failed: (err) => parts.log.warn({ err }, 'could not look for due schedules'),
       now: parts.now,
     })
     parts.storage.onChange((change) => {
@@ -82,7 +82,7 @@ export class Ticker {
       if (isTaken) this.#count(due, after)
       return isTaken
     } catch (err) {
-      log.warn({ err, schedule: due.id }, 'a tick of a schedule is tried again: it could not be written')
+      log.warn({ err, schedule: due.id }, "could not store a schedule's next run; it will be retried")
       return false
     }
   }

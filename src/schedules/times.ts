@@ -118,15 +118,15 @@ export async function requireNext(timing: Timing, now: number): Promise<number> 
   if (next !== null) return next
   throw at !== null
     ? invalid({ field: 'at', error: 'must be in the future' })
-    : invalid({ field: 'cron', error: 'never comes: no day fits it' })
+    : invalid({ field: 'cron', error: 'never matches a date' })
 }
 
 function requireTimezone(timezone: string, cron: string | null): void {
-  if (cron === null) throw invalid({ field: 'timezone', error: 'is for cron only' })
+  if (cron === null) throw invalid({ field: 'timezone', error: 'can only be used with `cron`' })
   try {
     new Date(0).toLocaleString('en', { timeZone: timezone })
   } catch {
-    throw invalid({ field: 'timezone', error: 'is not a known time zone: give a name such as Europe/Berlin' })
+    throw invalid({ field: 'timezone', error: 'must be an IANA time zone name such as Europe/Berlin' })
   }
 }
 
@@ -134,7 +134,7 @@ async function requireCron(cron: string): Promise<void> {
   if (cron.trim().split(/\s+/).length > 5) {
     throw invalid({
       field: 'cron',
-      error: 'has seconds or years: give five fields, a tick comes once a minute at most',
+      error: 'must have five fields; seconds and years are not supported',
     })
   }
   if (!PATTERN.test(cron)) {
@@ -147,19 +147,19 @@ async function requireCron(cron: string): Promise<void> {
   if (UNKNOWN.day.test(day) || UNKNOWN.weekday.test(weekday)) {
     throw invalid({
       field: 'cron',
-      error: 'may have neither + nor W, and L only for the last day of the month: 0 9 L * *',
+      error: "can't contain `+` or `W`; `L` is only allowed as the day of the month, as in `0 9 L * *`",
     })
   }
   try {
     await readCron(cron, 'UTC')
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : 'cannot be read'
-    throw invalid({ field: 'cron', error: `is no cron pattern: ${reason}` })
+    throw invalid({ field: 'cron', error: `is not a valid cron expression: ${reason}` })
   }
 }
 
 function requireInterval(every: string): void {
   const length = parseDuration(every)
-  if (length < MINUTE_MS) throw invalid({ field: 'every', error: 'must be 1m or more' })
-  if (length > LONGEST_MS) throw invalid({ field: 'every', error: 'must be 366d or less' })
+  if (length < MINUTE_MS) throw invalid({ field: 'every', error: 'must be at least 1m' })
+  if (length > LONGEST_MS) throw invalid({ field: 'every', error: 'must be at most 366d' })
 }

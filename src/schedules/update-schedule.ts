@@ -22,7 +22,7 @@ export const updateSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
   summary: 'Update a schedule',
   description:
-    'Changes the fields that are named; `cron`, `every` and `at` replace each other, and one that is sent as it was moves no tick. From then on its runs have the rights of this key. While it is disabled no tick comes, and none is made up for.',
+    "Changes only the fields you send. `cron`, `every` and `at` replace each other; sending the current value doesn't change the next run. From then on, runs have the permissions of the key that sends this request. A disabled schedule starts no runs and doesn't make up for them later.",
   permission: 'write',
   audit: { target: 'schedule_id' },
   mfa: 'invoke',

@@ -9,7 +9,7 @@ export const deleteSecret = operation({
   method: 'DELETE',
   path: '/v1/secrets/{name}',
   summary: 'Delete a secret',
-  description: 'Tools that name it fail from their next call on.',
+  description: 'Tools that use it fail from their next call on.',
   permission: 'manage',
   audit: { target: 'name' },
   mfa: 'secrets',

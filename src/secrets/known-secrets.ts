@@ -18,7 +18,7 @@ export function knownSecrets({ config, storage, memo, keyring, log }: Options): 
         return [[name, { value: keyring.decrypt(value, purposeOf({ project_id, name })), hosts }] as const]
       } catch (err) {
         // A damaged row must not make the other secrets unusable.
-        log.error({ err, project_id, name }, 'a secret cannot be opened: set it again')
+        log.error({ err, project_id, name }, "a secret can't be decrypted; set it again")
         return []
       }
     })

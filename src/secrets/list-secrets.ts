@@ -9,7 +9,7 @@ export const listSecrets = operation({
   method: 'GET',
   path: '/v1/secrets',
   summary: 'List secrets',
-  description: 'Names and hosts, never values. Those of `moorage.yaml` are not among them.',
+  description: 'Returns names and hosts, never values. Secrets from `moorage.yaml` are not listed.',
   permission: 'manage',
   query: listQuery(['created_at', 'updated_at', 'name'], {}),
   list: SecretReply,

@@ -11,10 +11,10 @@ export const SecretParams = z.strictObject({ name: z.string() })
 
 export const SetSecretBody = z
   .strictObject({
-    value: ToolSecret.shape.value.max(MAX_VALUE).describe('The secret itself; no reply ever shows it'),
+    value: ToolSecret.shape.value.max(MAX_VALUE).describe('The secret value, never returned'),
     hosts: ToolSecret.shape.hosts
       .max(MAX_HOSTS)
-      .describe('Hosts it may be sent to: `api.example.com` on any port, `api.example.com:8443` on that one'),
+      .describe('Hosts that it can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one'),
   })
   .meta({ id: 'SetSecret' })
 
@@ -22,7 +22,7 @@ export const SecretReply = z
   .object({
     name: z.string(),
     hosts: z.array(z.string()),
-    overridden: z.boolean().describe('`moorage.yaml` has a secret of this name, and that one is used'),
+    overridden: z.boolean().describe('A secret with this name is also in `moorage.yaml`, which is used instead'),
     created_at: Time,
     updated_at: Time,
   })
@@ -52,10 +52,13 @@ export function presentSecret(
 
 export function requireName(name: string): void {
   if (SECRET_NAME.test(name)) return
-  throw invalid({ field: 'name', error: 'must be letters, digits and _, no digit first, at most 64' })
+  throw invalid({
+    field: 'name',
+    error: "must be 1 to 64 letters, digits or underscores, and can't start with a digit",
+  })
 }
 
 /** The tools of every agent of a project may use its secrets. Only actors who manage the whole project may change them. */
 export function requireWholeProject({ scope }: Actor): void {
-  if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and secrets are for all')
+  if (scope.agent_id !== null) throw forbidden("This key is limited to one agent and can't manage secrets.")
 }

@@ -17,7 +17,7 @@ export const setSecret = operation({
   path: '/v1/secrets/{name}',
   summary: 'Set a secret',
   description:
-    'Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted, and no reply ever shows it. Setting it again replaces it. A secret of the same name in `moorage.yaml` wins.',
+    'Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted and never returned. Setting it again replaces it. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent.',
   permission: 'manage',
   audit: { target: 'name' },
   mfa: 'secrets',

@@ -29,7 +29,7 @@ export async function put(db: Database, secret: Omit<StoredSecret, 'created_at'>
     .returning('created_at')
     .executeTakeFirstOrThrow()
   if ((await count(db, project_id)) > MAX_SECRETS)
-    throw conflict(`There are ${MAX_SECRETS} secrets already: delete one first`)
+    throw conflict(`There are already ${MAX_SECRETS} secrets, the maximum. Delete one first.`)
   await announce(db, 'secrets', project_id)
   return { created_at }
 }

@@ -13,7 +13,7 @@ const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2'
  */
 export function certificateCheck(pem: string): CertificateCheck {
   const authorities = readCertificates(pem).filter(({ ca }) => ca)
-  if (authorities.length === 0) throw new Error('holds no certificate of an authority')
+  if (authorities.length === 0) throw new Error('contains no CA certificate')
   // A connection sends many requests with one certificate, so its signature is checked once.
   const issuers = new WeakMap<X509Certificate, X509Certificate | null>()
 

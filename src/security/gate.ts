@@ -9,9 +9,8 @@ import type { SecuritySettings } from './security-settings.ts'
  * for nothing.
  */
 export type Gate = {
-  https: boolean
-  addresses: IpList | undefined
-  certificate: CertificateCheck | undefined
+  /** What it asks of a connection. */
+  connection: ConnectionRules | undefined
   /** Counts all callers together. */
   rate: (Rate & { limit: number }) | undefined
   /** The names of operations that need a one-time code. */
@@ -22,16 +21,25 @@ export type Gate = {
   cors: Cors | undefined
 }
 
+export type ConnectionRules = {
+  https: boolean
+  addresses: IpList | undefined
+  certificate: CertificateCheck | undefined
+}
+
 /** The origins of pages that may read replies. `maxAge` is how many seconds a browser may remember that. */
 export type Cors = { origins: ReadonlySet<string>; maxAge: number }
 
 /** `readAuthority` turns `caCert` into PEM. */
 export function gateOf(settings: SecuritySettings, readAuthority: (caCert: string) => string): Gate {
   const { ipWhitelist, mtls, enforceHttps, hsts, rateLimit, mfa, cors } = settings
-  return {
+  const connection = {
     https: enforceHttps,
     addresses: ipWhitelist.enabled ? ipList(ipWhitelist.addresses) : undefined,
     certificate: mtls.enabled ? certificateCheck(readAuthority(mtls.caCert ?? '')) : undefined,
+  }
+  return {
+    connection: enforceHttps || ipWhitelist.enabled || mtls.enabled ? connection : undefined,
     rate: rateLimit.enabled ? rateOf(rateLimit) : undefined,
     mfa: mfa.enabled ? new Set(mfa.requiredFor) : undefined,
     hsts: hsts.enabled ? hsts.maxAge : undefined,

@@ -54,7 +54,7 @@ export function keyring(masterKey: Buffer): Keyring {
       try {
         return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
       } catch {
-        throw new Error(`cannot open a sealed value (${purpose}): wrong master key, other purpose or altered data`)
+        throw new Error(`cannot decrypt a stored value (${purpose}): wrong master key, other purpose or changed data`)
       }
     },
 
@@ -125,7 +125,7 @@ function readKeyFile(path: string): Buffer | undefined {
     const mode = fstatSync(file).mode & 0o777
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       throw new Error(
-        `${path} has mode 0${mode.toString(8)}: others may read the master key. Set it with \`chmod 600 ${path}\`, and replace the key if anyone did`,
+        `${path} has mode 0${mode.toString(8)}, so other users can read the master key. Run \`chmod 600 ${path}\`, and replace the key if anyone did read it`,
       )
     }
     return parseMasterKey(readFileSync(file, 'utf8'), path)
@@ -167,7 +167,7 @@ function unpack(sealed: string, purpose: string): { nonce: Buffer; tag: Buffer; 
   const bytes = Buffer.from(text, 'base64url')
   const wellFormed = sealed.startsWith(`${VERSION}.`) && bytes.toString('base64url') === text
   if (!wellFormed || bytes.length < NONCE_BYTES + TAG_BYTES) {
-    throw new Error(`cannot open a sealed value (${purpose}): it is not in the ${VERSION} format`)
+    throw new Error(`cannot decrypt a stored value (${purpose}): it is not in the ${VERSION} format`)
   }
   return {
     nonce: bytes.subarray(0, NONCE_BYTES),

@@ -3,9 +3,9 @@ import { z } from 'zod'
 /** The first part of a model, as in `name/model`. The same rules hold for the configuration and for the API. */
 export const PROVIDER_NAME = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lowercase letters, digits and hyphens')
   .refine((name) => name !== 'builtin', 'is reserved for the built-in models')
-  .refine((name) => name !== 'embedder', 'is reserved for the embedder of memory')
+  .refine((name) => name !== 'embedder', 'is reserved for the memory embedder')
 
 export const ProviderType = z.enum(['openai-compatible', 'openai', 'anthropic'])
 
@@ -16,5 +16,5 @@ export const Vision = z.union([
   z.boolean(),
   z
     .record(z.string().min(1).max(200), z.boolean())
-    .refine((models) => Object.keys(models).length <= MOST_MODELS, `may name ${MOST_MODELS} models`),
+    .refine((models) => Object.keys(models).length <= MOST_MODELS, `can contain at most ${MOST_MODELS} models`),
 ])

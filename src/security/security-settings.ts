@@ -18,7 +18,7 @@ export const SecretText = z.string().min(1).meta({ writeOnly: true })
 /** A name that another party chose. It is compared exactly. */
 const Name = z.string().min(1).regex(ONE_LINE, NOT_ONE_LINE)
 /** A file of the client. The service never opens it and stores no key. */
-const FileName = z.string().min(1).max(4096).regex(ONE_LINE, 'must be a file name, not the file itself')
+const FileName = z.string().min(1).max(4096).regex(ONE_LINE, "must be a file name, not the file's content")
 /** A file, or its text. */
 const Pem = z.string().min(1).max(65_536)
 const MAX_ADDRESSES = 1_000
@@ -50,23 +50,23 @@ export type ProtectedName = z.output<typeof ProtectedName>
 export const SecuritySettings = z.strictObject({
   ipWhitelist: z
     .strictObject({
-      enabled: z.boolean().default(false).describe('Refuse every address that is not listed'),
+      enabled: z.boolean().default(false).describe('Refuse IP addresses that are not listed'),
       addresses: z
         .array(AddressRange)
         .max(MAX_ADDRESSES)
         .default([])
-        .describe('IP addresses and CIDR ranges; an empty list admits no client'),
+        .describe('IP addresses and CIDR ranges; an empty list refuses every client'),
     })
     .prefault({}),
   mtls: z
     .strictObject({
-      enabled: z.boolean().default(false).describe('Require a client certificate beside the key'),
-      clientCert: FileName.optional().describe('PEM file: the certificate clients on this host present'),
-      clientKey: FileName.optional().describe('PEM file: the key of that certificate'),
-      caCert: Pem.optional().describe('PEM file: the authority that signs client certificates'),
+      enabled: z.boolean().default(false).describe('Require a client certificate in addition to the key'),
+      clientCert: FileName.optional().describe('PEM file: certificate that clients on this machine present'),
+      clientKey: FileName.optional().describe('PEM file: key of that certificate'),
+      caCert: Pem.optional().describe('PEM file: authority that signs client certificates'),
     })
     .prefault({}),
-  enforceHttps: z.boolean().default(false).describe('Refuse plain HTTP with 403; never redirects'),
+  enforceHttps: z.boolean().default(false).describe('Refuse plain HTTP with 403. The service never redirects'),
   hsts: z
     .strictObject({
       enabled: z.boolean().default(false).describe('Send `Strict-Transport-Security` on TLS replies'),
@@ -75,18 +75,18 @@ export const SecuritySettings = z.strictObject({
     .prefault({}),
   rateLimit: z
     .strictObject({
-      enabled: z.boolean().default(false).describe('Limit requests beside the tiers'),
-      requests: z.int().min(1).default(60).describe('Requests admitted in one window'),
+      enabled: z.boolean().default(false).describe('Limit requests in addition to the tiers'),
+      requests: z.int().min(1).default(60).describe('Requests allowed per window'),
       window: Window.default('1m').describe('Length of the window, 1s to 1d'),
     })
     .prefault({}),
   mfa: z
     .strictObject({
-      enabled: z.boolean().default(false).describe('Ask for a one-time code'),
+      enabled: z.boolean().default(false).describe('Require a one-time code'),
       requiredFor: z
         .array(ProtectedName)
         .default(['delete', 'update'])
-        .describe(`Operations that need the code: ${ProtectedName.options.join(', ')}`),
+        .describe(`Operations that require the code: ${ProtectedName.options.join(', ')}`),
     })
     .prefault({}),
   cors: z
@@ -94,10 +94,8 @@ export const SecuritySettings = z.strictObject({
       origins: z
         .array(Origin)
         .max(MAX_ORIGINS)
-        .describe(
-          'Origins whose pages may call the API from a browser, exactly as browsers send them; none by default',
-        ),
-      maxAge: z.int().min(0).max(86_400).default(600).describe('Seconds for which a browser may remember that'),
+        .describe('Origins whose web pages can call the API, exactly as browsers send them. None by default'),
+      maxAge: z.int().min(0).max(86_400).default(600).describe('How many seconds a browser can cache this'),
     })
     .optional(),
 })
@@ -111,7 +109,7 @@ export const AgentSecurity = SecuritySettings.extend({
     .max(MAX_CALLERS)
     .optional()
     .describe(
-      'The agents (ids or names) that can call this one as a tool. Without it every agent can, unless `security` asks callers for an address, a certificate, HTTPS or a one-time code: then none can',
+      'The agents (IDs or names) that can call this agent as a tool. Default: every agent, unless `security` requires an address, a certificate, HTTPS or a one-time code from callers: then none',
     ),
 })
 export type AgentSecurity = z.output<typeof AgentSecurity>
@@ -128,32 +126,30 @@ const OAuth2 = z
   .strictObject({
     type: z.literal('oauth2').describe('How bearer tokens other than API keys are verified: `oauth2` or `jwt`'),
     provider: WebAddress.describe('oauth2: issuer URL'),
-    clientId: Name.describe('oauth2: the client id tokens are issued for'),
-    clientSecret: SecretText.optional().describe('oauth2: the client secret, for introspection'),
+    clientId: Name.describe('oauth2: client ID that tokens are issued for'),
+    clientSecret: SecretText.optional().describe('oauth2: client secret, for introspection'),
     scopes: z
       .array(Name)
       .refine((scopes) => Permission.options.some((name) => scopes.includes(`${name}:agents`)), {
-        error: `must name one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
+        error: `must contain one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
       })
       .optional()
-      .describe(
-        'oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token',
-      ),
+      .describe('oauth2: agent scopes that count. If not set: all. Any other scope must be in every token'),
     introspection: z
       .enum(['opaque', 'always'])
       .optional()
-      .describe('oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all'),
+      .describe('oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always`'),
   })
   .refine(({ introspection, clientSecret }) => introspection === undefined || clientSecret !== undefined, {
     path: ['clientSecret'],
-    error: 'is required with introspection',
+    error: 'is required for introspection',
     when: () => true,
   })
 
 const Jwt = z.strictObject({
   type: z.literal('jwt'),
   secret: SecretText.refine((text) => Buffer.byteLength(text) >= 32, 'must be at least 32 bytes for HS256').describe(
-    'jwt: HS256 secret of 32 bytes or more',
+    'jwt: HS256 secret of at least 32 bytes',
   ),
   issuer: Name.optional().describe('jwt: required `iss` claim'),
   audience: Name.optional().describe('jwt: required `aud` claim'),

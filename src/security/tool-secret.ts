@@ -8,15 +8,15 @@ export const ToolSecret = z.strictObject({
   // The value is sent in a header. What a header cannot carry is refused now, and not when a tool is called.
   value: SecretText.regex(
     /^[\x20-\x7e\xa0-\xff]*$/,
-    'must fit into an HTTP header: Latin letters, no line breaks',
-  ).describe('The secret itself'),
+    'must be a valid HTTP header value: Latin letters, no line breaks',
+  ).describe('The secret value'),
   hosts: z
     .array(
       z
         .string()
         .max(260)
-        .regex(/^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/, 'must be a lower-case host such as api.example.com'),
+        .regex(/^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/, 'must be a lowercase host name such as api.example.com'),
     )
     .min(1)
-    .describe('Hosts it may be sent to'),
+    .describe('Hosts that it can be sent to'),
 })

@@ -8,50 +8,50 @@ import { listBacklogs } from './store.ts'
 const System = z
   .object({
     version: z.string(),
-    node: z.string().describe('The process that answered, among those that share the database'),
+    node: z.string().describe('The process that answered, one of those that share the database'),
     engine: z.enum(['sqlite', 'postgres']),
     started_at: Time.describe('When this process started'),
     now: Time.describe("The service's clock"),
-    runs_live: z.int().describe('Runs under way on this node'),
+    runs_live: z.int().describe('Active runs on this node'),
     nodes: z
       .array(
         z.object({
           node: z.string(),
           status: z
             .enum(['live', 'silent'])
-            .describe('silent: it has told nothing for 7 seconds, and others take over its work'),
+            .describe('silent: it has not reported for 7 seconds, and other nodes take over its work'),
           version: z.string(),
           started_at: Time,
-          seen_at: Time.describe('When it last told; every second'),
+          seen_at: Time.describe('When it last reported; every second'),
           runs_live: z.int(),
-          busy_percent: z.int().describe('How much of the last half minute its event loop worked'),
+          busy_percent: z.int().describe('The share of the last half minute in which its event loop was busy'),
           memory_bytes: z.int(),
         }),
       )
-      .describe('The processes that serve this database; those that were killed for an hour'),
+      .describe('The processes that use this database, including those that stopped unexpectedly in the last hour'),
     queues: z
       .array(
         z.object({
           queue: z.enum(['runs', 'deliveries', 'jobs']),
           waiting: z.int(),
-          leased: z.int().describe('In the hands of a node'),
-          oldest: Time.nullable().describe('Since when the oldest waits'),
+          leased: z.int().describe('In progress on a node'),
+          oldest: Time.nullable().describe('When the oldest of them started waiting'),
         }),
       )
-      .describe('Of all nodes'),
+      .describe('On all nodes'),
     storage: z.object({
       measured_at: Time.describe(
-        'In a large store earlier than now: it is counted every hour, and again when it is asked for after a minute',
+        'When the sizes were measured. In a large database, this happens every hour, and when they are requested and older than a minute',
       ),
-      bytes: z.int().describe('Size of the database'),
-      rows: z.record(z.string(), z.int()).describe('How many rows each kind of data has'),
+      bytes: z.int().describe('Database size'),
+      rows: z.record(z.string(), z.int()).describe('How many rows there are of each kind of data'),
       days: z
         .array(z.object({ day: z.iso.date(), invocations: z.int(), logs: z.int(), audit_log: z.int() }))
-        .describe('The rows that are kept of each of the last 30 days in UTC, oldest first'),
+        .describe('How many of these rows are from each of the last 30 days in UTC, oldest first'),
     }),
     settings: z
       .array(z.object({ setting: z.string(), value: z.unknown(), origin: z.string().nullable() }))
-      .describe('The configuration in force on this node; secrets appear as `(set)`'),
+      .describe("This node's current configuration; secrets appear as `(set)`"),
   })
   .meta({ id: 'System' })
 
@@ -61,9 +61,9 @@ export const getSystem = operation({
   id: 'getSystem',
   method: 'GET',
   path: '/v1/system',
-  summary: 'Get the state of the service',
+  summary: 'Get service status',
   description:
-    'Version, nodes, queues, size of the database and how it grows, and the configuration in force without its secrets. For a key for the whole service.',
+    "Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires a key for the whole service.",
   permission: 'manage',
   reach: 'operator',
   data: System,

@@ -21,7 +21,7 @@ export const getTelemetry = operation({
   path: '/v1/telemetry',
   summary: 'Get telemetry',
   description:
-    'What the node that answers counts of itself: requests, runs, queues, commits, caches, outgoing calls, memory. Prometheus reads the same at `/metrics`.',
+    "Returns this node's own counters: requests, runs, queues, commits, caches, outgoing calls and memory. Prometheus scrapes the same data at `/metrics`.",
   permission: 'manage',
   reach: 'operator',
   knownWithinMs: 400,

@@ -17,11 +17,14 @@ const AgentOverview = z
   .object({
     ...AgentSummary.shape,
     kind: AgentReply.shape.kind,
-    version: z.string().nullable().describe('What `production` serves; null while that is the working copy'),
-    requests: z.int().describe('Invocations that completed or failed in the last 24 hours, this hour included'),
-    errors: z.int().describe('Those that failed'),
-    p95_ms: z.number().nullable().describe('What 95 % of them did not take longer than; null without any'),
-    hours: z.array(z.int()).describe('Requests by the hour in UTC: 24 numbers, the last is this hour'),
+    version: z.string().nullable().describe('The version in `production`; null for the draft'),
+    requests: z.int().describe('Invocations that completed or failed in the last 24 hours, including this hour'),
+    errors: z.int().describe('Invocations that failed'),
+    p95_ms: z
+      .number()
+      .nullable()
+      .describe('The response time that 95% of them did not exceed; null if there were none'),
+    hours: z.array(z.int()).describe('Requests per hour in UTC: 24 numbers, the last one is this hour'),
   })
   .meta({ id: 'AgentOverview' })
 
@@ -29,16 +32,16 @@ export const listOverview = operation({
   id: 'listOverview',
   method: 'GET',
   path: '/v1/overview',
-  summary: 'List agents with their last day',
+  summary: 'List agents with their activity in the last 24 hours',
   description:
-    'The agents of `GET /v1/agents`, each with what it serves and how the last 24 hours went: for the first page of a dashboard, in one request. For a token that speaks for one user, only invocations of that user count.',
+    "Lists the agents of `GET /v1/agents` with the version they serve and their activity in the last 24 hours, in one request, for a dashboard's first page. With a user token, only that user's invocations are counted.",
   permission: 'read',
   userTokens: true,
   query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {
     failing: z
       .enum(['true'])
       .optional()
-      .describe('`true`: those with failures in the last 24 hours, at least one in ten invocations'),
+      .describe('`true`: only agents whose failures in the last 24 hours are at least one in ten invocations'),
   }),
   list: AgentOverview,
 

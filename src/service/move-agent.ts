@@ -6,7 +6,7 @@ import { checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import * as budgets from '../budgets/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import * as files from '../files/store.ts'
-import { moveRuns } from '../invocations/queue/enqueue.ts'
+import { moveRuns } from '../invocations/runs.ts'
 import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { Needs } from '../operation/context.ts'
@@ -25,7 +25,7 @@ export const moveAgent = operation({
   path: '/v1/agents/{agent_id}/move',
   summary: 'Move an agent to another project',
   description:
-    'With its versions, history, memory, schedules, the files that its runs and schedules brought, and the keys, webhooks and budgets that are limited to it. Keys of people end that were made with a role in the old project: it does not count in the new one. It uses the secrets and providers of the new project from its next run on. Takes a key of all projects.',
+    "Moves the agent with its versions, history, memory and schedules, the files of its runs and schedules, and the keys, webhooks and budgets limited to it. Personal keys that were created with a role in the old project stop working. From its next run on, the agent uses the new project's secrets and providers. Requires a key with access to all projects. If the other project has an agent with the same name, the request fails with 409; if it lacks the model's provider, with 400.",
   permission: 'manage',
   reach: 'service',
   audit: { target: 'agent_id' },
@@ -33,12 +33,12 @@ export const moveAgent = operation({
   idempotent: true,
   errors: ['conflict'],
   params: AgentParams,
-  body: z.strictObject({ project: Label(100).describe('Id or name') }).meta({ id: 'MoveAgent' }),
+  body: z.strictObject({ project: Label(100).describe('ID or name') }).meta({ id: 'MoveAgent' }),
   data: z
     .object({
       id: z.string(),
       project_id: z.string(),
-      revoked_keys: z.array(z.string()).describe('The keys of people that have ended with the move'),
+      revoked_keys: z.array(z.string()).describe('The personal keys that stopped working with the move'),
     })
     .meta({ id: 'MovedAgent' }),
 
@@ -47,11 +47,11 @@ export const moveAgent = operation({
     requireScope(actor, null)
     const agent = await agents.lock(db, id)
     const project = await projects.find(db, body.project)
-    if (!project) throw invalid({ field: 'project', error: 'no such project' })
+    if (!project) throw invalid({ field: 'project', error: 'no project with this ID or name exists' })
     const { id: project_id } = project
     await holdName(db, { project_id, name: agent.name })
     const holder = await agents.findIn(db, project_id, agent.name)
-    if (holder && holder.id !== id) throw conflict(`The project has an agent named "${agent.name}" already`)
+    if (holder && holder.id !== id) throw conflict(`The project already has an agent named "${agent.name}".`)
     await checkDefinition(agent, { db, config, project_id })
     // The gates of the agents there are asked when it calls them.
     await checkAgentTools(agent.tools, { ...agent, project_id }, db, { only: null, except: [] })

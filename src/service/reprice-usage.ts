@@ -4,11 +4,10 @@ import type { Needs } from '../operation/context.ts'
 import type { Prices } from '../operation/project-snapshot.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { usdOf } from '../runtime/models/cost.ts'
+import { usdOf } from '../runtime/models/usage.ts'
 import { Label, TimeInput } from '../shapes.ts'
 import type { LedgerLine } from '../usage/ledger-line.ts'
-import { costOf } from '../usage/prices/cost-of.ts'
-import { mostCostOf, priceText, ratesFor } from '../usage/prices/rates.ts'
+import { costOf, mostCostOf, priceText, ratesFor } from '../usage/prices/rates.ts'
 import * as usage from '../usage/store.ts'
 
 /** One request looks at this number of calls, so that others can write meanwhile. */
@@ -18,9 +17,9 @@ export const repriceUsage = operation({
   id: 'repriceUsage',
   method: 'POST',
   path: '/v1/usage/reprice',
-  summary: 'Apply the prices of now to past calls',
+  summary: 'Reprice past usage',
   description:
-    'For prices that were missing or wrong. One request looks at 200 calls and says where to go on; `moorage usage reprice` sends it until nothing is left. Sums and receipts change with the calls, counters of budgets do not. A call whose price is not known now keeps what it has. If it is interrupted, send it again.',
+    "Applies current prices to past calls, if prices were missing or wrong. Each request handles 200 calls and returns where to continue; `moorage usage reprice` repeats it until nothing is left. Sums and receipts change with the calls; budgets don't. A call whose model has no price now keeps its cost. If the request is interrupted, send it again.",
   permission: 'manage',
   audit: { target: null },
   idempotent: true,
@@ -28,17 +27,20 @@ export const repriceUsage = operation({
   body: z
     .strictObject({
       from: TimeInput.describe('Calls from this time on'),
-      to: TimeInput.optional().describe('And before this time; default: now'),
-      after: Label(100).optional().describe('`next` of the reply before'),
-      scope: z.enum(['project', 'service']).default('project').describe('`service`: all projects; takes a key of them'),
+      to: TimeInput.optional().describe('Calls before this time. Default: now'),
+      after: Label(100).optional().describe('`next` from the previous reply'),
+      scope: z
+        .enum(['project', 'service'])
+        .default('project')
+        .describe('`service`: all projects; requires a key with access to all projects'),
     })
     .meta({ id: 'RepriceUsage' }),
   data: z
     .object({
       looked_at: z.int().describe('Calls'),
-      changed: z.int().describe('Those that cost something else now'),
-      priced: z.int().describe('Those of them that had no price'),
-      change_usd: z.number().describe('What all calls cost more than before; less than 0: less'),
+      changed: z.int().describe('Calls whose cost changed'),
+      priced: z.int().describe('Of these, calls that had no price before'),
+      change_usd: z.number().describe('How much more all calls cost than before; negative if less'),
       next: z.string().nullable().describe('Send it as `after`; null: nothing is left'),
     })
     .meta({ id: 'RepricedUsage' }),

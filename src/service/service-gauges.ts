@@ -3,7 +3,7 @@ import project from '../../package.json' with { type: 'json' }
 import type { Parts } from '../operation/parts.ts'
 import * as projects from '../projects/store.ts'
 import type { WriteProbe } from '../storage/health/write-probe.ts'
-import { busiest } from '../telemetry/instruments.ts'
+import { busiest } from '../telemetry/telemetry.ts'
 import { type Backlog, countDisabledWebhooks, listBacklogs } from './store.ts'
 
 type GaugeParts = Pick<Parts, 'config' | 'journal' | 'live' | 'now' | 'storage' | 'telemetry'>
@@ -17,42 +17,46 @@ export function addServiceGauges(parts: GaugeParts, probe: WriteProbe): void {
     return (await reading).map((backlog) => ({ labels: { queue: backlog.queue }, value: valueOf(backlog) }))
   }
   const labels = { version: project.version, node_version: process.versions.node, engine: storage.engine }
-  telemetry.gauge('moorage_info', 'What this node runs: its version, on which Node, on which database', () => [
+  telemetry.gauge('moorage_info', "This node's version, Node.js version and database engine", () => [
     { labels, value: 1 },
   ])
   addDatabaseGauges(parts, probe)
-  telemetry.gauge('moorage_runs_live', 'Runs under way on this node', () => live.all().length)
-  telemetry.gauge('moorage_journal_waiting', 'Requests that wait for their commit', () => journal.waiting())
+  telemetry.gauge('moorage_runs_live', 'Active runs on this node', () => live.all().length)
+  telemetry.gauge('moorage_journal_waiting', 'Requests waiting for their commit', () => journal.waiting())
   telemetry.gauge(
     'moorage_queue_depth',
-    'Runs, deliveries and jobs that are due and wait for a node, of all nodes',
+    'Runs, deliveries and jobs that are due and waiting for a node, on all nodes',
     backlogs(({ waiting }) => waiting),
   )
   telemetry.gauge(
     'moorage_queue_oldest_seconds',
-    'How long the oldest of them has waited',
+    'How long the oldest due run, delivery or job has waited',
     backlogs(({ oldest }) => (oldest === null ? 0 : Math.max(0, now() - oldest) / 1000)),
   )
   telemetry.gauge(
     'moorage_leases',
-    'Runs, deliveries and jobs that nodes have in hand, of all nodes',
+    'Runs, deliveries and jobs in progress, on all nodes',
     backlogs(({ leased }) => leased),
   )
 }
 
 function addDatabaseGauges({ telemetry, storage, config }: GaugeParts, probe: WriteProbe): void {
-  telemetry.gauge('moorage_database_up', 'Whether the database takes writes', async () => Number(await probe.isUp()))
-  telemetry.gauge('moorage_database_connections', 'Connections to PostgreSQL, or threads that read SQLite', () => {
+  telemetry.gauge('moorage_database_up', 'Whether the database accepts writes', async () => Number(await probe.isUp()))
+  telemetry.gauge('moorage_database_connections', 'PostgreSQL connections, or SQLite reader threads', () => {
     const { busy, idle } = storage.pool()
     return Object.entries({ busy, idle }).map(([state, value]) => ({ labels: { state }, value }))
   })
-  telemetry.gauge('moorage_database_waiting', 'Queries that wait for one of them', () => storage.pool().waiting)
-  telemetry.gauge('moorage_webhooks_disabled', 'Webhooks that the service disabled because they failed', () =>
+  telemetry.gauge(
+    'moorage_database_waiting',
+    'Queries waiting for a connection or a reader thread',
+    () => storage.pool().waiting,
+  )
+  telemetry.gauge('moorage_webhooks_disabled', 'Webhooks that were disabled because they failed', () =>
     countDisabledWebhooks(storage.db),
   )
   telemetry.gauge(
     'moorage_project_stored_bytes',
-    'What the ten projects store that store the most, of those with limits.stored_bytes, as last measured',
+    'Stored bytes of the ten largest projects with limits.stored_bytes, as last measured',
     async () => {
       const measured = (await projects.listMeasured(storage.db)).map(
         ({ id, stored_bytes }) => [id, stored_bytes ?? 0] as const,
@@ -60,11 +64,11 @@ function addDatabaseGauges({ telemetry, storage, config }: GaugeParts, probe: Wr
       return busiest(measured).map(([id, value]) => ({ labels: { project: id }, value }))
     },
   )
-  telemetry.gauge('moorage_disk_size_bytes', 'Size of the disk that the data folder is on', async () => {
+  telemetry.gauge('moorage_disk_size_bytes', 'Size of the disk with the data folder', async () => {
     const { bsize, blocks } = await statfs(config.data)
     return bsize * blocks
   })
-  telemetry.gauge('moorage_disk_free_bytes', 'What is free on it', async () => {
+  telemetry.gauge('moorage_disk_free_bytes', 'Free space on the disk with the data folder', async () => {
     const { bsize, bavail } = await statfs(config.data)
     return bsize * bavail
   })

@@ -19,7 +19,7 @@ export function openSizes({ storage, now }: SizeParts, errands: Errands): () => 
   const measureAgain = () => {
     if (isMeasuring) return
     isMeasuring = true
-    errands.begin('measuring the store', (signal) =>
+    errands.begin('measuring the database', (signal) =>
       measureAndKeep({ storage, now }, signal).finally(() => (isMeasuring = false)),
     )
   }

@@ -25,9 +25,9 @@ import { VectorThread } from './postgres/vector-thread.ts'
 import { findStranger, MIGRATIONS, migrate } from './schema/migrate.ts'
 import type { Migration } from './schema/migration.ts'
 import type { MigrationWatch } from './schema/migration-watch.ts'
-import { isDamaged } from './sqlite/damage.ts'
 import { privateFolder, privateStore } from './sqlite/private-files.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
+import { isDamaged } from './sqlite/sqlite-thread.ts'
 import type { Tables } from './tables.ts'
 
 export type Storage = {
@@ -95,7 +95,7 @@ export type StorageOptions = {
 
 const READ_TIMEOUT = 10_000
 const DEAF =
-  'PostgreSQL does not tell this node what others change, so nothing is answered from memory: behind a pooler in transaction mode set database.listenUrl to PostgreSQL itself'
+  'PostgreSQL does not notify this node of changes, so it answers nothing from its caches. Behind a pooler in transaction mode, set database.listenUrl to PostgreSQL itself'
 
 const FILE = 'moorage.db'
 
@@ -131,7 +131,7 @@ export async function openStorage({
         readTimeout,
         onCommit,
         onForeignChange: forgetAll,
-        onDamage: () => (unusable ??= 'the file of the database is damaged'),
+        onDamage: () => (unusable ??= 'the database file is damaged'),
         onLost: lost.resolve,
       })
   const db = new Kysely<Tables>({ dialect })
@@ -158,7 +158,7 @@ export async function openStorage({
     emptyLog,
     wire: wire && { publish: (message) => wire.publish(db, message), onMessage: wire.onMessage },
     onChange: (listener) => listeners.push(listener),
-    skew: () => databaseClock.skew,
+    skew: url ? () => databaseClock.skew : () => 0,
     pool,
     unusable: () => unusable,
     lost: lost.promise,
@@ -191,10 +191,9 @@ export async function openStorage({
   } catch (error) {
     await storage.close()
     throw isDamaged(error)
-      ? new Error(
-          `${join(data, FILE)} is damaged (${error.message}): put a backup in its place with \`moorage restore\``,
-          { cause: error },
-        )
+      ? new Error(`${join(data, FILE)} is damaged (${error.message}); restore a backup with \`moorage restore\``, {
+          cause: error,
+        })
       : error
   }
   return storage
@@ -232,8 +231,8 @@ function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSes
 }
 
 function openFile(options: SqliteOptions): Opened {
-  const { write, readers, ...sqlite } = openSqlite(options)
-  return { ...sqlite, write: (_db, entry) => write(entry), pool: readers }
+  const { readers, ...sqlite } = openSqlite(options)
+  return { ...sqlite, pool: readers }
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */

@@ -1,13 +1,13 @@
 /** A single read took too long. It was ended, so that others need not wait for it. */
 export class ReadTimeoutError extends Error {
   constructor(limitMs: number) {
-    super(`a read took longer than ${limitMs} ms (database.readTimeout) and was ended`)
+    super(`a read took longer than ${limitMs} ms (database.readTimeout) and was cancelled`)
   }
 }
 
 /** Too many slow reads are under way, so this one could not begin. */
 export class ReadersBusyError extends Error {
   constructor() {
-    super('a read had no turn: too many slow ones are under way')
+    super('a read could not start, because too many slow reads are in progress')
   }
 }

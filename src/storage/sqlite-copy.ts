@@ -2,7 +2,7 @@ import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rename
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { BY_RESTORE, SERVICE_PAUSE } from './queries/paused-projects.ts'
-import { isDamaged } from './sqlite/damage.ts'
+import { isDamaged } from './sqlite/sqlite-thread.ts'
 
 /** A result code of SQLite. An extended code has it in its last byte. */
 const BUSY = 5

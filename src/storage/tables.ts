@@ -7,6 +7,7 @@ import type {
   LogsTable,
   MetricBucketsTable,
   MetricsTable,
+  RecentMetricsTable,
   RunsTable,
   ScheduleFilesTable,
   SchedulesTable,
@@ -79,6 +80,7 @@ export type Tables = {
   jobs: JobsTable
   nodes: NodesTable
   logs: LogsTable
+  recent_metrics: RecentMetricsTable
   metrics: MetricsTable
   metric_buckets: MetricBucketsTable
   memories: MemoriesTable

@@ -20,7 +20,7 @@ export async function openTracer(settings: TracerSettings, log: Logger): Promise
   if (endpoint === undefined || disabled) return undefined
   const resource = { ...pairsOf(resourceAttributes), 'service.name': serviceName }
   const onProblem = (problem: string) => {
-    log.warn({ endpoint, problem: problem.slice(0, 500) }, 'the OpenTelemetry collector is not told everything')
+    log.warn({ endpoint, problem: problem.slice(0, 500) }, 'some telemetry did not reach the OpenTelemetry collector')
   }
   return openTelemetryTracer({ ...rest, endpoint, headers: pairsOf(headers), resource, onProblem })
 }

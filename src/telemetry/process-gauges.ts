@@ -21,14 +21,14 @@ export function addProcessGauges(telemetry: Telemetry, now: () => number): () =>
   telemetry.gauge('process_resident_memory_bytes', 'Resident memory', () => process.memoryUsage.rss())
   telemetry.gauge(
     'moorage_memory_limit_bytes',
-    'Memory that the process may use: what its container allows, else that of the machine',
+    "Memory that the process can use: its container's limit, or the machine's memory",
     () => Math.min(totalmem(), process.constrainedMemory() || Infinity),
   )
   // Only Linux tells these two. Elsewhere they are left out.
-  telemetry.gauge('process_open_fds', 'File handles in use', async () => (await readdir('/proc/self/fd')).length)
-  telemetry.gauge('process_max_fds', 'File handles that the process may have', () => mostOpenFiles() ?? [])
-  telemetry.gauge('nodejs_heap_used_bytes', 'Memory of JavaScript objects', () => process.memoryUsage().heapUsed)
-  telemetry.gauge('nodejs_eventloop_delay_seconds', 'Delay of the event loop since the last scrape', () => {
+  telemetry.gauge('process_open_fds', 'Open file handles', async () => (await readdir('/proc/self/fd')).length)
+  telemetry.gauge('process_max_fds', 'Maximum file handles', () => mostOpenFiles() ?? [])
+  telemetry.gauge('nodejs_heap_used_bytes', 'Heap memory of JavaScript', () => process.memoryUsage().heapUsed)
+  telemetry.gauge('nodejs_eventloop_delay_seconds', 'Event loop delay since the last scrape', () => {
     if (!delay) {
       delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS })
       delay.enable()

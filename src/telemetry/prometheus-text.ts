@@ -1,4 +1,4 @@
-import type { Reading, Sample } from './instruments.ts'
+import type { Reading, Sample } from './telemetry.ts'
 
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 

@@ -6,7 +6,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { usdOf } from '../runtime/models/cost.ts'
+import { usdOf } from '../runtime/models/usage.ts'
 import type { Database } from '../storage/database.ts'
 import { HOUR_MS, type Period, TimeZone } from './periods.ts'
 import { listUsage, MOST_ROWS, type UsageSums } from './sums.ts'
@@ -20,9 +20,9 @@ export const getUsage = operation({
   id: 'getUsage',
   method: 'GET',
   path: '/v1/usage',
-  summary: 'Get what models have used and cost',
+  summary: 'Get usage and costs',
   description:
-    'Sums over every call of a model or an embedder: those of runs, also failed, retried and cancelled ones, of summaries, facts and memory, and of tests of providers. `Accept: text/csv` gets the rows as CSV. At most 5,000 rows are told; more are refused.',
+    'Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request can return at most 5,000 rows; if there are more, it is refused.',
   permission: 'read',
   errors: ['not_found'],
   query: UsageQuery,
@@ -47,7 +47,10 @@ export const getUsage = operation({
       shown: query.scope === 'service' ? undefined : shown,
     })
     if (found.length > MOST_ROWS) {
-      throw invalid({ field: 'group_by', error: `gives more than ${MOST_ROWS} rows: ask for less at once` })
+      throw invalid({
+        field: 'group_by',
+        error: `would return more than ${MOST_ROWS} rows; group by fewer fields or choose a shorter range`,
+      })
     }
     const hasTime = query.granularity !== undefined
     return {
@@ -70,7 +73,10 @@ type Asked = z.output<typeof UsageQuery>
 async function agentNamed(db: Database, { agent_id, scope }: Asked, actor: Actor): Promise<string | undefined> {
   if (agent_id === undefined || AGENT_ID.test(agent_id)) return agent_id
   if (scope === 'service') {
-    throw invalid({ field: 'agent_id', error: 'must be an id: several projects may have an agent of this name' })
+    throw invalid({
+      field: 'agent_id',
+      error: 'must be an agent ID, because several projects can have an agent with this name',
+    })
   }
   const agent = await agents.findIn(db, actor.scope.project_id, agent_id)
   requireScope(actor, agent?.id ?? null)
@@ -92,7 +98,7 @@ function periodsOf({ to: wantedTo, from: wantedFrom, granularity, timezone }: As
   if (periods.length <= MOST_PERIODS) return periods
   throw invalid({
     field: 'granularity',
-    error: `the range has more than ${MOST_PERIODS} of them: ask for less at once`,
+    error: `the range contains more than ${MOST_PERIODS} of them; choose a shorter range or a larger granularity`,
   })
 }
 
@@ -100,7 +106,7 @@ function zoneOf(name: string): TimeZone {
   try {
     return new TimeZone(name)
   } catch {
-    throw invalid({ field: 'timezone', error: 'is not the name of a time zone, such as Europe/Berlin' })
+    throw invalid({ field: 'timezone', error: 'must be an IANA time zone name such as Europe/Berlin' })
   }
 }
 

@@ -60,7 +60,7 @@ export class LateLines {
         return await storage.transaction((db) => writeLate(db, lines))
       } catch (err) {
         if (isLast || !isPassing(err)) {
-          log.error({ err, lines: lines.map(told) }, 'lines of the ledger are lost: they could not be written')
+          log.error({ err, lines: lines.map(told) }, 'usage records could not be written and are lost')
           return
         }
       }

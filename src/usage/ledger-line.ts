@@ -1,6 +1,6 @@
 import type { Spender } from '../operation/spending.ts'
-import type { Cost } from '../runtime/models/cost.ts'
 import type { CallStatus } from '../runtime/models/meter.ts'
+import type { Cost } from '../runtime/models/usage.ts'
 
 /**
  * One call of a model or an embedder: on whose behalf it was made, what it used and what that costs. A reserved line is a

@@ -1,14 +1,12 @@
 import type { Parts } from '../operation/parts.ts'
 import type { Price, ProjectSnapshot } from '../operation/project-snapshot.ts'
 import type { RunMeter, Spender, Spending, TakenLines } from '../operation/spending.ts'
-import { type Cost, usdOf } from '../runtime/models/cost.ts'
 import type { BegunCall, CallStatus, PlannedCall, ReportedCall } from '../runtime/models/meter.ts'
-import { splitModelName } from '../runtime/models/model-name.ts'
-import type { TokenCount } from '../runtime/models/usage.ts'
+import { splitModelName } from '../runtime/models/model.ts'
+import { type Cost, type TokenCount, usdOf } from '../runtime/models/usage.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { LateLines } from './late-lines.ts'
-import { costOf } from './prices/cost-of.ts'
-import { mostCostOf, priceText, ratesFor } from './prices/rates.ts'
+import { costOf, mostCostOf, priceText, ratesFor } from './prices/rates.ts'
 import type { BegunLine, Desk, EndedLine, Reservation, Wanted } from './reservation.ts'
 import { lineWrites } from './store.ts'
 
@@ -64,7 +62,10 @@ class LedgerMeter implements RunMeter {
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
     // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
     await this.#settling
-    const held = await this.#reserve({ line, call, mostCost, project })
+    let held: Reservation | undefined
+    if (project?.budgets.length) held = await this.#reserve({ line, call, mostCost, project })
+    // A budget that is made later does not count this run.
+    else if (line.purpose === 'run') this.#isFirst = false
     return {
       max_output_tokens: held?.max_output_tokens,
       end: (status, tokens) => this.#end({ line, held, price }, status, tokens),
@@ -75,7 +76,7 @@ class LedgerMeter implements RunMeter {
     const { line, price, project } = await this.#lineOf(call)
     const isFirst = this.#isFirst && this.#first === undefined
     if (isFirst) this.#isFirst = false
-    const held = await this.#parts.desk.count({ line, isFirst, project })
+    const held = project?.budgets.length ? await this.#parts.desk.count({ line, isFirst, project }) : undefined
     return this.#end({ line, held, price }, 'completed', tokens)
   }
 

@@ -1,7 +1,7 @@
 import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
 import type { Spender } from '../operation/spending.ts'
-import type { Cost } from '../runtime/models/cost.ts'
 import type { PlannedCall } from '../runtime/models/meter.ts'
+import type { Cost } from '../runtime/models/usage.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import type { LedgerLine } from './ledger-line.ts'
 

@@ -4,7 +4,7 @@ import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import type { LedgerLine } from './ledger-line.ts'
 import type { EndedLine } from './reservation.ts'
-import { endedValues, HELD, LEASED_LINES, LEDGER, lineWrites, sumWrites, unsumWrites } from './store.ts'
+import { endedValues, HELD, LEASED_LINES, LEDGER, lineWrites, unsumWrites } from './store.ts'
 
 const RESERVED: BulkTable = { table: 'ledger', columns: [...LEDGER.columns, ...HELD] }
 
@@ -52,7 +52,8 @@ export async function hasCalled(db: Database, request_id: string): Promise<boole
 
 /**
  * Gives up at most `limit` lines whose nodes do not renew them: nothing tells whether their calls were answered, so they
- * count as if they had used all that they hold. `id`s in `except` are of this node, which still makes the calls.
+ * count as if they had used all that they hold. `id`s in `except` are of this node, which still makes the calls. The caller
+ * adds the lines to the sums, with all else that it writes: nodes lock shared rows in the order of one write.
  */
 export async function takeLapsed(
   db: Database,
@@ -65,10 +66,5 @@ export async function takeLapsed(
   const ids = lapsed.map(({ id }) => id)
   const given_up = { status: 'lost' as const, charges: null, owner: null, lease_until: null }
   await db.updateTable('ledger').set(given_up).where('id', 'in', ids).execute()
-  const lost = lapsed.map((row) => ({ line: { ...(row as LedgerLine), ...given_up }, charges: row.charges }))
-  await writeRows(
-    db,
-    lost.flatMap(({ line }) => sumWrites(line)),
-  )
-  return lost
+  return lapsed.map((row) => ({ line: { ...(row as LedgerLine), ...given_up }, charges: row.charges }))
 }

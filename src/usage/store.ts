@@ -4,7 +4,7 @@ import type { Database } from '../storage/database.ts'
 import type { BulkTable, EndedTable, Ending, Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import type { Leased } from '../storage/leases/lease.ts'
-import { removeRows } from '../storage/queries/remove-rows.ts'
+import { removeRows, takeRows } from '../storage/queries/remove-rows.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { LedgerLine } from './ledger-line.ts'
 import { HOUR_MS } from './periods.ts'
@@ -51,8 +51,11 @@ const SUMS: BulkTable = {
   columns: [...SUM_KEY, ...SUMMED],
   merge: { key: SUM_KEY, add: SUMMED },
 }
-/** Each line is in the sums of its hour, and of its day in UTC: that of a month is read from few rows. */
-export const SUM_HOURS = { hour: 1, day: 24 }
+/**
+ * Each line is in the sums of its hour, and of its day in UTC: that of a month is read from few rows. A line adds to a
+ * recent sum of its hour, which `rollUp` moves into both; until then every reader adds the recent sums.
+ */
+export const SUM_HOURS = { recent: 0, hour: 1, day: 24 }
 
 /** The call of a reserved line is leased to the node that makes it. */
 export const LEASED_LINES: Leased = {
@@ -100,7 +103,7 @@ export function lineEnding(line: LedgerLine, owner: string): Ending {
   return { of: ENDED_LINES, lease: { key: [line.id], owner }, row: line }
 }
 
-/** What a line that has ended adds to the sums of its hour and its day. */
+/** What a line that has ended adds to the sums. */
 export function sumWrites(line: LedgerLine): Write[] {
   const { cost_nano } = line
   const { input_tokens, cached_tokens, output_tokens, reasoning_tokens } = line
@@ -119,7 +122,7 @@ export function unsumWrites(line: LedgerLine): Write[] {
 
 const NOTHING = Object.fromEntries(SUMMED.map((name) => [name, 0]))
 
-/** Adds to the sums of the hour and of the day in which the call of the line began. */
+/** Adds to the sums of the hour in which the call of the line began. */
 function addedToSums(line: LedgerLine, sums: Record<string, number>): Write[] {
   const { agent_id, version, environment, key_id, person_id, door } = line
   const key = {
@@ -133,10 +136,25 @@ function addedToSums(line: LedgerLine, sums: Record<string, number>): Write[] {
     model: line.model,
     purpose: line.purpose,
   }
-  return Object.values(SUM_HOURS).map((hours) => {
-    const start = Math.floor(line.created_at / (hours * HOUR_MS)) * hours
-    return { into: SUMS, row: { ...key, hours, start, ...NOTHING, ...sums } }
-  })
+  const start = Math.floor(line.created_at / HOUR_MS)
+  return [{ into: SUMS, row: { ...key, hours: SUM_HOURS.recent, start, ...NOTHING, ...sums } }]
+}
+
+/**
+ * Moves at most `limit` recent sums of hours that have ended into those of hours and days; returns how many. A row is
+ * removed in the transaction that adds it, so it counts once, whenever the process dies.
+ */
+export async function rollUp(db: Database, before: number, limit: number): Promise<number> {
+  const which = sql<SqlBool>`hours = ${sql.lit(SUM_HOURS.recent)} and start < ${Math.floor(before / HOUR_MS)}`
+  const rows = await takeRows(db, 'usage_sums', { which, key: SUM_KEY, limit })
+  const sums = rows.flatMap((row) =>
+    [SUM_HOURS.hour, SUM_HOURS.day].map((hours) => {
+      const start = row.start - (row.start % hours)
+      return { into: SUMS, row: { ...row, hours, start } }
+    }),
+  )
+  await writeRows(db, sums)
+  return rows.length
 }
 
 /** The models that were called since then, each once. */
@@ -146,7 +164,7 @@ export async function listModelsSince(db: Database, shown: ShownAgents, since: n
     .select('model')
     .distinct()
     .where('project_id', '=', shown.project_id)
-    .where('hours', '=', SUM_HOURS.day)
+    .where('hours', 'in', [SUM_HOURS.recent, SUM_HOURS.day])
     .where('start', '>', Math.floor(since / HOUR_MS) - SUM_HOURS.day)
     .where(isShown(db, sql.ref('agent_id'), shown))
     .execute()
@@ -158,7 +176,9 @@ export async function remove(db: Database, before: number, limit: number): Promi
   const isOld = sql<SqlBool>`id < ${firstIdAt('led', before)} and status <> 'reserved'`
   let removed = await removeRows(db, 'ledger', { which: isOld, limit })
   for (const hours of Object.values(SUM_HOURS)) {
-    const isOver = sql<SqlBool>`hours = ${sql.lit(hours)} and start <= ${Math.floor(before / HOUR_MS) - hours}`
+    // A recent sum is a part of its day's as well.
+    const spanned = hours || SUM_HOURS.day
+    const isOver = sql<SqlBool>`hours = ${sql.lit(hours)} and start <= ${Math.floor(before / HOUR_MS) - spanned}`
     removed += await removeRows(db, 'usage_sums', { which: isOver, key: SUM_KEY, limit })
   }
   return removed

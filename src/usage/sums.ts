@@ -77,7 +77,7 @@ const sumsOf = (hours: number) => ({
   column: sql`usage_sums.start`,
   type: 'bigint',
   bound: (time: number): number | string => time / HOUR_MS,
-  condition: sql<SqlBool>`hours = ${sql.lit(hours)}`,
+  condition: sql<SqlBool>`hours in (${sql.lit(SUM_HOURS.recent)}, ${sql.lit(hours)})`,
   sums: ['calls', ...TOKENS, 'cost_nano', 'unpriced', 'lost'].map((name) => sql`${sumOf(name)} as ${sql.ref(name)}`),
 })
 

@@ -31,7 +31,7 @@ export const UsageFilter = {
   user_id: id('for this user'),
   request_id: id('of this invocation'),
   model: id('of this model'),
-  door: z.enum(DOORS).optional().describe('Only through this door'),
+  door: z.enum(DOORS).optional().describe('Only through this channel'),
   purpose: z.enum(PURPOSES).optional().describe('Only for this purpose'),
 }
 
@@ -40,20 +40,23 @@ export const UsageQuery = z.strictObject({
     .string()
     .default('')
     .transform((text) => (text === '' ? [] : text.split(',')))
-    .refine((names) => names.every((name) => Object.hasOwn(GROUPS, name)), `must be of ${GROUP_NAMES}, with commas`)
+    .refine(
+      (names) => names.every((name) => Object.hasOwn(GROUPS, name)),
+      `must be one or more of ${GROUP_NAMES}, separated by commas`,
+    )
     .transform((names) => [...new Set(names as Group[])])
     .meta({ examples: ['model,agent'] })
-    .describe(`One or several of ${GROUP_NAMES}, with commas; without it, everything is one sum`),
+    .describe(`One or more of ${GROUP_NAMES}, separated by commas. Default: one sum of everything`),
   from: TimeInput.optional().describe('Default: 30 days before `to`'),
   to: TimeInput.optional().describe('Default: now'),
-  granularity: z.enum(['hour', 'day', 'month']).optional().describe('Without it, the range is one sum'),
-  timezone: Label(100).default('UTC').describe('Whose days and months are meant, such as `Europe/Berlin`'),
+  granularity: z.enum(['hour', 'day', 'month']).optional().describe('Default: one sum for the whole range'),
+  timezone: Label(100).default('UTC').describe('The time zone of days and months, such as `Europe/Berlin`'),
   scope: z
     .enum(['project', 'service'])
     .default('project')
-    .describe('`service`: of all projects; takes a key of all projects'),
+    .describe('`service`: all projects; requires a key with access to all projects'),
   ...UsageFilter,
-  format: z.enum(['json', 'csv']).optional().describe('`csv` is the same as `Accept: text/csv`'),
+  format: z.enum(['json', 'csv']).optional().describe('`csv` has the same effect as `Accept: text/csv`'),
 })
 
 const Sums = {
@@ -63,24 +66,24 @@ const Sums = {
   output_tokens: z.int(),
   reasoning_tokens: z.int().describe('Part of the output'),
   total_tokens: z.int(),
-  cost_usd: CostUsd.describe('In US dollars; null if one of the calls has no known price'),
-  priced_cost_usd: z.number().describe('Of the calls whose price is known'),
-  unpriced_calls: z.int().describe('Calls whose price is not known'),
+  cost_usd: CostUsd.describe('In US dollars; null if a call has no known price'),
+  priced_cost_usd: z.number().describe('Cost of the calls with a known price'),
+  unpriced_calls: z.int().describe('Calls without a known price'),
   lost_calls: z
     .int()
-    .describe('Calls under a budget whose node died. They count with the most that they may have used'),
+    .describe('Calls under a budget whose node stopped. They are counted with the most they could have used'),
 }
 
 const named = (what: string) => z.string().nullable().optional().describe(what)
 
 const UsageRow = z
   .object({
-    time: Time.optional().describe('When the hour, the day or the month begins'),
-    project_id: named('With `project` in `group_by`, and so on. null: there is none'),
-    agent_id: named('null: no agent, as with tests of a provider'),
-    version: named('null: the working copy'),
+    time: Time.optional().describe('The start of the hour, day or month'),
+    project_id: named('Present with `project` in `group_by`, and so on for the others. null: none'),
+    agent_id: named('null: no agent, as in provider tests'),
+    version: named('null: the draft'),
     environment: z.string().nullable().optional(),
-    key_id: named('null: a token, or the command line on the host'),
+    key_id: named('null: a token, or a command on the server'),
     person_id: z.string().nullable().optional(),
     user_id: z.string().nullable().optional(),
     door: named('null: the service itself, in the background'),
@@ -96,7 +99,7 @@ export const UsageReply = z
     to: Time.describe('Rounded up'),
     timezone: z.string(),
     totals: z.object(Sums),
-    rows: z.array(UsageRow).describe('By time, then by what they are grouped by'),
+    rows: z.array(UsageRow).describe('Sorted by time, then by the grouped fields'),
   })
   .meta({ id: 'Usage' })
 

@@ -22,7 +22,7 @@ import { UserParams } from './user-lines.ts'
 const MOST_NAMED = 100
 
 const STILL_IN_LOG =
-  'Everything is erased, but the log of the database still has it while a long read goes on, such as a backup: send the request again'
+  "The data is erased, but the database's write-ahead log couldn't be cleared because a long read, such as a backup, is in progress. Send the request again."
 
 const count = (what: string) => z.int().describe(what)
 
@@ -32,7 +32,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, files, the texts of receipts, log entries, events and stored replies. A key of one agent removes those files that came with its runs; the others belong to the project. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`.',
+    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
   permission: 'delete',
   audit: { target: 'user_id' },
   mfa: 'clear_memory',
@@ -42,13 +42,13 @@ export const eraseUser = operation({
   data: z
     .object({
       memories: count('Forgotten'),
-      invocations: count('Receipts without words now'),
-      logs: count('Entries removed'),
-      events: count('Events without words now'),
-      files: count('Removed, with their bytes'),
-      schedules: count('Schedules that asked for this user, deleted'),
-      replies: count('Replies kept for an Idempotency-Key, gone now: a retry gets 404'),
-      unfinished: count('Runs that have not ended: cancel them or wait, then send the request again'),
+      invocations: count('Receipts whose content was erased'),
+      logs: count('Deleted log entries'),
+      events: count('Events whose content was erased'),
+      files: count('Deleted files'),
+      schedules: count('Deleted schedules that ran for this user'),
+      replies: count('Deleted replies for an Idempotency-Key; a retry gets 404'),
+      unfinished: count('Runs that are still active. Cancel them or wait, then send the request again'),
       unfinished_runs: z
         .array(z.object({ agent_id: z.string(), request_id: z.string(), status: InvocationStatus }))
         .describe('The first 100 of them'),

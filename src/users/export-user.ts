@@ -22,7 +22,7 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    'Everything that the agents in reach of the key know of a user, as JSON lines: files (their bytes are downloaded with their ids), memories, summaries of sessions, schedules, receipts with what people decided, and their log entries.',
+    "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions, and their log entries. A reply that breaks off is incomplete.",
   permission: 'read',
   audit: { target: 'user_id' },
   params: UserParams,

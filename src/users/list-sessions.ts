@@ -12,7 +12,7 @@ export const listSessions = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/sessions',
   summary: 'List sessions',
-  description: 'The conversations that the agent remembers, of every user or of one; the latest first.',
+  description: "Lists the conversations in the agent's memory, of all users or of one, most recent first.",
   permission: 'read',
   userTokens: true,
   params: AgentParams,

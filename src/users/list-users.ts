@@ -12,7 +12,8 @@ export const listUsers = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/users',
   summary: 'List users',
-  description: 'Whom the agent remembers, how much of them and until when; the latest first.',
+  description:
+    'Lists the users the agent has memories of, with the number of turns and notes and the time of the newest, most recent first.',
   permission: 'read',
   userTokens: true,
   params: AgentParams,

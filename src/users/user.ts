@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { Time } from '../shapes.ts'
 
 const counts = {
-  turns: z.int().describe('Of conversations'),
+  turns: z.int().describe('Turns of conversations'),
   notes: z.int().describe('Notes and facts'),
-  last_used_at: Time.describe('The time of the newest memory there ever was: to forget it does not set this back'),
+  last_used_at: Time.describe("The time of the newest memory ever written; deleting memories doesn't change it"),
 }
 
 /** The users of an agent are those that its memory knows by a `user_id`. */

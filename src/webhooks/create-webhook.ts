@@ -14,7 +14,7 @@ export const createWebhook = operation({
   path: '/v1/webhooks',
   summary: 'Create a webhook',
   description:
-    'Events are posted to `url`, signed with the secret that is in this reply only. A key that is limited to one agent must name that agent. A token cannot create one: it would outlive the token.',
+    "Events are sent to `url`, signed with the secret, which is returned only in this reply. A key limited to one agent must name that agent. Tokens can't create webhooks, because a webhook outlives its token.",
   permission: 'write',
   audit: { target: 'reply' },
   mfa: 'webhooks',
@@ -33,14 +33,13 @@ export const createWebhook = operation({
     requireLasting(actor, 'A webhook')
     const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)
-    if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
+    if (body.agent_id !== null && !agent)
+      throw invalid({ field: 'agent_id', error: 'no agent with this ID or name exists' })
     requireUrl(body.url, policiesOf(config).webhooks)
     const { maxPerAgent } = config.webhooks
     if ((await webhooks.countAndHold(db, actor.scope.project_id, agent?.id ?? null)) >= maxPerAgent) {
-      const whose = agent ? 'This agent has' : 'There are'
-      throw conflict(
-        `${whose} ${maxPerAgent} webhooks already, as many as webhooks.maxPerAgent allows: delete one first`,
-      )
+      const whose = agent ? 'This agent already has' : 'There are already'
+      throw conflict(`${whose} ${maxPerAgent} webhooks, the limit set by webhooks.maxPerAgent. Delete one first.`)
     }
 
     const { secret, sealed } = newSecret(keyring)

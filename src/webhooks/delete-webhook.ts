@@ -11,7 +11,7 @@ export const deleteWebhook = operation({
   method: 'DELETE',
   path: '/v1/webhooks/{webhook_id}',
   summary: 'Delete a webhook',
-  description: 'Nothing more is sent to it, and its deliveries are removed.',
+  description: 'Deletes the webhook with its deliveries. Nothing more is sent to it.',
   permission: 'delete',
   audit: { target: 'webhook_id' },
   mfa: 'webhooks',

@@ -52,8 +52,7 @@ export function openEvents(parts: SnapshotParts, newId: NewId): Events {
     },
     wake(written) {
       if (!written) return wake(undefined)
-      const lanes = new Set(written.flatMap(({ into, lane }) => (into === DELIVERIES && lane ? lane : [])))
-      if (lanes.size > 0) wake(lanes)
+      wake(new Set(written.flatMap(({ lane }) => lane ?? [])))
     },
     async emit(db, event) {
       const { agent_id, project_id } = event

@@ -8,6 +8,7 @@ export const getWebhook = operation({
   method: 'GET',
   path: '/v1/webhooks/{webhook_id}',
   summary: 'Get a webhook',
+  description: 'Returns the webhook with a hint of its secret, and shows whether it is failing and since when.',
   permission: 'read',
   params: WebhookParams,
   concerns: concernedAgent,

@@ -11,11 +11,11 @@ export const listWebhooks = operation({
   method: 'GET',
   path: '/v1/webhooks',
   summary: 'List webhooks',
-  description: 'Secrets are never shown. A key that is limited to one agent sees the webhooks of that agent only.',
+  description: "Secrets are never returned. A key limited to one agent sees only that agent's webhooks.",
   permission: 'read',
   query: listQuery(['created_at', 'updated_at', 'url', 'status', 'id'], {
     agent_id: z.string().optional(),
-    event: EventName.optional().describe('Those that receive this event'),
+    event: EventName.optional().describe('Only webhooks that receive this event'),
     status: WebhookStatus.optional(),
   }),
   concerns: async ({ query }) => query.agent_id ?? null,

@@ -13,7 +13,7 @@ export const rotateWebhookSecret = operation({
   path: '/v1/webhooks/{webhook_id}/rotate-secret',
   summary: "Rotate a webhook's secret",
   description:
-    'The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once. Secrets of earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets now.',
+    'The new secret is returned only in this reply. Until the grace period ends, `webhook-signature` contains a signature with each secret; `X-Service-Signature` contains one, and uses the new secret immediately. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately.',
   permission: 'write',
   audit: { target: 'webhook_id' },
   mfa: 'webhooks',

@@ -21,7 +21,7 @@ export function newWebhookSecret(randomBytes: (size: number) => Uint8Array): str
  */
 export function signDelivery(delivery: SignedParts, secrets: readonly string[]) {
   const [newest] = secrets
-  if (newest === undefined) throw new Error('a delivery needs at least one secret to be signed with')
+  if (newest === undefined) throw new Error('signing a delivery requires at least one secret')
   return {
     'X-Service-Signature': bodySignature(delivery.body, newest).toString('hex'),
     'webhook-id': delivery.id,

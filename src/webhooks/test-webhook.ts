@@ -17,7 +17,7 @@ export const testWebhook = operation({
   path: '/v1/webhooks/{webhook_id}/test',
   summary: 'Send a test event',
   description:
-    'Sends a signed `ping` now, also to a disabled webhook, and says how it went. It is tried once and leaves no delivery.',
+    'Sends a signed `ping` immediately, even to a disabled webhook, and returns the result. It is tried once and not recorded as a delivery.',
   permission: 'write',
   audit: { target: 'webhook_id' },
   mfa: 'webhooks',

@@ -12,7 +12,7 @@ export const updateWebhook = operation({
   path: '/v1/webhooks/{webhook_id}',
   summary: 'Update a webhook',
   description:
-    'Changes the fields that are named. While it is disabled, nothing is sent and new events pass it by; what was waiting is sent once it is enabled again.',
+    'Changes only the fields you send. While the webhook is disabled, nothing is sent and new events are skipped; deliveries that were already waiting are sent when you enable it again.',
   permission: 'write',
   audit: { target: 'webhook_id' },
   mfa: 'webhooks',

@@ -19,14 +19,14 @@ export const DisabledReason = z.enum(['requested', 'gone', 'failing'])
 
 export const EventName = z.enum(EVENT_TYPES)
 
-export const WebhookUrl = Label(2048).describe('Public https address; the operator may allow others')
+export const WebhookUrl = Label(2048).describe('A public https URL; the operator can allow others')
 
 const Events = z
   .array(z.enum([...EVENT_TYPES, '*']))
   .min(1)
   .max(20)
   .refine((events) => new Set(events).size === events.length, 'must not repeat an event')
-  .describe('`*` is every event')
+  .describe('`*` means every event')
 
 const Description = Label(500, 0).nullable()
 
@@ -39,7 +39,7 @@ export const CreateWebhookBody = z
       .nullable()
       .default(null)
       .describe(
-        'Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own',
+        'Only events of this agent (ID or name). null: all agents, except those whose `security` requires an address, a client certificate or a one-time code: they need webhooks of their own',
       ),
     url: WebhookUrl,
     events: Events,
@@ -63,13 +63,15 @@ export const WebhookReply = z
     disabled_reason: DisabledReason.nullable(),
     description: z.string().nullable(),
     secret_hint: z.string(),
-    previous_secret_expires_at: Time.nullable().describe('Until then deliveries are signed with an old secret too'),
+    previous_secret_expires_at: Time.nullable().describe(
+      'Until this time, deliveries are also signed with an old secret',
+    ),
     failing_since: Time.nullable().describe('The first failed attempt since the last success'),
     created_by: z
       .string()
       .nullable()
       .describe(
-        'The key, or the role of a person. It belongs to the project and goes on when they end. Null: a callback',
+        "The key, or a person's role. The webhook belongs to the project and keeps working when they end. Null: a callback",
       ),
     created_at: Time,
     updated_at: Time,
@@ -77,7 +79,7 @@ export const WebhookReply = z
   .meta({ id: 'Webhook' })
 
 export const WebhookWithSecret = z
-  .object({ ...WebhookReply.shape, secret: z.string().describe('Shown in this reply only') })
+  .object({ ...WebhookReply.shape, secret: z.string().describe('Returned only in this reply') })
   .meta({ id: 'WebhookWithSecret' })
 
 /** `event` is what every webhook is sent. `a2a` is the run as A2A tells a task. */

@@ -195,13 +195,13 @@ describe('what the provider publishes', () => {
       provider: issuer,
       fetch: (url, init) => fetch(url.replace(issuer, idp.issuer), init),
     })
-    assert.match(detail, /^unavailable: .* names an address that is not https: http:/)
+    assert.match(detail, /^unavailable: .* uses a URL that is not https: http:/)
     assert.equal(idp.seen['/keys'], undefined)
   })
 
   test('is never followed to another address', async () => {
     idp.answers.set('/keys', (response) => response.writeHead(302, { location: '/elsewhere' }).end())
-    assert.match(await detailOf(), /^unavailable: .*\/keys answered 302/)
+    assert.match(await detailOf(), /^unavailable: .*\/keys returned 302/)
     assert.equal(idp.seen['/elsewhere'], undefined)
   })
 
@@ -211,7 +211,7 @@ describe('what the provider publishes', () => {
     idp.answers.set('/keys', (response) => response.end('{"keys":[]}'))
     assert.match(await detailOf(), /^unavailable: .*\/keys did not answer what it should/)
     idp.answers.set('/keys', (response) => response.end(JSON.stringify({ keys: [key.jwk], x: 'x'.repeat(300_000) })))
-    assert.match(await detailOf(), /^unavailable: .*\/keys answered more than 262144 bytes/)
+    assert.match(await detailOf(), /^unavailable: .*\/keys returned more than 262144 bytes/)
     idp.answers.set(wellKnown, (response) => response.end('null'))
     assert.match(await detailOf(), /^unavailable: .* did not answer what it should/)
     idp.answers.set(wellKnown, (response) => response.end(JSON.stringify({ issuer: idp.issuer })))

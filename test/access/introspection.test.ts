@@ -113,7 +113,7 @@ describe('an opaque token', () => {
     assert.deepEqual(await verify('opaque-1'), {
       ok: false,
       reason: 'unavailable',
-      detail: `${idp.issuer}/introspect answered 401`,
+      detail: `${idp.issuer}/introspect returned 401`,
     })
     idp.answers.clear()
     idp.down = true

@@ -87,7 +87,7 @@ onManyNodes('the life of a key', (service, engine) => {
       for (const [method, path, body] of lasting) {
         const reply = await service().call(method, path, { key: old, body })
         assert.equal(reply.status, 403, `${method} ${path}: ${reply.text}`)
-        assert.match(reply.body.error.message, /was replaced/)
+        assert.match(reply.body.error.message, /has been rotated/)
       }
       const patched = await service().call('PATCH', `/v1/agents/${agent_id}`, { key: fresh, body: { auth } })
       assert.equal(patched.status, 200, patched.text)
@@ -122,7 +122,7 @@ onManyNodes('the life of a key', (service, engine) => {
       await service().call('DELETE', `/v1/keys/${id}`)
       const { status, body } = await rotate(id)
       assert.equal(status, 409)
-      assert.deepEqual(body.error, { code: 'conflict', message: 'This key is revoked: create a new one' })
+      assert.deepEqual(body.error, { code: 'conflict', message: 'This key is revoked. Create a new one.' })
     })
 
     test('404 for a key that does not exist', async () => {
@@ -236,7 +236,7 @@ for (const engine of MANY_NODES) {
         assert.equal(status, 409)
         assert.deepEqual(body.error, {
           code: 'conflict',
-          message: 'This is the last key that may manage all projects: create another first',
+          message: 'This is the last key with `manage` in all projects. Create another one first.',
         })
         const { secret } = await createKey(service, { permissions: ['manage'] })
         assert.equal((await service.call('DELETE', `/v1/keys/${admin}`, { key: secret })).status, 200)

@@ -247,7 +247,7 @@ onBothEngines('keys', (service) => {
       assert.equal(status, 404)
       assert.deepEqual(body, {
         success: false,
-        error: { code: 'not_found', message: 'Key "key_none" not found' },
+        error: { code: 'not_found', message: 'Key "key_none" not found.' },
         request_id: headers.get('x-request-id'),
       })
     })
@@ -261,7 +261,7 @@ onBothEngines('keys', (service) => {
       )
       for (const { status, body } of replies) {
         assert.equal(status, 403)
-        assert.deepEqual(body.error, { code: 'forbidden', message: 'This key is limited to another agent' })
+        assert.deepEqual(body.error, { code: 'forbidden', message: 'This key is limited to another agent.' })
       }
     })
 

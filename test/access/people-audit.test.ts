@@ -178,7 +178,15 @@ for (const engine of ANY_ENGINE) {
       const early = await read()
       assert.deepEqual(
         [early.status, early.body.error.details],
-        [400, [{ field: 'deleted_project_id', error: 'this project is there: name it in the header Moorage-Project' }]],
+        [
+          400,
+          [
+            {
+              field: 'deleted_project_id',
+              error: 'this project exists; name it in the header Moorage-Project instead',
+            },
+          ],
+        ],
       )
       assert.equal((await service.call('DELETE', `/v1/projects/${id}?name=brief`)).status, 200)
       assert.partialDeepStrictEqual((await read()).body.data, [

@@ -95,7 +95,7 @@ for (const engine of ANY_ENGINE) {
           [refused.status, refused.body.error.message],
           [
             409,
-            'The setting console.oidc[name=corp].roles[1].project names this project "shop": write its id there first, then rename it',
+            `console.oidc[name=corp].roles[1].project refers to this project by its name "shop". Replace the name there with the project's ID, then rename the project.`,
           ],
         )
         for (const [name, body] of [

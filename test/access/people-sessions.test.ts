@@ -105,7 +105,7 @@ test('503 for a logout token while the provider cannot be asked, and no error of
       const body = new URLSearchParams({ logout_token: 'a.b.c' })
       const reply = await fetch(`${service.url}/console/sign-in/told/logout`, { method: 'POST', body })
       const { error } = (await reply.json()) as { error: object }
-      const message = 'The identity provider does not answer, try again shortly'
+      const message = "The identity provider isn't responding. Try again shortly."
       assert.deepEqual([reply.status, error], [503, { code: 'unavailable', message, retry_after: 5 }])
       assert.equal(reply.headers.get('retry-after'), '5')
       assert.match(service.log(), /"level":"warn".*a logout could not be checked/)

@@ -97,7 +97,7 @@ for (const engine of ENGINES) {
       assert.equal((await tab.ask('GET', '/v1/agents')).body.data.at(-1).name, 'hello')
       const { tab: other } = await signedIn(['shop-devs'])
       const refused = await other.ask('GET', '/v1/agents', { headers: { 'Moorage-Project': 'default' } })
-      assert.deepEqual([refused.status, refused.body.error.message], [403, 'You have no role in this project'])
+      assert.deepEqual([refused.status, refused.body.error.message], [403, 'You have no role in this project.'])
       const unknown = await other.ask('GET', '/v1/agents', { headers: { 'Moorage-Project': 'no-such' } })
       assert.deepEqual(unknown.body.error, refused.body.error)
     })

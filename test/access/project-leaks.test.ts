@@ -77,7 +77,7 @@ onAnyEngine('a client of one project', (service) => {
     assert.match(followed.pagination.next_after, /^v1\.[\w-]+$/)
     const wrong = await own.call('GET', `/v1/agents/${mine}/logs?after=12-13`)
     assert.deepEqual(wrong.body.error.details, [
-      { field: 'after', error: 'must be latest, or next_after of an earlier reply' },
+      { field: 'after', error: 'must be `latest`, or next_after from an earlier reply' },
     ])
   })
 

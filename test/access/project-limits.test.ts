@@ -10,7 +10,7 @@ import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
 
 const DAY = 86_400_000
 const FULL =
-  'The project runs as many invocations as it may (limits.concurrent_runs): try again soon, or raise the limit'
+  'The project has reached its limit of concurrent runs (limits.concurrent_runs). Try again shortly, or raise the limit.'
 
 const limitedProject = async (service: Service, name: string, limits: object): Promise<Service> => {
   const { status, text } = await service.call('POST', '/v1/projects', { body: { name, limits } })
@@ -40,7 +40,7 @@ onManyNodes(
       assert.deepEqual((await change({ retention_days: 30 })).data.limits, both)
       assert.deepEqual((await change({ concurrent_runs: null, retention_days: null })).data.limits, none)
       assert.deepEqual((await change({ concurrent_runs: 0 })).error.details, [
-        { field: 'limits.concurrent_runs', error: 'Too small: expected number to be >=1' },
+        { field: 'limits.concurrent_runs', error: 'must be at least 1' },
       ])
     })
 
@@ -89,7 +89,10 @@ onManyNodes(
       const { name } = (await project.call('GET', `/v1/agents/${narrow}`)).body.data
       const answers = [invoke(project, narrow)]
       await until('one runs', () => held.count() === 1)
-      assert.equal((await invoke(project, narrow)).body.error.message, `Agent "${name}" runs 1 invocations already`)
+      assert.equal(
+        (await invoke(project, narrow)).body.error.message,
+        `Agent "${name}" has reached its limit of concurrent runs (limits.max_concurrency: 1). Try again shortly.`,
+      )
       answers.push(invoke(project, await newAgent(project, held.agent)))
       await until('two run', () => held.count() === 2)
       assert.equal((await invoke(project, narrow)).body.error.message, FULL)
@@ -154,7 +157,7 @@ onManyNodes(
       ]
       for (const { status, body } of refused) {
         assert.equal(status, 409)
-        assert.match(body.error.message, /^The project stores as much as it may \(limits\.stored_bytes\)/)
+        assert.match(body.error.message, /limits\.stored_bytes/)
       }
       const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'go' }] }
       const { body: toA2a } = await project.call('POST', `/v1/agents/${agent}/a2a`, {
@@ -162,7 +165,7 @@ onManyNodes(
         headers: { 'A2A-Version': '1.0' },
       })
       assert.equal(toA2a.result, undefined, 'nothing was admitted, so there is no task')
-      assert.match(toA2a.error.message, /^The project stores as much as it may/)
+      assert.match(toA2a.error.message, /limits\.stored_bytes/)
       assert.equal((await invoke(service(), await newAgent(service()))).status, 200, 'others are not held up')
 
       const { body: made } = await project.call('POST', `/v1/agents/${agent}/schedules`, {

@@ -34,7 +34,7 @@ onAnyEngine(
         assert.deepEqual((await service().call('GET', `/v1/projects/${ref}`)).body.data, made.body.data)
       }
       const again = await service().call('POST', '/v1/projects', { body: { name: 'shop' } })
-      assert.deepEqual([again.status, again.body.error.message], [409, 'A project named "shop" exists already'])
+      assert.deepEqual([again.status, again.body.error.message], [409, 'A project named "shop" already exists.'])
       const changed = await service().call('PATCH', '/v1/projects/shop', { body: { name: 'store', description: null } })
       assert.partialDeepStrictEqual(changed.body.data, { id, name: 'store', description: null })
       assert.equal((await service().call('GET', '/v1/projects/shop')).status, 404)
@@ -44,7 +44,9 @@ onAnyEngine(
 
     test('the default one keeps its name and cannot be deleted', async () => {
       const renamed = await service().call('PATCH', '/v1/projects/default', { body: { name: 'other' } })
-      assert.deepEqual(renamed.body.error.details, [{ field: 'name', error: 'the default project keeps its name' }])
+      assert.deepEqual(renamed.body.error.details, [
+        { field: 'name', error: "can't be changed for the default project" },
+      ])
       assert.equal((await service().call('DELETE', '/v1/projects/default?name=default')).status, 409)
     })
 
@@ -139,7 +141,9 @@ onAnyEngine(
       assert.deepEqual(namesOf(await listed({ 'Moorage-Project': 'chosen' })), [])
       assert.ok(namesOf(await listed({})).includes('hello'))
       const gone = await listed({ 'Moorage-Project': 'gone' })
-      assert.deepEqual(gone.body.error.details, [{ field: 'Moorage-Project', error: 'no such project' }])
+      assert.deepEqual(gone.body.error.details, [
+        { field: 'Moorage-Project', error: 'no project with this ID or name exists' },
+      ])
       const viewer = await createKey(service(), { role: 'viewer' })
       const self = await service().call('GET', '/v1/keys/self', { key: viewer.secret })
       assert.partialDeepStrictEqual(self.body.data, { reach: 'project', project_id: 'prj_default' })
@@ -228,7 +232,7 @@ onAnyEngine(
       await service().call('POST', '/v1/webhooks', { body: { url: inbox.url, events: ['project.deleted'] } })
 
       const wrong = await service().call('DELETE', '/v1/projects/doomed?name=doom')
-      assert.deepEqual(wrong.body.error.details, [{ field: 'name', error: 'is not the name of this project' }])
+      assert.deepEqual(wrong.body.error.details, [{ field: 'name', error: "is not this project's name" }])
       const id = await idOf(service(), 'doomed')
       const deleted = await service().call('DELETE', '/v1/projects/doomed?name=doomed')
       assert.deepEqual(deleted.body.data, { id, deleted: true })
@@ -259,7 +263,7 @@ onAnyEngine(
       }
       assert.deepEqual(statuses, [200, 429, 429])
       const refused = await slow.call('GET', '/v1/agents')
-      assert.match(refused.body.error.message, /the project has 2 requests a minute/)
+      assert.match(refused.body.error.message, /the project allows 2 requests per minute/)
       assert.equal((await service().call('GET', '/v1/agents')).status, 200)
     })
   },

@@ -58,7 +58,7 @@ onManyNodes(
         ] as const) {
           const reply = await service().call(method, path, { body: sent })
           assert.equal(reply.status, 403, `${method} ${path}`)
-          assert.equal(reply.body.error.message, 'This address is not on the allow-list')
+          assert.equal(reply.body.error.message, 'Your IP address is not on the allowlist.')
         }
       }
     })
@@ -85,7 +85,7 @@ onManyNodes(
       ] as const) {
         const reply = await service().call(method, path)
         assert.equal(reply.status, 403, `${method} ${path}`)
-        assert.equal(reply.body.error.message, 'This address is not on the allow-list')
+        assert.equal(reply.body.error.message, 'Your IP address is not on the allowlist.')
       }
       assert.equal((await service().call('GET', `/v1/webhooks/${all.id}`)).status, 200)
       assert.equal((await service().call('DELETE', `/v1/webhooks/${all.id}`)).status, 200)
@@ -125,7 +125,7 @@ onManyNodes(
         key: developer,
         body: { name: 'sneaky', security: block },
       })
-      assert.deepEqual([status, body.error.message], [403, 'This key lacks the permission "manage"'])
+      assert.deepEqual([status, body.error.message], [403, `This key doesn't have the permission "manage".`])
       await create('guarded', block)
       for (const security of [block, null]) {
         const reply = await service().call('PATCH', '/v1/agents/guarded', { key: developer, body: { security } })
@@ -139,14 +139,14 @@ onManyNodes(
       const refused = await service().call('POST', '/v1/agents', { key: some, body: { name: 'lifted', auth } })
       assert.deepEqual(
         [refused.status, refused.body.error.message],
-        [403, 'To set auth a key must hold every permission: the tokens may'],
+        [403, 'Only a key with all permissions can set `auth`, because the tokens it accepts can have any permission.'],
       )
       const expires_at = new Date(Date.now() + 3_600_000).toISOString()
       const { secret: passing } = await key({ role: 'admin', expires_at })
       const outlived = await service().call('POST', '/v1/agents', { key: passing, body: { name: 'lifted', auth } })
       assert.deepEqual(
         [outlived.status, outlived.body.error.message],
-        [403, 'To set auth takes a key that does not expire: the tokens would outlive it'],
+        [403, "Only a key that doesn't expire can set `auth`, because the tokens it accepts would outlive the key."],
       )
       const created = await service().call('POST', '/v1/agents', { body: { name: 'lifted', auth } })
       assert.equal(created.status, 201)
@@ -166,8 +166,8 @@ onManyNodes(
         assert.equal((await ask('busy', other)).status, 200)
         const refused = await ask('busy', other)
         assert.equal(refused.status, 429)
-        const told = 'Rate limit exceeded: this agent has 2 requests for all callers together (security.rateLimit)'
-        assert.equal(refused.body.error.message, `${told}, try again in ${refused.body.error.retry_after} s`)
+        const told = 'Rate limit exceeded: this agent allows 2 requests from all callers together (security.rateLimit)'
+        assert.equal(refused.body.error.message, `${told}. Try again in ${refused.body.error.retry_after} s.`)
         assert.equal(refused.headers.get('x-ratelimit-limit'), '2')
         assert.equal(refused.headers.get('x-ratelimit-remaining'), '0')
         assert.equal(refused.headers.get('retry-after'), String(refused.body.error.retry_after))
@@ -188,7 +188,7 @@ onManyNodes(
         'mtls without server.tls',
         { security: { mtls: { enabled: true, caCert: 'x' } } },
         'security.mtls.enabled',
-        'no client could connect: this service has no server.tls',
+        'no client could connect, because server.tls is not set',
       ],
       [
         'a range that is none',
@@ -219,7 +219,7 @@ onManyNodes(
         'the hint of a secret in its place',
         { auth: { type: 'oauth2', provider: 'https://id.example.com', clientId: 'c', clientSecret: '…abcd' } },
         'auth.clientSecret',
-        'is the hint, not the secret',
+        'is the hint shown in replies; send the secret itself',
       ],
     ]
     for (const [name, body, field, error] of impossible) {

@@ -106,7 +106,7 @@ onOneEngine(
           assert.equal(status, 400)
           assert.deepEqual(body.error, {
             code: 'invalid_request',
-            message: 'Never send a key in the URL: send it as Authorization: Bearer <key>',
+            message: 'Never send a key in the URL. Send it as Authorization: Bearer <key>',
           })
           assert.ok(!text.includes(value))
           assert.ok(!service().log().includes(value))
@@ -161,7 +161,11 @@ describe('1000 wrong keys', () => {
     const { retry_after } = refused.body.error
     assert.deepEqual(refused.body, {
       success: false,
-      error: { code: 'rate_limited', message: 'Too many failed authentications from this address', retry_after },
+      error: {
+        code: 'rate_limited',
+        message: 'Too many failed authentications from this address. Try again later.',
+        retry_after,
+      },
       request_id: refused.headers.get('x-request-id'),
     })
     assert.ok(retry_after >= 1 && retry_after <= 2, String(retry_after))

@@ -8,8 +8,8 @@ import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
-const OUT_OF_REACH = { code: 'forbidden', message: 'This takes a key of all projects' }
-const OUT_OF_SCOPE = { code: 'forbidden', message: 'This key is limited to another agent' }
+const OUT_OF_REACH = { code: 'forbidden', message: 'This requires a key with access to all projects.' }
+const OUT_OF_SCOPE = { code: 'forbidden', message: 'This key is limited to another agent.' }
 
 onAnyEngine(
   'authorisation',
@@ -145,7 +145,7 @@ onAnyEngine(
 
       test('403 without the permission manage', async () => {
         const { secret } = await createKey(service(), { role: 'developer' })
-        await refused({ role: 'viewer' }, secret, 'This key lacks the permission "manage"')
+        await refused({ role: 'viewer' }, secret, `This key doesn't have the permission "manage".`)
       })
 
       test('permissions: only those of the granting key', async () => {
@@ -153,7 +153,7 @@ onAnyEngine(
         await createKey(service(), { permissions: ['read'] }, secret)
         await createKey(service(), { permissions: ['manage', 'read'] }, secret)
         for (const grant of [{ permissions: ['write'] }, { permissions: ['read', 'delete'] }, { role: 'admin' }]) {
-          await refused(grant, secret, 'A key cannot grant permissions it does not hold')
+          await refused(grant, secret, "A key can't grant permissions that it doesn't have.")
         }
       })
 
@@ -163,7 +163,7 @@ onAnyEngine(
         const { secret } = await createKey(service(), { role: 'admin', agent_id })
         await createKey(service(), { role: 'admin', agent_id }, secret)
         for (const other of [null, undefined, 'outside', 'not-there', 'agt_00000000000000000000000000']) {
-          await refused({ role: 'viewer', agent_id: other }, secret, 'This key is limited to another agent')
+          await refused({ role: 'viewer', agent_id: other }, secret, 'This key is limited to another agent.')
         }
       })
 
@@ -171,7 +171,7 @@ onAnyEngine(
         const { secret } = await createKey(service(), { role: 'admin', tier: 'pro' })
         await createKey(service(), { role: 'viewer', tier: 'free' }, secret)
         await createKey(service(), { role: 'viewer', tier: 'pro' }, secret)
-        await refused({ role: 'viewer', tier: 'enterprise' }, secret, 'A key cannot grant a higher tier than its own')
+        await refused({ role: 'viewer', tier: 'enterprise' }, secret, "A key can't grant a higher tier than its own.")
       })
 
       test('tier: a key that makes one without a tier gives the default one, or its own where that is lower', async () => {
@@ -193,7 +193,7 @@ onAnyEngine(
       test('tier: higher in one respect is higher, whatever the other', async () => {
         const { secret } = await createKey(service(), { role: 'admin', tier: 'pro' })
         for (const tier of ['spiky', 'steady']) {
-          await refused({ role: 'viewer', tier }, secret, 'A key cannot grant a higher tier than its own')
+          await refused({ role: 'viewer', tier }, secret, "A key can't grant a higher tier than its own.")
         }
         const { id } = await createKey(service(), { role: 'viewer', tier: 'spiky' })
         const rotated = await service().call('POST', `/v1/keys/${id}/rotate`, { key: secret })
@@ -207,7 +207,11 @@ onAnyEngine(
         await createKey(service(), { role: 'viewer', expires_at }, secret)
         await createKey(service(), { role: 'viewer', expires_at: at(HOUR / 2) }, secret)
         for (const later of [null, undefined, at(2 * HOUR)]) {
-          await refused({ role: 'viewer', expires_at: later }, secret, 'A key cannot create one that outlives it')
+          await refused(
+            { role: 'viewer', expires_at: later },
+            secret,
+            "The new key can't expire later than the key that creates it.",
+          )
         }
       })
 
@@ -216,7 +220,7 @@ onAnyEngine(
         const { secret } = await createKey(service(), { permissions: ['manage'] })
         const { status, body } = await service().call('POST', `/v1/keys/${id}/rotate`, { key: secret })
         assert.equal(status, 403)
-        assert.equal(body.error.message, 'A key cannot grant permissions it does not hold')
+        assert.equal(body.error.message, "A key can't grant permissions that it doesn't have.")
       })
     })
   },

@@ -41,7 +41,7 @@ onAnyEngine(
       assert.ok(reply.status === 200 || reply.status === 202, reply.text)
       return reply.body.data.request_id as string
     }
-    const missing = (id: string) => ({ code: 'not_found', message: `Invocation "${id}" not found` })
+    const missing = (id: string) => ({ code: 'not_found', message: `Invocation "${id}" not found.` })
 
     before(async () => {
       const rules = [{ match: { equals: 'wait' }, reply: 'late', delay_ms: 60_000 }, { reply: 'hello' }]
@@ -158,7 +158,7 @@ onAnyEngine(
         await invoke(writer.secret)
         const viewer = await createKey(service(), { role: 'viewer' })
         const { status, body } = await call(viewer.secret, 'POST', `${agent}/invoke`, { message: 'hi' })
-        assert.deepEqual([status, body.error.message], [403, 'This key lacks the permission "invoke"'])
+        assert.deepEqual([status, body.error.message], [403, `This key doesn't have the permission "invoke".`])
       })
 
       test('whoever holds write may grant invoke, and not the other way round', async () => {

@@ -5,9 +5,9 @@ import { type Authenticator, asHost, authenticator, enrol } from '../support/cli
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { betweenNodes, onManyNodes } from '../support/service/service.ts'
 
-const NEEDED = 'This needs a one-time code: send its six digits as X-Service-OTP'
-const WRONG = 'This one-time code is wrong or was used before'
-const NO_FACTOR = 'This needs a one-time code, and this key has no second factor yet'
+const NEEDED = 'A one-time code is required. Send the six digits in the X-Service-OTP header.'
+const WRONG = 'This one-time code is wrong or was already used.'
+const NO_FACTOR = 'A one-time code is required, but this key has no second factor yet.'
 
 type Key = { id: string; secret: string }
 
@@ -341,10 +341,12 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     })
 
     test('not even a key that has one: not its own', async () => {
-      const forbidden = 'A key cannot give itself a second factor: use another key, or the host'
+      const forbidden =
+        "A key can't set up its own second factor. Use another key, or `moorage mfa enrol --local` on the server."
       assert.deepEqual(await ask('POST', path(), app.code()), [403, 'forbidden', forbidden])
       service().advance(30_000)
-      const removal = 'A key cannot remove its own second factor: use another key, or the host'
+      const removal =
+        "A key can't remove its own second factor. Use another key, or `moorage mfa remove --local` on the server."
       assert.deepEqual(await ask('DELETE', path(), app.code()), [403, 'forbidden', removal])
     })
 
@@ -404,13 +406,13 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const small = await newKey({ permissions: ['manage', 'read'] })
       const theirs = await enrol(service(), small.id)
       const reply = await ask('POST', path(), theirs.code(), undefined, small.secret)
-      assert.deepEqual(reply, [403, 'forbidden', 'A key cannot grant permissions it does not hold'])
+      assert.deepEqual(reply, [403, 'forbidden', "A key can't grant permissions that it doesn't have."])
       const scoped = await newKey({ agent_id: 'hello', role: 'admin' })
       const scopedApp = await enrol(service(), scoped.id)
       assert.deepEqual(await ask('POST', path(), scopedApp.code(), undefined, scoped.secret), [
         403,
         'forbidden',
-        'This key is limited to another agent',
+        'This key is limited to another agent.',
       ])
     })
 
@@ -485,7 +487,11 @@ onManyNodes(
       })
       assert.deepEqual(
         [status, body.error.code, body.error.message],
-        [401, 'mfa_required', 'This needs a one-time code, which a token cannot have'],
+        [
+          401,
+          'mfa_required',
+          "This requires a one-time code, and tokens don't support one-time codes. Use an API key.",
+        ],
       )
     })
   },

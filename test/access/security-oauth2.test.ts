@@ -19,7 +19,7 @@ const UNAUTHORIZED = {
 }
 const DOWN = {
   code: 'unavailable',
-  message: 'The identity provider does not answer, try again shortly',
+  message: "The identity provider isn't responding. Try again shortly.",
   retry_after: 5,
 }
 
@@ -102,7 +102,7 @@ describe('OAuth 2.0 of the service', () => {
       ['POST', `/v1/webhooks/${id}/rotate-secret`],
     ] as const) {
       const { status, error } = await ask(token, method, path, body)
-      assert.deepEqual([status, error.message], [403, 'A webhook would outlive this token: use a key'])
+      assert.deepEqual([status, error.message], [403, 'A webhook would outlive this token. Use an API key.'])
     }
     assert.equal((await ask(token, 'PATCH', `/v1/webhooks/${id}`, { description: 'seen' })).status, 200)
     const { secret } = await createKey(service, {
@@ -124,7 +124,7 @@ describe('OAuth 2.0 of the service', () => {
   test('403 for a true token without a scope that counts', async () => {
     const { status, error } = await ask(await signToken(claims({ scope: 'openid email' }), key))
     assert.deepEqual([status, error.code], [403, 'forbidden'])
-    assert.equal(error.message, 'This token carries no scope that counts here')
+    assert.equal(error.message, 'This token has none of the scopes that are accepted here.')
   })
 
   const refused: Record<string, () => Promise<string>> = {
@@ -198,7 +198,7 @@ describe('OAuth 2.0 of the service', () => {
       })
       assert.deepEqual(
         [status, error?.message],
-        [403, 'This token does not say when it ends, and a key could outlive it: use a key'],
+        [403, 'This token has no expiry time, so a key could outlive it. Use an API key.'],
       )
     }
   })

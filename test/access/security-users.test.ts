@@ -54,7 +54,7 @@ const FOR_USER_TOKENS = [
   'getSelf',
 ]
 
-const OTHER_USER = [403, 'forbidden', 'This token speaks for another user']
+const OTHER_USER = [403, 'forbidden', 'This token belongs to another user.']
 
 onAnyEngine(
   'a JWT speaks for its user',
@@ -138,7 +138,7 @@ onAnyEngine(
       )
       assert.deepEqual(await call(bob, 'GET', '/invocations?user_id=ada'), OTHER_USER)
       assert.equal((await call(bob, 'GET', `/invocations/${runs.bob}`)).success, true)
-      const missing = [404, 'not_found', `Invocation "${runs.ada}" not found`]
+      const missing = [404, 'not_found', `Invocation "${runs.ada}" not found.`]
       assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}`), missing)
       assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}/stream`), missing)
       assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
@@ -146,7 +146,7 @@ onAnyEngine(
 
     test('nor do receipts of nobody', async () => {
       const { data } = await call(service().admin, 'POST', '/invoke', { message: 'for no user' })
-      const missing = [404, 'not_found', `Invocation "${data.request_id}" not found`]
+      const missing = [404, 'not_found', `Invocation "${data.request_id}" not found.`]
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}`), missing)
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}/stream`), missing)
       assert.deepEqual(await call(bob, 'POST', `/invocations/${data.request_id}/cancel`), missing)
@@ -224,7 +224,7 @@ onAnyEngine(
     })
 
     test('logs, which tell of everybody, are 403', async () => {
-      const refusal = [403, 'forbidden', 'This token speaks for one user, and this concerns others too: use a key']
+      const refusal = [403, 'forbidden', 'This token acts for one user, and this affects other users. Use an API key.']
       assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
       assert.deepEqual(await call(bob, 'GET', `/logs?request_id=${runs.bob}`), refusal)
       assert.ok((await call(service().admin, 'GET', '/logs')).data.length >= 2)
@@ -273,7 +273,11 @@ onAnyEngine(
         const admin = await signJwt({ user_id: 'bob', role: 'admin' })
         const viewer = await signJwt({ user_id: 'bob' })
         const hook = `/v1/webhooks/${id}`
-        const refused = [403, 'forbidden', 'This token speaks for one user, and this concerns others too: use a key']
+        const refused = [
+          403,
+          'forbidden',
+          'This token acts for one user, and this affects other users. Use an API key.',
+        ]
         for (const [key, method, path, body] of [
           [viewer, 'GET', '/v1/webhooks'],
           [viewer, 'GET', hook],
@@ -298,7 +302,7 @@ onAnyEngine(
       const CONCERNS_OTHERS = [
         403,
         'forbidden',
-        'This token speaks for one user, and this concerns others too: use a key',
+        'This token acts for one user, and this affects other users. Use an API key.',
       ]
       const ask = async (method: string, path: string, body?: unknown) => {
         const key = await signJwt({ user_id: 'mallory', role: 'admin' })
@@ -357,7 +361,7 @@ onAnyEngine(
           assert.deepEqual(await ask('PATCH', '/v1/agents/hello', body), [
             403,
             'forbidden',
-            `This token speaks for one user, and ${field} concerns all users: use a key`,
+            `This token acts for one user, and ${field} affects all users. Use an API key.`,
           ])
         }
         assert.deepEqual((await service().call('GET', '/v1/agents/hello')).body.data, shown)

@@ -115,7 +115,7 @@ onBothEngines('agents', (service) => {
       assert.equal(status, 409)
       assert.deepEqual(body, {
         success: false,
-        error: { code: 'conflict', message: 'An agent named "twice" exists already' },
+        error: { code: 'conflict', message: 'An agent named "twice" already exists in this project.' },
         request_id: headers.get('x-request-id'),
       })
     })
@@ -246,7 +246,7 @@ onBothEngines('agents', (service) => {
         assert.equal(status, 404)
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'not_found', message: `Agent ${JSON.stringify(ref)} not found` },
+          error: { code: 'not_found', message: `Agent ${JSON.stringify(ref)} not found.` },
           request_id: headers.get('x-request-id'),
         })
       })
@@ -414,7 +414,7 @@ onBothEngines('agents', (service) => {
       }
       for (const { status, body } of replies) {
         assert.equal(status, 403)
-        assert.deepEqual(body.error, { code: 'forbidden', message: 'This key lacks the permission "manage"' })
+        assert.deepEqual(body.error, { code: 'forbidden', message: `This key doesn't have the permission "manage".` })
       }
     })
 

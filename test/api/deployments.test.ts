@@ -53,9 +53,9 @@ onAnyEngine('deployments', (service) => {
       ]
       const agent = await newAgent(service(), { tools })
       const expected = [
-        'Tool beside will fail: The secret AT_443 may not be sent to api.example.com:8443',
+        "Tool beside will fail: The secret AT_443 can't be sent to api.example.com:8443; add the host to the secret's hosts",
         'Tool lost will fail: The secret MISSING is not configured',
-        'The MCP server mcp.example.com will fail: The secret THERE may not be sent to mcp.example.com',
+        "The MCP server mcp.example.com will fail: The secret THERE can't be sent to mcp.example.com; add the host to the secret's hosts",
       ]
       const first = await deploy(service(), agent, 'v1')
       assert.deepEqual(first.warnings, expected)
@@ -77,9 +77,9 @@ onAnyEngine('deployments', (service) => {
       const agent = await newAgent(service(), { tools })
       const allow = (settings: string) => `(the operator can allow it: ${settings})`
       assert.deepEqual((await deploy(service(), agent, 'v1')).warnings, [
-        `Tool plain will fail: url must use https ${allow('outgoing.allowInsecure')}`,
-        `Tool near will fail: url must use https ${allow('outgoing.allowInsecure and outgoing.allowedCidrs')}`,
-        `The MCP server 10.0.0.1 will fail: url must point to a public address ${allow('outgoing.allowedCidrs')}`,
+        `Tool plain will fail: its URL must use https ${allow('outgoing.allowInsecure')}`,
+        `Tool near will fail: its URL must use https ${allow('outgoing.allowInsecure and outgoing.allowedCidrs')}`,
+        `The MCP server 10.0.0.1 will fail: its URL must point to a public address ${allow('outgoing.allowedCidrs')}`,
       ])
     })
 
@@ -175,7 +175,7 @@ onAnyEngine('deployments', (service) => {
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
         const { status, body } = await deployExactly(agent, 'v1', await digestOf(agent))
         assert.equal(status, 409)
-        assert.match(body.error.message, /Version "v1" exists already and is something else/)
+        assert.match(body.error.message, /Version "v1" already exists with different content/)
         assert.deepEqual(await labelsOf(agent), ['v1'])
       })
 
@@ -311,7 +311,7 @@ onAnyEngine('deployments', (service) => {
       }
       assert.equal(await rollBack(), 'v2')
       assert.equal(await rollBack(), 'v1')
-      const nothing = 'There is nothing to return to: production has served nothing else that was not rolled back'
+      const nothing = 'There is nothing to return to: production has served no other version that was not rolled back.'
       assert.deepEqual(await rollBack(), [409, nothing])
 
       // A version that was rolled back and then deployed anew is good again until it is rolled back anew.

@@ -50,7 +50,7 @@ onOneEngine(
           test(`403 for a key that holds all but the permission ${permission}, and what includes it`, async () => {
             const reply = await send(operation, { key: without.get(id) as string })
             assertError(reply, 403, 'forbidden')
-            assert.equal(reply.body.error.message, `This key lacks the permission "${permission}"`)
+            assert.equal(reply.body.error.message, `This key doesn't have the permission "${permission}".`)
             assertRateLimitHeaders(reply)
           })
         }

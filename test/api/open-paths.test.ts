@@ -76,7 +76,7 @@ onAnyEngine('GET /readyz', (service) => {
       const ask = () => fetch(`${service().url}/readyz`, { signal: AbortSignal.timeout(15_000 * PATIENCE) })
       for (const reply of await Promise.all([ask(), ask(), ask()])) {
         const said = [reply.status, await reply.json()]
-        assert.deepEqual(said, [503, { status: 'not_ready', reason: 'the database does not answer' }])
+        assert.deepEqual(said, [503, { status: 'not_ready', reason: "the database isn't responding" }])
       }
       assert.equal((await service().call('GET', '/healthz')).status, 200)
     } finally {

@@ -144,7 +144,7 @@ onManyNodes(
       test('one of moorage.yaml stays and wins: 409, and the list says where it is', async () => {
         const reply = await setLocal(service(), 'from-file')
         assert.equal(reply.status, 409)
-        assert.match(reply.body.error.message, /moorage\.yaml.*change it there/)
+        assert.match(reply.body.error.message, /moorage\.yaml.*Change it there/)
         assert.equal((await service().call('DELETE', '/v1/providers/from-file')).status, 404)
         const { body } = await service().call('GET', '/v1/providers?limit=100')
         assert.deepEqual(
@@ -168,7 +168,7 @@ onManyNodes(
       await setLocal(service(), 'listed')
       const body = { name: 'nowhere', model: 'nobody/x' }
       const { body: refused } = await service().call('POST', '/v1/agents', { body })
-      assert.match(refused.error.details[0].error, /^nobody is not configured.*builtin, from-file.*listed/)
+      assert.match(refused.error.details[0].error, /^provider nobody is not configured.*builtin, from-file.*listed/)
       await createAgent(service(), 'somewhere', { model: 'listed/tiny' })
       const moved = await service().call('PATCH', '/v1/agents/somewhere', { body: { model: 'nobody/x' } })
       assert.equal(moved.status, 400)
@@ -211,7 +211,7 @@ onManyNodes(
         await put(service(), 'locked', { base_url: locked.url, api_key: KEY })
         assert.deepEqual(await models('locked'), {
           models: [],
-          error: 'Model provider locked answered 401: the key was refused; check the API key of this provider',
+          error: "Model provider locked answered 401: the API key was refused; check this provider's key.",
         })
         assert.match((await models('from-file')).error, /could not be reached/)
         for (const text of ['{"models":["tiny"]}', '{"data":{"id":"tiny"}}', '["tiny"]', 'tiny']) {
@@ -219,7 +219,7 @@ onManyNodes(
           await put(service(), 'strange', { base_url: strange.url, api_key: KEY })
           const told = await models('strange')
           await strange.close()
-          const error = 'Model provider strange sent something that is not a list of models'
+          const error = 'Model provider strange returned something that is not a list of models.'
           assert.deepEqual(told, { models: [], error }, text)
         }
         assert.equal((await service().call('GET', '/v1/providers/nobody/models')).status, 404)
@@ -247,7 +247,7 @@ onManyNodes(
         const failed = await run('tested', { model: 'other' })
         assert.deepEqual(
           [failed.ok, failed.error],
-          [false, 'Model provider tested answered 404: the model was not found'],
+          [false, 'Model provider tested answered 404: the model was not found.'],
         )
       })
 
@@ -273,7 +273,7 @@ onManyNodes(
 
       test('says what is wrong with the key or the address', async () => {
         await put(service(), 'shut', { base_url: locked.url, api_key: KEY })
-        assert.match((await run('shut')).error, /the key was refused/)
+        assert.match((await run('shut')).error, /the API key was refused/)
         await put(service(), 'silent', { base_url: GONE })
         assert.match((await run('silent')).error, /Model provider silent could not be reached/)
         assert.match((await run('silent', { model: 'x' })).error, /Model provider silent could not be reached/)
@@ -286,7 +286,7 @@ onManyNodes(
       assert.equal((await ask(service(), 'uses-going')).status, 200)
       const reply = await service().call('DELETE', '/v1/providers/going')
       assert.deepEqual(reply.body, { success: true, data: { name: 'going', deleted: true } })
-      assert.match((await ask(service(), 'uses-going')).body.error.message, /going is not configured as a provider/)
+      assert.match((await ask(service(), 'uses-going')).body.error.message, /going is not configured/)
       assert.equal((await service().call('DELETE', '/v1/providers/going')).status, 404)
     })
 
@@ -338,7 +338,7 @@ onManyNodes(
       await service().restart()
       assert.equal((await ask(service(), 'uses-lasting')).status, 200)
       assert.match((await ask(service(), 'uses-broken')).body.error.message, /broken is not configured/)
-      assert.match(service().log(), /the key of a provider cannot be opened/)
+      assert.match(service().log(), /a provider's key can't be decrypted/)
     })
 
     betweenNodes(engine)('what one node is told the others know soon', async () => {
@@ -372,7 +372,7 @@ test('an address that is not public is refused, with the setting that would allo
     assert.deepEqual(literal.body.error.details, [
       {
         field: 'base_url',
-        error: 'url must use https (the operator can allow it: outgoing.allowInsecure and outgoing.allowedCidrs)',
+        error: 'must use https (the operator can allow it: outgoing.allowInsecure and outgoing.allowedCidrs)',
       },
     ])
     const row = {
@@ -392,7 +392,7 @@ test('an address that is not public is refused, with the setting that would allo
       await announce(db, 'providers', row.project_id)
     })
     await createAgent(service, 'inward', { model: 'inside/tiny' })
-    const refusal = /^Model provider inside may not be called \(invalid_url\): .*outgoing\.allowedCidrs/
+    const refusal = /^Model provider inside can't be called \(invalid_url\): .*outgoing\.allowedCidrs/
     assert.match((await ask(service, 'inward')).body.error.message, refusal)
     assert.match((await service.call('GET', '/v1/providers/inside/models')).body.data.error, refusal)
     assert.deepEqual([model.requests, model.lists], [[], []])
@@ -447,11 +447,11 @@ onManyNodes(
       assert.equal(set.code, 0, set.stderr)
       assert.match(set.stderr, /Set mine: agents use it as mine\/<model>/)
       const listed = await shell.moorage(['providers', 'list'])
-      assert.match(listed.stdout, /^NAME +TYPE +ADDRESS +KEY +FROM\nmine +openai-compatible +\S+ +set +api\n$/)
+      assert.match(listed.stdout, /^NAME +TYPE +URL +KEY +FROM\nmine +openai-compatible +\S+ +set +api\n$/)
       assert.equal((await shell.moorage(['providers', 'models', 'mine'])).stdout, 'MODEL\nmine/tiny\nmine/tiny-2\n')
       assert.match(
         (await shell.moorage(['providers', 'test', 'mine'])).stderr,
-        /mine listed 2 models. The list is public, so the key is not tested/,
+        /mine listed 2 models. The list is public, so the key was not tested/,
       )
       const answered = await shell.moorage(['providers', 'test', 'mine', '--model', 'tiny'])
       assert.match(answered.stderr, /mine\/tiny answers/)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { logWrites } from '../../src/logs/store.ts'
-import { metricWrites } from '../../src/metrics/store.ts'
+import * as metrics from '../../src/metrics/store.ts'
 import { type Sweepable, sweep } from '../../src/storage/jobs/sweep.ts'
 import type { Write } from '../../src/storage/journal/rows.ts'
 import * as claims from '../../src/storage/leases/claims.ts'
@@ -15,7 +15,8 @@ import { approver, decide, refundingAgent, startWaiting, untilStatus } from '../
 import { createAgent } from '../support/slices/resources.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 
 onAnyEngine(
   'retention',
@@ -31,8 +32,9 @@ onAnyEngine(
       return logWrites({ agent_seq, request_id: 'req_1' }, entries)
     }
     const measured = (agent_seq: number, time: number) =>
-      metricWrites({ agent_seq, time, duration_ms: 5, outcome: 'completed' })
-    const count = async (table: 'logs' | 'metrics' | 'metric_buckets', seq: number): Promise<number> => {
+      metrics.metricWrites({ agent_seq, time, duration_ms: 5, outcome: 'completed' })
+    type Counted = 'logs' | 'recent_metrics' | 'metrics' | 'metric_buckets'
+    const count = async (table: Counted, seq: number): Promise<number> => {
       const rows = await parts().storage.db.selectFrom(table).select('agent_seq').where('agent_seq', '=', seq).execute()
       return rows.length
     }
@@ -64,7 +66,7 @@ onAnyEngine(
       }
       await claim('old', time - 25 * HOUR)
       await claim('k', time)
-      assert.deepEqual([await count('logs', seq), await count('metrics', seq)], [2_501, 4])
+      assert.deepEqual([await count('logs', seq), await count('recent_metrics', seq)], [2_501, 2])
 
       service().advance(1.01 * HOUR)
       service().app.jobs.wake()
@@ -78,18 +80,19 @@ onAnyEngine(
     })
 
     test("a deleted agent's logs and metrics go at once, others' stay", async () => {
-      const { now, journal } = parts()
+      const { now, journal, storage } = parts()
       const gone = await newAgent('gone')
       const stays = await newAgent('stays')
       const writes = [gone.seq, stays.seq].flatMap((seq) => [...logged(seq, now(), 1_200), ...measured(seq, now())])
       await journal.commit({ writes })
+      await storage.transaction((db) => metrics.rollUp(db, now() + MINUTE, 1_000))
+      await journal.commit({ writes: [gone.seq, stays.seq].flatMap((seq) => measured(seq, now())) })
       assert.equal((await service().call('DELETE', '/v1/agents/gone')).status, 200)
       assert.equal((await service().call('GET', '/v1/agents/gone/logs')).status, 404)
-      await until(async () => (await count('logs', gone.seq)) === 0 && (await count('metrics', gone.seq)) === 0)
-      assert.deepEqual(
-        [await count('metric_buckets', gone.seq), await count('logs', stays.seq), await count('metrics', stays.seq)],
-        [0, 1_200, 2],
-      )
+      const all = ['logs', 'recent_metrics', 'metrics', 'metric_buckets'] as const
+      const counts = (seq: number) => Promise.all(all.map((table) => count(table, seq)))
+      await until(async () => (await counts(gone.seq)).every((rows) => rows === 0))
+      assert.deepEqual(await counts(stays.seq), [1_200, 1, 2, 2])
     })
 
     test('what waits for a person stays, however old it is, until it is decided', async () => {
@@ -136,6 +139,7 @@ onAnyEngine(
         const { body } = await service().call('GET', `/v1/usage?agent_id=${id}&from=${from}&to=${to}&${granularity}`)
         return body.data.totals.calls
       }
+      await storage.transaction((db) => usage.rollUp(db, day + 24 * HOUR, 1_000))
       // An hour goes with its end, so of the day that goes on only the whole is left.
       await usage.remove(storage.db, day + 24 * HOUR - 1, 1_000)
       assert.equal(await calls('granularity=day'), 1)

@@ -44,7 +44,7 @@ describe('keyring', () => {
 
   test('refuses another purpose and another master key', () => {
     const sealed = ring.encrypt('whsec_abc', 'webhook.secret')
-    assert.throws(() => ring.decrypt(sealed, 'idempotency.reply'), /wrong master key, other purpose or altered data/)
+    assert.throws(() => ring.decrypt(sealed, 'idempotency.reply'), /wrong master key/)
     assert.throws(() => keyring(Buffer.alloc(32, 7)).decrypt(sealed, 'webhook.secret'), /wrong master key/)
   })
 
@@ -54,7 +54,7 @@ describe('keyring', () => {
     for (let at = 0; at < bytes.length; at += 1) {
       const altered = Buffer.from(bytes)
       altered[at] = (altered[at] ?? 0) ^ 1
-      assert.throws(() => ring.decrypt(`v1.${altered.toString('base64url')}`, 'webhook.secret'), /altered data/)
+      assert.throws(() => ring.decrypt(`v1.${altered.toString('base64url')}`, 'webhook.secret'), /wrong master key/)
     }
   })
 

@@ -21,7 +21,7 @@ onAnyEngine(
       const late = t.mock.method(SchemaCheck.prototype, 'check')
       late.mock.mockImplementationOnce(async () => ({ outcome: 'undecided', why: 'time' }))
       const { status, body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'one' } })
-      const problem = 'Invalid arguments: they took too long to be checked against the input_schema of this tool'
+      const problem = "Invalid arguments: checking them against the tool's input_schema took too long"
       assert.deepEqual([status, body.data.response], [200, `Said: ${problem}`])
       assert.equal(late.mock.callCount(), 1)
       assert.deepEqual(till.refunds, [])

@@ -10,11 +10,11 @@ import { approver, decide, refundingAgent, startTill, startWaiting, type Till } 
 import { createKey } from '../support/slices/resources.ts'
 
 const OTHER_KEY =
-  'The key that started a run may not decide for it: use another key that it has not made, or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
+  "The key that started a run can't decide for it. Use another key that it didn't create, or set the agent's `approvals.self` to true, so that whoever starts its next runs can also decide (docs/approvals.md#decide)."
 const OTHER_PERSON =
-  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of another person, or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
+  "The people who started a run or wrote its schedule can't decide for it. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, or set the agent's `approvals.self` to true, so that whoever starts its next runs can also decide (docs/approvals.md#decide)."
 const FEWER_MAKERS =
-  'More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
+  "The key that decides, or one that started the run, goes back to more than 50 other keys and people. Use a key created on the server with --local, or set the agent's `approvals.self` to true, so that whoever starts its next runs can also decide (docs/approvals.md#decide)."
 const APPROVE = { decision: 'approve' }
 const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
 
@@ -189,7 +189,8 @@ onAnyEngine(
       const reader = (await createKey(service(), { role: 'viewer' })).secret
       assert.equal(await whyNot(decider), null)
       assert.equal(await whyNot(service().admin), OTHER_KEY)
-      const needsPermission = 'To decide takes a key with the permission approve: one of the role approver or admin'
+      const needsPermission =
+        'Deciding requires the permission `approve`. Use a key with the role `approver` or `admin`.'
       assert.equal(await whyNot(reader), needsPermission)
       const { body } = await decide(service(), approval, decider, APPROVE)
       assert.equal(body.data.not_for_you, null)

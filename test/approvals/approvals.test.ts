@@ -149,7 +149,7 @@ onAnyEngine(
         })
         assert.equal(bad.status, 400, bad.text)
         assert.equal(bad.body.error.details[0].field, 'arguments')
-        assert.match(bad.body.error.details[0].error, /^does not fit the input_schema of refund: arguments\.amount/)
+        assert.match(bad.body.error.details[0].error, /^does not match the input_schema of refund: arguments\.amount/)
         const changed = { order: 'changed-1', amount: 60 }
         const reply = await decide(service(), approval, key, { ...APPROVE, arguments: changed })
         assert.deepEqual(reply.body.data.changed_arguments, changed)
@@ -181,7 +181,7 @@ onAnyEngine(
         assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, 409])
         const [won, lost] = replies.toSorted((a, b) => a.status - b.status)
         const { status, decided_by_name } = won?.body.data ?? {}
-        assert.equal(lost?.body.error.message, `It was ${status} already by ${decided_by_name}`)
+        assert.equal(lost?.body.error.message, `This approval has already been ${status} by ${decided_by_name}.`)
         await untilStatus(service(), path, 'completed')
         assert.equal(till.of('race-1').length, status === 'approved' ? 1 : 0)
       })
@@ -190,13 +190,15 @@ onAnyEngine(
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'mistakes-1')
         const answer = await decide(service(), approval, key, { ...APPROVE, answer: 'yes' })
-        assert.deepEqual(answer.body.error.details, [{ field: 'answer', error: 'is for approving a question' }])
+        assert.deepEqual(answer.body.error.details, [
+          { field: 'answer', error: 'is only allowed when you approve a question' },
+        ])
         assert.equal((await decide(service(), `${path}/approvals/call_2`, key, APPROVE)).status, 404)
         const cancelled = await service().call('POST', `${path}/cancel`)
         assert.equal(cancelled.body.data.status, 'cancelled')
         const late = await decide(service(), approval, key, APPROVE)
         assert.equal(late.status, 409, late.text)
-        assert.equal(late.body.error.message, 'It was cancelled already')
+        assert.equal(late.body.error.message, 'This approval has already been cancelled.')
         assert.deepEqual(till.of('mistakes-1'), [])
       })
 
@@ -226,7 +228,9 @@ onAnyEngine(
         assert.equal(body.data.kind, 'question')
         assert.deepEqual(body.data.arguments, { question: 'Which colour?' })
         const missing = await decide(service(), approval, key, APPROVE)
-        assert.deepEqual(missing.body.error.details, [{ field: 'answer', error: 'is required: this is a question' }])
+        assert.deepEqual(missing.body.error.details, [
+          { field: 'answer', error: 'is required, because this is a question' },
+        ])
         const decided = await decide(service(), approval, key, { ...APPROVE, answer: 'Blue' })
         assert.equal(decided.body.data.answer, 'Blue')
         assert.equal((await untilStatus(service(), path, 'completed')).response, 'Blue')

@@ -49,7 +49,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([asking?.content, asking?.attachments], ['Look', receipt.attachments])
       assert.equal(receipt.attachments[0].shown_as, 'image')
       assert.deepEqual(result?.files, receipt.steps.find(({ kind }: { kind: string }) => kind === 'tool').files)
-      assert.deepEqual(prompt.notes, ['Of files their names are shown here, not their texts and images'])
+      assert.deepEqual(prompt.notes, ['Files are listed by name only; their text and images are not shown.'])
       assert.equal(JSON.stringify(prompt).includes(PNG), false)
     })
 

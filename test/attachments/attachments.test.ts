@@ -97,10 +97,10 @@ for (const engine of ENGINES) {
       const reply = await invoke('blind', [{ data: PNG, media_type: 'image/png', name: 'dot.png' }])
       assert.equal(
         providers.chat.requests[0]?.body.messages[1]?.content,
-        '<attachment>\n{"name":"dot.png","media_type":"image/png","not_shown":"blind/tiny takes no images"}\n</attachment>\n\nWhat is this?',
+        '<attachment>\n{"name":"dot.png","media_type":"image/png","not_shown":"blind/tiny does not accept images"}\n</attachment>\n\nWhat is this?',
       )
       const { shown_as, note } = (await receiptOf('blind', reply)).attachments[0]
-      assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny takes no images'])
+      assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny does not accept images'])
     })
 
     test('one text that does not fit is left out, and a smaller one after it is shown', async () => {
@@ -190,7 +190,7 @@ for (const engine of ENGINES) {
       const [, bytes] = /^the first (\d+) of 4000 bytes of its text: the rest does not fit/.exec(long.note) ?? []
       assert.ok(Number(bytes) > 2_000 && Number(bytes) < 3_000, long.note)
       assert.equal(long.text, `${'ö'.repeat(Math.floor(Number(bytes) / 2))} […]`)
-      assert.equal(rest.not_shown, 'it does not fit into what the model takes')
+      assert.equal(rest.not_shown, "it does not fit in the model's context window")
       assert.equal(short.text, 'x'.repeat(20))
     })
 
@@ -214,12 +214,12 @@ for (const engine of ENGINES) {
       const [none, file] = ['file_01M7KN3V6S000ZZ4QWJ0Y4B8RA', { type: 'file', file: { file_id } }]
       for (const id of [file_id, none]) {
         const { status, body } = await invoke('gpt', [{ file_id: id }])
-        assert.deepEqual([status, body.error], [404, { code: 'not_found', message: `File "${id}" not found` }])
+        assert.deepEqual([status, body.error], [404, { code: 'not_found', message: `File "${id}" not found.` }])
       }
       const chat = await service.call('POST', '/v1/chat/completions', {
         body: { model: 'gpt', messages: [{ role: 'user', content: [file] }] },
       })
-      assert.deepEqual([chat.status, chat.body.error.message], [404, `File "${file_id}" not found`])
+      assert.deepEqual([chat.status, chat.body.error.message], [404, `File "${file_id}" not found.`])
       const content = [{ type: 'input_file', file_id }]
       const told = await service.call('POST', '/v1/responses', {
         body: {
@@ -230,7 +230,7 @@ for (const engine of ENGINES) {
           ],
         },
       })
-      assert.deepEqual([told.status, told.body.error.message], [404, `File "${file_id}" not found`])
+      assert.deepEqual([told.status, told.body.error.message], [404, `File "${file_id}" not found.`])
       const { body } = await service.call('GET', `/v1/files/${file_id}`, { headers: { 'Moorage-Project': 'quay' } })
       assert.equal(body.data.name, 'file')
     })
@@ -239,7 +239,7 @@ for (const engine of ENGINES) {
       const file_id = await uploaded(service, 'secret', { type: 'text/plain', query: '?user_id=bob' })
       const context = { user_id: 'ann' }
       const reply = await invoke('gpt', [{ file_id }], { context })
-      assert.deepEqual([reply.status, reply.body.error.message], [404, `File "${file_id}" not found`])
+      assert.deepEqual([reply.status, reply.body.error.message], [404, `File "${file_id}" not found.`])
       assert.equal((await invoke('gpt', [{ file_id }], { context: { user_id: 'bob' } })).status, 200)
       assert.equal((await invoke('gpt', [{ file_id: 'file_none' }])).status, 404)
     })

@@ -180,7 +180,7 @@ for (const engine of ANY_ENGINE) {
       providers.chat.reset()
       await send('', raw)
       assert.deepEqual(shown(), [{ type: 'text', text: '(see the attached files)' }, SHOWN])
-      await assert.rejects(send('Look', { content: { $case: 'data', value: { a: 1 } } }), /text and files, and no data/)
+      await assert.rejects(send('Look', { content: { $case: 'data', value: { a: 1 } } }), /no data parts/)
 
       drawing()
       const reply = await send('Draw')

@@ -80,7 +80,8 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
     const expires_after = { anchor: 'created_at' as const, seconds: 3600 }
     await assert.rejects(openaiClient(service()).files.create({ file, purpose: 'user_data', expires_after }), {
       status: 400,
-      message: '400 The form must have one file and nothing else, except `purpose`: the rest goes into the query',
+      message:
+        '400 The form must contain exactly one file. Except for `purpose`, send other fields in the query string.',
     })
   })
 })

@@ -93,7 +93,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await ask('gpt', 'json')).step.result, '{"plain":true}')
       assert.equal((await ask('gpt', 'broken')).step.error, 'HTTP 500: no')
       const { step } = await ask('gpt', 'huge')
-      assert.equal(step.result, '[file huge was not kept: A file may have 204800 bytes (files.maxBytes)]')
+      assert.equal(step.result, '[file huge was not stored: Files can be at most 204800 bytes (files.maxBytes).]')
       assert.equal(step.files, undefined)
     })
 
@@ -120,7 +120,7 @@ for (const engine of ANY_ENGINE) {
           tool_call_id: 'call_1',
           content: [
             text,
-            '<attachment>\n{"name":"draw.wav","media_type":"audio/wav","not_shown":"audio/wav cannot be shown to a model"}\n</attachment>',
+            `<attachment>\n{"name":"draw.wav","media_type":"audio/wav","not_shown":"files of type audio/wav can't be sent to a model"}\n</attachment>`,
             '<attachment>\n{"name":"table.csv","media_type":"text/csv","text":"a,b\\n1,2"}\n</attachment>',
           ].join('\n\n'),
         },
@@ -151,7 +151,7 @@ for (const engine of ANY_ENGINE) {
       const { step } = await ask('blind', 'chart')
       assert.equal(
         providers.chat.requests[1]?.body.messages.at(-1)?.content,
-        `${step.result}\n\n<attachment>\n{"name":"chart.png","media_type":"image/png","not_shown":"blind/tiny takes no images"}\n</attachment>`,
+        `${step.result}\n\n<attachment>\n{"name":"chart.png","media_type":"image/png","not_shown":"blind/tiny does not accept images"}\n</attachment>`,
       )
     })
 

@@ -19,13 +19,14 @@ onBothEngines(
     test('a budget in dollars names the models of agents in its scope that have no price', async () => {
       const model = ['local/one', 'local/two']
       const agent = await newAgent(service(), { model })
-      const both = 'No price is known for local/one, local/two. This budget refuses their calls until one is set.'
+      const both =
+        'The models local/one, local/two have no price. This budget refuses their calls until a price is set.'
       const { id, warnings } = await create(agent, { cost_usd: 5 })
       assert.deepEqual(warnings, [both])
       assert.deepEqual((await call('GET', `/v1/budgets/${id}`)).warnings, [both])
       await call('PUT', '/v1/prices/local/one', { input: 1, output: 1 })
       assert.deepEqual((await call('PATCH', `/v1/budgets/${id}`, { action: 'notify' })).warnings, [
-        'No price is known for local/two. This budget does not count its calls until one is set.',
+        "The model local/two has no price. This budget doesn't count its calls until a price is set.",
       ])
       await call('PUT', '/v1/prices/local/two', { input: 1, output: 1 })
       assert.deepEqual((await call('GET', `/v1/budgets/${id}`)).warnings, [])
@@ -34,7 +35,7 @@ onBothEngines(
       await newAgent(service(), { model: 'local/three' })
       assert.match(
         (await call('GET', `/v1/budgets/${project.id}`)).warnings[0],
-        /^No price is known for local\/three\./,
+        /^The model local\/three has no price\./,
       )
       for (const name of ['one', 'two']) await call('DELETE', `/v1/prices/local/${name}`)
     })
@@ -85,7 +86,7 @@ onBothEngines(
       const agent = await newAgent(service(), { model: 'local/one', instructions, limits: { max_output_tokens: 400 } })
       const { name } = await call('GET', `/v1/agents/${agent}`)
       const { id, warnings } = await create(agent, { tokens: 499 })
-      const words = `One call of the agent ${name} may hold 500 tokens, more than the whole budget of 499 tokens, so every call is refused. Raise the limit, or lower limits.max_output_tokens.`
+      const words = `A single call of the agent ${name} could need 500 tokens, more than the whole budget of 499 tokens, so every call is refused. Raise the budget's limit, or lower the agent's limits.max_output_tokens.`
       assert.deepEqual(warnings, [words])
       assert.deepEqual((await call('PATCH', `/v1/budgets/${id}`, { limit: { tokens: 500 } })).warnings, [])
       assert.deepEqual((await create(agent, { tokens: 1 }, { action: 'notify' })).warnings, [])
@@ -93,7 +94,7 @@ onBothEngines(
       await call('PUT', '/v1/prices/local/one', { input: 0, output: 10 })
       assert.match(
         (await create(agent, { cost_usd: 0.003 })).warnings[0],
-        / may hold \$0\.004, more than the whole budget /,
+        / could need \$0\.004, more than the whole budget /,
       )
       await call('DELETE', '/v1/prices/local/one')
       const [listed] = (await call('GET', '/v1/budgets?limit=1')) as { warnings?: string[] }[]

@@ -63,14 +63,14 @@ onBothEngines('budgets', (service) => {
     }
 
     test('says which limits there are, and what is wrong with the one that is given', async () => {
-      const one = { field: 'limit', error: 'give exactly one of cost_usd, tokens and runs' }
+      const one = { field: 'limit', error: 'specify exactly one of `cost_usd`, `tokens` and `runs`' }
       for (const limit of [{}, { tokens: 1, runs: 1 }]) {
         assert.deepEqual((await create({ ...MONTHLY, limit })).body.error.details, [one])
       }
       const [wrong] = (await create({ ...MONTHLY, limit: { tokens: 1.5 } })).body.error.details
       assert.equal(wrong.field, 'limit.tokens')
       const [nameless] = (await create({ ...MONTHLY, scope: { type: 'agent' } })).body.error.details
-      assert.deepEqual(nameless, { field: 'scope.id', error: 'must name the agent, by its id or name' })
+      assert.deepEqual(nameless, { field: 'scope.id', error: "must be the agent's ID or name" })
     })
 
     test('400 for a key of all projects, as for one that does not exist, if the actor is of one project', async () => {
@@ -129,7 +129,7 @@ onBothEngines('budgets', (service) => {
       assert.equal(refused.status, 403, refused.text)
       assert.equal(
         refused.body.error.message,
-        'This key is limited to one agent: it may change only the budgets that it made itself',
+        'This key is limited to one agent and can only change budgets it created.',
       )
     }
     const own = (await create(body, key)).body.data.id

@@ -51,7 +51,7 @@ for (const engine of ANY_ENGINE) {
       const sent = JSON.stringify(second?.body).length
       assert.ok(sent > 8_000 && sent <= 12_000, `${sent} bytes`)
       const messages = JSON.stringify(second?.body.messages)
-      assert.ok(messages.includes('the rest does not fit into what the model takes'))
+      assert.ok(messages.includes("the rest does not fit in the model's context window"))
       assert.ok(messages.includes('yyyy') && !messages.includes('xxxx'))
     })
   })

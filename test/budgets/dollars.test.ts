@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { formatUsd } from '../../src/runtime/models/cost.ts'
+import { formatUsd } from '../../src/runtime/models/usage.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -60,7 +60,9 @@ for (const engine of ENGINES) {
       const { code, message, details, retry_after } = refused.body.error
       assert.equal(code, 'budget_exceeded')
       const need =
-        /^The budget "dollars" has no room: \$0\.0288 of \$0\.05 used, and this call may need \$(0\.\d+)$/.exec(message)
+        /^The budget "dollars" doesn't have enough left: \$0\.0288 of \$0\.05 used, and this call could need \$(0\.\d+)\.$/.exec(
+          message,
+        )
       assert.ok(Number(need?.[1]) > COST, message)
       assert.deepEqual(details, [
         { field: 'budget_id', error: budget },
@@ -101,7 +103,7 @@ for (const engine of ENGINES) {
         [status, body.error.message],
         [
           429,
-          'The budget "dollars" is in dollars, and no price is known for the model "local/unknown": set one with `moorage prices set`, or under "prices" in moorage.yaml',
+          'The budget "dollars" is in dollars, but the model "local/unknown" has no price. Set one with `moorage prices set`, or under `prices` in moorage.yaml.',
         ],
       )
       assert.equal(body.error.retry_after, undefined)

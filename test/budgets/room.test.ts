@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { listUntold } from '../../src/budgets/desk/counter-store.ts'
+import * as budgets from '../../src/budgets/store.ts'
 import { spenderOf } from '../../src/operation/spending.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -10,6 +11,8 @@ import { startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
 const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
+/** How long a call waits for what others hold. */
+const PATIENCE_MS = 30_000
 
 for (const engine of ENGINES) {
   describe(`room in budgets on ${engine}`, () => {
@@ -46,6 +49,33 @@ for (const engine of ENGINES) {
         return body.pagination.total === count
       })
 
+    test('calls under many budgets, each for many users, get room, and so do calls of other projects beside them', async () => {
+      const { spending, storage, newId, now } = service.app.parts
+      const newProject = async (name: string) =>
+        (await service.call('POST', '/v1/projects', { body: { name } })).body.data.id as string
+      const [crowded, other] = [await newProject('crowded'), await newProject('other')]
+      const insert = (scope_type: 'user' | 'project', project_id: string) => {
+        const kind = { limit_kind: 'tokens', per: 'ever', action: 'refuse' } as const
+        const whose = { project_id, scope_type, agent_id: null, scope_id: null }
+        const made = { id: newId('bud', now()), created_by: 'test', created_at: now(), updated_at: now() }
+        const row = { name: 'test', amount: 1_000, timezone: 'UTC', thresholds: [], ...kind, ...whose, ...made }
+        return storage.transaction((db) => budgets.insert(db, row))
+      }
+      // Their counters are more than a statement has parameters, on both engines.
+      for (let made = 0; made < 120; made++) await insert('user', crowded)
+      await insert('project', other)
+
+      const planned = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
+      const begin = (project_id: string, user_id: string) =>
+        spending
+          .meter(spenderOf({ project_id, user_id, purpose: 'test' }))
+          .begin({ ...planned, mostInputTokens: () => 10 })
+      const ofMany = Array.from({ length: 190 }, (_, i) => begin(crowded, `user ${i}`))
+      for (const { end } of await Promise.all([...ofMany, begin(other, 'user')])) {
+        end('completed', { input_tokens: 1, output_tokens: 1 })
+      }
+    })
+
     for (const [what, change] of [
       ['raised', (id: string) => service.call('PATCH', `/v1/budgets/${id}`, { body: { limit: { tokens: 1e6 } } })],
       ['deleted', (id: string) => service.call('DELETE', `/v1/budgets/${id}`)],
@@ -74,8 +104,10 @@ for (const engine of ENGINES) {
       const slow = await slowCall(other, { user_id })
       const { resets_at } = (await service.call('GET', `/v1/budgets/${usedUp}`)).body.data
       const seconds = Math.floor((Date.parse(resets_at) - service.app.parts.now()) / 1000)
+      const asked_at = performance.now()
       const { status, body } = await invoke(agent, { user_id })
       assert.equal(status, 429, JSON.stringify(body))
+      assert.ok(performance.now() - asked_at < PATIENCE_MS / 2, 'it has not waited for the one that is held')
       assert.deepEqual(body.error.details[0], { field: 'budget_id', error: usedUp })
       assert.ok(Math.abs(body.error.retry_after - seconds) < 600, `${body.error.retry_after} of ${seconds}`)
       const { used, reserved } = (await service.call('GET', `/v1/budgets/${held}`)).body.data
@@ -108,7 +140,10 @@ for (const engine of ENGINES) {
       assert.equal((await invoke(agent)).status, 429)
       const { body } = await service.call('GET', `/v1/agents/${agent}/logs?level=error`)
       assert.equal(body.data.length, 1, JSON.stringify(body.data))
-      assert.match(body.data[0].message, /^Invocation failed: The budget "test" has no room: 0 tokens of 5 tokens used/)
+      assert.match(
+        body.data[0].message,
+        /^Invocation failed: The budget "test" doesn't have enough left: 0 tokens of 5 tokens used/,
+      )
     })
 
     test('counters without news do not stand before one that has reached a threshold', async () => {

@@ -48,7 +48,10 @@ for (const engine of ENGINES) {
       assert.equal(reply.status, 429, reply.text)
       const { code, message, details, retry_after } = reply.body.error
       assert.equal(code, 'budget_exceeded')
-      assert.equal(message, 'The budget "test" has no room: 2 runs of 2 runs used, and this call may need 1 run')
+      assert.equal(
+        message,
+        `The budget "test" doesn't have enough left: 2 runs of 2 runs used, and this call could need 1 run.`,
+      )
       assert.deepEqual(details, [
         { field: 'budget_id', error: id },
         { field: 'used', error: '2 runs' },
@@ -106,7 +109,7 @@ for (const engine of ENGINES) {
       assert.equal(reply.status, 429, reply.text)
       assert.equal(
         reply.body.error.message,
-        'The budget "test" is in dollars, and no price is known for the model "local/test-model": set one with `moorage prices set`, or under "prices" in moorage.yaml',
+        'The budget "test" is in dollars, but the model "local/test-model" has no price. Set one with `moorage prices set`, or under `prices` in moorage.yaml.',
       )
       assert.equal(model.requests.length, 0)
     })
@@ -119,7 +122,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', `/v1/budgets/${id}`)
       const { code, message, details } = body.error
       assert.deepEqual([status, code], [429, 'budget_exceeded'])
-      assert.equal(message, 'A budget of the service has no room for this call')
+      assert.equal(message, "A budget of the service doesn't have enough left for this call.")
       assert.deepEqual(details, [{ field: 'budget_id', error: id }])
     })
 

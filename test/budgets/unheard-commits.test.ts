@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import pg from 'pg'
+import { tendCounters } from '../../src/budgets/desk/tend-counters.ts'
 import { spenderOf } from '../../src/operation/spending.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startService } from '../support/service/service.ts'
 import { freshPostgres } from '../support/stores/fresh-store.ts'
+import { lockWaiters } from '../support/stores/lock-waiters.ts'
 import { startNetwork } from '../support/stores/silent-network.ts'
 
 /** Longer than a call waits for the database. */
@@ -45,7 +48,7 @@ describe('a reservation whose commit is not answered, because the connection to 
       const call = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
       const begun = meter.begin({ ...call, mostInputTokens: () => 10 })
       if (passes > 0) {
-        await assert.rejects(begun, /room in a budget could not be reserved/)
+        await assert.rejects(begun, /could not reserve an amount in a budget/)
         await until('it is taken back', async () => (await lines()).length === 0)
         assert.deepEqual(await spent(), { used: 0, reserved: 0 })
         return
@@ -57,4 +60,39 @@ describe('a reservation whose commit is not answered, because the connection to 
       assert.deepEqual([await spent(), await lines()], [{ used: 7, reserved: 0 }, ['completed']])
     })
   }
+})
+
+test('what a dead node held is counted while another node writes to the same sums: neither waits for the other', async (t) => {
+  const service = await startService('postgres')
+  t.after(() => service.stop())
+  const { spending, storage } = service.app.parts
+  const body = { name: 'test', per: 'ever', scope: { type: 'project' }, limit: { tokens: 1_000 } }
+  const budget = (await service.call('POST', '/v1/budgets', { body })).body.data.id as string
+  const planned = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
+  const begin = () =>
+    spending
+      .meter(spenderOf({ project_id: 'prj_default', purpose: 'test' }))
+      .begin({ ...planned, mostInputTokens: () => 10 })
+  // The sums that the dead node's call adds to are there already.
+  const { end } = await begin()
+  end('completed', { input_tokens: 1, output_tokens: 1 })
+  await begin()
+  await storage.db.updateTable('ledger').set({ lease_until: 0 }).where('status', '=', 'reserved').execute()
+
+  const other = new pg.Client({ connectionString: service.app.parts.config.database.url })
+  await other.connect()
+  try {
+    // An entry of the journal locks the counters first, and then the sums.
+    await other.query('begin')
+    await other.query('update budget_counters set used = used')
+    const tended = tendCounters(service.app.parts, () => new Set())
+    await until('the counters are waited for', async () => (await lockWaiters(other, 'budget_counters')) > 0)
+    await other.query('update usage_sums set calls = calls')
+    await other.query('commit')
+    await tended
+  } finally {
+    await other.end()
+  }
+  const { used, reserved } = (await service.call('GET', `/v1/budgets/${budget}`)).body.data
+  assert.deepEqual([used, reserved], [112, 0])
 })

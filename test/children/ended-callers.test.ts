@@ -130,7 +130,7 @@ for (const engine of ENGINES) {
       const receipt = await untilStatus(service, pathOf({ agent_id, request_id }), 'failed')
       await asked
 
-      assert.equal(receipt.error.message, 'The service stopped while the agent was answering')
+      assert.equal(receipt.error.message, 'The service stopped while the agent was answering.')
       assert.equal(receipt.response, 'Let me ask.')
       assert.deepEqual([receipt.tokens_used, receipt.cost_usd], [1_050, 0.015])
       const [run] = await childrenOf(service, request_id)
@@ -148,7 +148,7 @@ for (const engine of ENGINES) {
       const logs = (await service.call('GET', `/v1/agents/${agent_id}/logs?sort=timestamp`)).body.data
       assert.deepEqual(
         logs.map(({ message }: { message: string }) => message),
-        ['Tool ask answered', 'Invocation failed: The service stopped while the agent was answering'],
+        ['Tool ask answered', 'Invocation failed: The service stopped while the agent was answering.'],
       )
     })
 

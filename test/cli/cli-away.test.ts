@@ -55,7 +55,7 @@ describe('commands whose service goes away and comes back', () => {
     await asked
     await tunnel.leave()
     await meanwhile()
-    await until('a word on stderr', () => said.includes('trying again'))
+    await until('a word on stderr', () => said.includes('retrying'))
     await tunnel.comeBack(service.url)
     answer()
     return running
@@ -102,15 +102,15 @@ describe('commands whose service goes away and comes back', () => {
     await say('before')
     await until('the first entry', () => printed !== '')
     await tunnel.leave()
-    await until('a word on stderr', () => said.includes('trying again'))
+    await until('a word on stderr', () => said.includes('retrying'))
     await service.restart()
     await say('while away')
     await tunnel.comeBack(service.url)
-    await until('a word of relief', () => said.includes('The service is back'))
+    await until('a word of relief', () => said.includes('The service is available again'))
     await say('after')
     assert.equal((await following).code, 130)
     assert.equal(linesOf(printed), 3)
-    assert.equal(said.match(/trying again/g)?.length, 1)
+    assert.equal(said.match(/retrying/g)?.length, 1)
   })
 
   test('a service that stays away: invoke gives up at once when it never began', async () => {
@@ -136,7 +136,7 @@ test('a wait for the rate limit is said, with its length', async () => {
   shell.remove()
   await server.close()
   assert.equal(code, 0)
-  assert.match(stderr, /^Rate limit exceeded: trying again in 1 s\n/)
+  assert.match(stderr, /^Rate limit exceeded: retrying in 1 s\n/)
 })
 
 describe('moorage invoke | head', () => {

@@ -110,7 +110,7 @@ describe('moorage chat in a terminal', () => {
       stdin: 'one\n/attach second one.txt\ntwo\nthree\n',
     })
     assert.deepEqual([code, stdout], [0, 'heard one\nheard two\nheard three\n'], stderr)
-    assert.match(stderr, /second one\.txt goes with the next message/)
+    assert.match(stderr, /second one\.txt will be sent with your next message/)
     const { body } = await service.call('GET', '/v1/agents/talker/invocations?limit=3')
     const files = body.data.map((run: Invocation) => run.attachments.map(({ name }) => name))
     assert.deepEqual(files, [[], ['second one.txt'], ['first.txt']])
@@ -134,7 +134,7 @@ describe('moorage chat in a terminal', () => {
     )
     const get = await shell.moorage(['files', 'get', id.trim(), '-o', 'kept.txt'], { cwd: folder })
     shell.remove()
-    assert.deepEqual([get.code, get.stderr], [1, 'error kept.txt exists already\n'])
+    assert.deepEqual([get.code, get.stderr], [1, 'error: kept.txt already exists.\n'])
   })
 
   test('`files get -o` leaves no part of a file whose connection broke, and the next try has all of it', async () => {

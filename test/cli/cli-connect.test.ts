@@ -32,8 +32,11 @@ describe('moorage and which service it works on', () => {
       (await shell().moorage(['keys', 'list', ...args], { env: { MOORAGE_DATA: service().data } })).stderr.split(
         '\n',
       )[0]
-    assert.equal(await told(), `no key: working on the store itself (${join(service().data, 'moorage.db')})`)
-    assert.equal(await told('--local'), `working on the store itself (${join(service().data, 'moorage.db')})`)
+    assert.equal(
+      await told(),
+      `No key is configured. Using the local data directly (${join(service().data, 'moorage.db')})`,
+    )
+    assert.equal(await told('--local'), `Using the local data directly (${join(service().data, 'moorage.db')})`)
   })
 
   test('a list is the same list with commas, with spaces and repeated', async () => {
@@ -103,7 +106,7 @@ describe('moorage deploy where every step wants a one-time code', () => {
     service().advance(90_000)
     const half = await deploy('v2', '--otp', app.code())
     assert.equal(half.code, 4)
-    assert.match(half.stderr, /vault is what the file says now, but production was not deployed to: deploy again/)
+    assert.match(half.stderr, /vault was updated, but not deployed to production\. Deploy again\./)
     assert.equal(await described(), 'v2')
     service().advance(90_000)
     const { code, stderr } = await deploy('v2', '--otp', app.code())

@@ -52,11 +52,11 @@ describe('moorage and its exit codes', () => {
     ]) {
       const { code, stderr } = await shell().moorage(args)
       assert.equal(code, 3, stderr)
-      assert.match(stderr, /Agent ".*" not found\n {2}Did you mean hello\?\n {2}request req_/, args.join(' '))
+      assert.match(stderr, /Agent ".*" not found\.\n {2}Did you mean hello\?\n {2}request req_/, args.join(' '))
     }
     const { stderr } = await shell().moorage(['agents', 'get', 'helo', '--json'])
     const { error, request_id } = JSON.parse(stderr)
-    assert.deepEqual(error, { code: 'not_found', message: 'Agent "helo" not found', hint: 'Did you mean hello?' })
+    assert.deepEqual(error, { code: 'not_found', message: 'Agent "helo" not found.', hint: 'Did you mean hello?' })
     assert.match(request_id, /^req_/)
   })
 
@@ -77,6 +77,7 @@ describe('moorage and its exit codes', () => {
     assert.deepEqual(await complete('ke'), ['keys', ''])
     assert.ok((await complete('keys', '')).includes('rotate'))
     assert.deepEqual(await complete('keys', 'create', '--ro'), ['--role', ''])
+    assert.deepEqual(await complete('keys', 'list', '--status', 'e'), ['expired', ''])
     assert.deepEqual(await complete('keys', '""'), await complete('keys', ''), 'an empty word as PowerShell passes it')
     for (const name of ['bash', 'zsh', 'fish', 'powershell']) {
       assert.match((await shell().moorage(['completion', name])).stdout, /moorage __complete/)
@@ -132,7 +133,7 @@ describe('moorage login', () => {
     const { code, stdout, stderr } = await shell().moorage(['agents', 'list'])
     writeFileSync(file, whole)
     assert.deepEqual([code, stdout], [1, ''])
-    assert.equal(stderr, `error ${file} cannot be read: SyntaxError\n  Delete it and log in again\n`)
+    assert.equal(stderr, `error: ${file} cannot be read: SyntaxError\n  Delete it and log in again\n`)
   })
 
   test('a key that does not work is not kept', async () => {

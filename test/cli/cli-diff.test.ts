@@ -24,7 +24,7 @@ model: builtin/echo
   test('of an agent that is not there yet: all of it, and that it would be created', async () => {
     write(first)
     const { stdout, stderr } = await moorage('diff')
-    assert.match(stderr, /There is no agent poet yet: deploying creates it/)
+    assert.match(stderr, /Agent "poet" doesn't exist yet. Deploying creates it/)
     assert.equal(
       stdout,
       `--- nothing
@@ -40,7 +40,7 @@ model: builtin/echo
 
   test('against what the environment serves, also with deploy --dry-run; nothing is changed by looking', async () => {
     await moorage('deploy', 'v1')
-    assert.match((await moorage('diff')).stderr, /production serves what agent\.yaml says already/)
+    assert.match((await moorage('diff')).stderr, /No changes: production already serves what is in agent\.yaml/)
     write(second)
     const expected = `--- production (v1)
 +++ agent.yaml
@@ -63,7 +63,7 @@ model: builtin/echo
   test('deploy --dry-run refuses a label that is taken, as deploy would', async () => {
     const told = await shell().moorage(['deploy', 'v1', '--dry-run'])
     assert.equal(told.code, 1)
-    assert.match(told.stderr, /Version v1 of poet exists already/)
+    assert.match(told.stderr, /Version v1 of poet already exists/)
   })
 
   test('--json is the fields that change', async () => {
@@ -78,7 +78,7 @@ model: builtin/echo
   test('against the version that is served, whatever the working copy says', async () => {
     await moorage('deploy', 'v2')
     await moorage('agents', 'update', 'poet', '--temperature', '1')
-    assert.match((await moorage('diff')).stderr, /serves what agent\.yaml says already/)
+    assert.match((await moorage('diff')).stderr, /already serves what is in agent\.yaml/)
   })
 
   test('access is compared only if the file speaks of it; the order of keys means nothing', async () => {
@@ -87,12 +87,12 @@ model: builtin/echo
     const { stdout } = await moorage('diff')
     assert.match(stdout, /^-security: null\n\+security:\n\+ {2}enforceHttps: true$/m)
     write(`temperature: 0.5\n${second.replace('temperature: 0.5\n', '')}`)
-    assert.match((await moorage('diff')).stderr, /says already/)
+    assert.match((await moorage('diff')).stderr, /No changes: production already serves/)
   })
 
   test('rollback --dry-run shows lines too', async () => {
     const { stdout, stderr } = await moorage('rollback', 'poet', '--dry-run')
-    assert.match(stderr, /Nothing is changed yet/)
+    assert.match(stderr, /Dry run: nothing was changed/)
     assert.match(stdout, /^--- now \(v2\)\n\+\+\+ then \(v1\)\n/)
     assert.match(stdout, /^- {2}Line 2\.\n\+ {2}Line two\.$/m)
   })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { newShell, shellOfAdmin } from '../support/clients/cli.ts'
 
 describe('errors of commands with --json', () => {
-  const { shell } = shellOfAdmin()
+  const { service, shell } = shellOfAdmin()
   const failing = async (...args: string[]) => {
     const { code, stdout, stderr } = await shell().moorage([...args, '--json'])
     assert.equal(stdout, '')
@@ -17,7 +17,7 @@ describe('errors of commands with --json', () => {
     assert.match(request_id, /^req_/)
     assert.deepEqual(missing, {
       success: false,
-      error: { code: 'not_found', message: 'Agent "nobody-at-all" not found' },
+      error: { code: 'not_found', message: 'Agent "nobody-at-all" not found.' },
       exit_code: 3,
     })
     const { error } = await failing('agents', 'create', 'Bad Name')
@@ -34,7 +34,7 @@ describe('errors of commands with --json', () => {
       error: {
         code: 'usage',
         message:
-          'Delete hello with its deployments, schedules, memory, logs, webhooks and keys? There is no terminal to ask at: say --yes',
+          'Delete hello with its deployments, schedules, memory, logs, webhooks and keys? Pass --yes to confirm: there is no terminal to ask on.',
       },
       exit_code: 2,
     })
@@ -55,10 +55,17 @@ describe('errors of commands with --json', () => {
   })
 
   test('what is said beside the data is one object a line', async () => {
-    const { code, stdout, stderr } = await shell().moorage(['agents', 'create', 'noted', '--json'])
+    const { code, stdout, stderr } = await shell().moorage([
+      'keys',
+      'list',
+      '--local',
+      '--data',
+      service().data,
+      '--json',
+    ])
     assert.equal(code, 0)
-    assert.equal(JSON.parse(stdout).name, 'noted')
-    assert.match(JSON.parse(stderr).note, /^Created noted \(agt_/)
+    assert.equal(JSON.parse(stdout).length, 1)
+    assert.match(JSON.parse(stderr).note, /^Using the local data directly/)
   })
 
   test('a message that only speaks of --json changes nothing', async () => {

@@ -175,7 +175,7 @@ describe('a reply that is not ours', () => {
       for (const args of commands) {
         const { code, stdout, stderr } = await shell.moorage(args)
         assert.deepEqual([code, stdout], [1, ''], `${args.join(' ')}: ${stdout}${stderr}`)
-        assert.match(stderr, /is this the right address\?/)
+        assert.match(stderr, /Check the URL/)
       }
       shell.remove()
       await server.close()

@@ -57,7 +57,7 @@ describe('moorage shows agents by name', () => {
     assert.match(await moorage('schedules', 'list', 'hello'), / paused /)
     const told = await shell().moorage(['schedules', 'create', 'hello', 'x', '--every', '1h', '--cron', '@daily'])
     assert.equal(told.code, 2)
-    assert.match(told.stderr, /in one way/)
+    assert.match(told.stderr, /exactly one of/)
   })
 
   test('Tab completes names: as an argument, as an option, after options', async () => {
@@ -103,7 +103,7 @@ describe('moorage takes durations', () => {
     assert.equal((await create(time)).expires_at, time)
     const bad = await shell().moorage(['keys', 'create', 'k', '--role', 'viewer', '--expires', 'soon'])
     assert.equal(bad.code, 2)
-    assert.match(bad.stderr, /neither a duration such as 15m nor a time/)
+    assert.match(bad.stderr, /must be a duration such as 15m or a time/)
   })
 
   test('--grace 1h, or seconds', async () => {

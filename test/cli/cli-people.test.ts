@@ -32,9 +32,9 @@ test('people are named by address, with projects by name, and what they lose is 
     const hook = { url: 'https://example.com/hook', events: ['*'] }
     const { id: webhook } = (await tab.ask('POST', '/v1/webhooks', { body: hook })).body.data
     const refused = await tab.ask('GET', '/v1/keys')
-    assert.equal(refused.body.error.message, 'Your role here lacks the permission "manage"')
+    assert.equal(refused.body.error.message, `Your role here doesn't have the permission "manage".`)
     const unreached = await tab.ask('POST', '/v1/projects', { body: { name: 'mine' } })
-    assert.match(unreached.body.error.message, /^Your role here lacks|^This takes an administrator of the service$/)
+    assert.match(unreached.body.error.message, /^Your role here doesn't have|^Only a service administrator/)
 
     const alone = await printed(service, 'people list')
     assert.match(alone, /Ada +ada@example\.com +developer +20/)
@@ -45,8 +45,8 @@ test('people are named by address, with projects by name, and what they lose is 
     await tab.signInAs(issuer, 'ada')
     await new PersonTab(() => service).signInAs(issuer, 'eve')
     const several = await printed(service, 'people list')
-    assert.match(several, /Ada +ada@example\.com +developer of default, viewer of shop/)
-    assert.match(several, /Eve +eve@example\.com \(not verified\) +developer of default/)
+    assert.match(several, /Ada +ada@example\.com +developer in default, viewer in shop/)
+    assert.match(several, /Eve +eve@example\.com \(not verified\) +developer in default/)
 
     const make = async (permissions: string[]) =>
       (await tab.ask('POST', '/v1/personal-keys', { body: { name: `may ${permissions}`, permissions } })).body.data
@@ -55,19 +55,22 @@ test('people are named by address, with projects by name, and what they lose is 
     assert.match(listed, /may write +Ada +default +write/)
     assert.match(listed, /first admin key +service +all projects +admin/)
     const less = await printed(service, 'people role ada@example.com caller')
-    assert.match(less, /Ada: caller of default, viewer of shop/)
-    assert.match(less, new RegExp(`may do less from now on: ${writes.id}\\n`))
-    assert.match(less, new RegExp(`that have ended: ${reads.id}\\n`))
-    assert.match(await printed(service, 'people get ada@example.com'), /caller of default, viewer of shop/)
+    assert.match(less, /Ada: caller in default, viewer in shop/)
+    assert.match(less, new RegExp(`have fewer permissions now: ${writes.id}\\n`))
+    assert.match(less, new RegExp(`that stopped working: ${reads.id}\\n`))
+    assert.match(await printed(service, 'people get ada@example.com'), /caller in default, viewer in shop/)
 
     const removed = await printed(service, 'people remove ada@example.com --yes')
     assert.match(removed, /Removed ada@example\.com\n/)
-    assert.match(removed, new RegExp(`that have ended: ${writes.id}\\n`))
-    assert.match(removed, new RegExp(`Webhooks that they have made, which go on: ${webhook}\\n`))
+    assert.match(removed, new RegExp(`that stopped working: ${writes.id}\\n`))
+    assert.match(removed, new RegExp(`Webhooks that they created, which keep working: ${webhook}\\n`))
     const shell = newShell(service)
     const gone = await shell.moorage(['people', 'get', 'ada@example.com'])
     shell.remove()
-    assert.deepEqual([gone.code, gone.stderr], [3, 'error No person here has the address ada@example.com\n'])
+    assert.deepEqual(
+      [gone.code, gone.stderr],
+      [3, 'error: No person with the email address ada@example.com was found.\n'],
+    )
   })
 })
 
@@ -85,7 +88,7 @@ test('the audit log names who acted, and a move the keys that it ended', async (
     const log = await printed(service, 'audit list --action createPersonalKey')
     assert.match(log, new RegExp(`Ada \\(${person.id}\\) +createPersonalKey`))
     const moved = await printed(service, 'projects move clerk shop')
-    assert.match(moved, new RegExp(`have ended: ${key}\\n`))
+    assert.match(moved, new RegExp(`stopped working: ${key}\\n`))
 
     await createKey(service, { role: 'viewer' })
     await service.call('DELETE', `/v1/projects/${shop}?name=shop`)
@@ -115,7 +118,10 @@ test('login --sso says for which project the key is, and which others there are'
     }
     assert.doesNotMatch(await signIn(), /project/)
     await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
-    assert.match(await signIn(), /for the project default; sign in again with --project for another one: shop\n/)
-    assert.match(await signIn('--project', 'shop'), /for the project shop; .* another one: default\n/)
+    assert.match(
+      await signIn(),
+      /for the project default. To use another project, sign in again with --project: shop\n/,
+    )
+    assert.match(await signIn('--project', 'shop'), /for the project shop\. .*--project: default\n/)
   })
 })

@@ -33,7 +33,7 @@ onAnyEngine('moorage projects', (service) => {
     const zero = await shell.moorage([...update, '--concurrent-runs', '0'])
     assert.deepEqual([zero.code, zero.stdout], [2, ''])
     const nothing = await shell.moorage(update)
-    assert.deepEqual(nothing, { code: 2, stdout: '', stderr: 'error Say what to change: see --help\n' })
+    assert.deepEqual(nothing, { code: 2, stdout: '', stderr: 'error: Specify what to change, such as --name\n' })
   })
 
   test('whoami and the usage by project name the project beside its id', async () => {

@@ -34,7 +34,7 @@ describe('a service that is reached through a proxy', () => {
     const excepted = { HTTP_PROXY: proxy.url, NO_PROXY: 'moorage.example' }
     const refused = await far.moorage(['whoami'], {
       env: excepted,
-      stopWhen: (_out, err) => err.includes('trying again'),
+      stopWhen: (_out, err) => err.includes('retrying'),
     })
     assert.notEqual(refused.code, 0)
     assert.equal(proxy.asked.length, asked)
@@ -52,7 +52,7 @@ describe('a service that is reached through a proxy', () => {
     t.after(() => shell.remove())
     const { port } = proxy.address() as AddressInfo
     const env = { HTTPS_PROXY: `http://127.0.0.1:${port}` }
-    const { code } = await shell.moorage(['whoami'], { env, stopWhen: (_out, err) => err.includes('trying again') })
+    const { code } = await shell.moorage(['whoami'], { env, stopWhen: (_out, err) => err.includes('retrying') })
     assert.notEqual(code, 0)
     assert.deepEqual([...new Set(asked)], ['moorage.example:443'])
   })

@@ -11,10 +11,10 @@ const AGENT_SECRET = SIGNING_SECRET.value
 const ANSWERED = 'a signed call is answered'
 const SIGNATURE = 'a wrong signature is refused'
 const TIME = 'an old call is refused'
-const AGAIN = 'the same call again, with its steps, is answered and asks for nothing anew'
-const ORDER = 'steps that are given are not asked for again, the others in the same order'
-const WAITING = 'a call whose step waits ends'
-const CLOSED = 'a closed connection is survived'
+const AGAIN = 'the same call again, with its steps, is answered without new steps'
+const ORDER = 'steps with results are not requested again, and the others come in the same order'
+const WAITING = 'a call with a waiting step ends'
+const CLOSED = 'the agent survives a closed connection'
 
 type Call = { message: string; attempt: number; steps: { id: string; result: unknown }[]; request_id: string }
 type Reply = { status: number; steps: { id: string; result: unknown }[]; waits: boolean }
@@ -106,7 +106,7 @@ describe('moorage remote check', () => {
     assert.equal(
       stdout,
       [
-        `ok        ${ANSWERED}: 8 steps asked for`,
+        `ok        ${ANSWERED}: 8 steps requested`,
         ...[SIGNATURE, TIME, AGAIN, ORDER, WAITING, CLOSED].map((point) => `ok        ${point}`),
         '',
       ].join('\n'),
@@ -127,9 +127,9 @@ describe('moorage remote check', () => {
   test('an agent that asks for nothing: what cannot be tried is said', async () => {
     const points = await checkServer(await startPlain(() => ({ response: 'Hello' })))
     assert.deepEqual(points, [
-      { point: ANSWERED, status: 'ok', detail: '0 steps asked for' },
+      { point: ANSWERED, status: 'ok', detail: '0 steps requested' },
       ...[SIGNATURE, TIME, AGAIN].map((point) => ({ point, status: 'ok', detail: null })),
-      ...[ORDER, WAITING].map((point) => ({ point, status: 'not_tried', detail: 'it asked for no step' })),
+      ...[ORDER, WAITING].map((point) => ({ point, status: 'not_tried', detail: 'it requested no step' })),
       { point: CLOSED, status: 'ok', detail: null },
     ])
   })
@@ -137,9 +137,9 @@ describe('moorage remote check', () => {
   test('usage of a model without its provider: its price cannot be known', async () => {
     const used = (model: string) => () => ({ response: 'Hi', usage: { model, input_tokens: 1, output_tokens: 1 } })
     const detail = async (model: string) => (await checkServer(await startPlain(used(model))))[0]?.detail
-    const advice = '; report usage of "gpt-5-mini" as provider/model, so that its price is known'
-    assert.equal(await detail('gpt-5-mini'), `0 steps asked for${advice}`)
-    assert.equal(await detail('openai/gpt-5-mini'), '0 steps asked for')
+    const advice = '; report usage of "gpt-5-mini" as provider/model, so that its price can be found'
+    assert.equal(await detail('gpt-5-mini'), `0 steps requested${advice}`)
+    assert.equal(await detail('openai/gpt-5-mini'), '0 steps requested')
   })
 
   test('an agent without the SDK that keeps the contract', async () => {
@@ -148,7 +148,7 @@ describe('moorage remote check', () => {
   })
 
   test('signatures and times that are not checked', async () => {
-    const answered = 'it was answered with 200, not with 401'
+    const answered = 'it was answered with 200 instead of 401'
     assert.deepEqual(await faults(await startPlain(dutiful('a'), false)), { [SIGNATURE]: answered, [TIME]: answered })
     const patient = await startPlain(dutiful('a'), { toleranceSeconds: 86_400 })
     assert.deepEqual(await faults(patient), { [TIME]: answered })
@@ -157,8 +157,8 @@ describe('moorage remote check', () => {
   test('steps that are asked for again', async () => {
     const forgetful: PlainAgent = (call, ask, response) => dutiful('a', 'b')({ ...call, steps: [] }, ask, response)
     assert.deepEqual(await faults(await startPlain(forgetful)), {
-      [AGAIN]: 'it asked for a (step.keep)',
-      [ORDER]: 'it asked for a (step.keep), b (step.keep) instead of b (step.keep)',
+      [AGAIN]: 'it requested a (step.keep)',
+      [ORDER]: 'it requested a (step.keep), b (step.keep) instead of b (step.keep)',
     })
   })
 
@@ -170,14 +170,14 @@ describe('moorage remote check', () => {
     const restless: PlainAgent = (call, ask, response) =>
       dutiful(...(orders[call.attempt - 1] ?? []))(call, ask, response)
     assert.deepEqual(await faults(await startPlain(restless)), {
-      [ORDER]: 'it asked for c (step.keep), b (step.keep) instead of b (step.keep), c (step.keep)',
+      [ORDER]: 'it requested c (step.keep), b (step.keep) instead of b (step.keep), c (step.keep)',
     })
     const fickle: PlainAgent = async ({ attempt, steps }, ask) => {
       const step = attempt === 1 ? keep('a') : { id: 'a', type: 'tool', tool: 'look' }
       return steps.length === 0 && (await ask(step)).waits ? {} : { response: 'done' }
     }
     assert.deepEqual(await faults(await startPlain(fickle)), {
-      [ORDER]: 'it asked for a (look) instead of a (step.keep)',
+      [ORDER]: 'it requested a (look) instead of a (step.keep)',
     })
   })
 
@@ -187,18 +187,18 @@ describe('moorage remote check', () => {
       return { response: 'done' }
     }
     assert.deepEqual(await faults(await startPlain(hanging), '--timeout', '5s'), {
-      [WAITING]: 'it did not end within 5 s',
+      [WAITING]: 'it did not finish within 5 s',
     })
     const deaf: PlainAgent = async ({ steps }, ask) => {
       if (steps.length === 0) await ask(keep('a'))
       return { response: 'done' }
     }
-    assert.deepEqual(await faults(await startPlain(deaf)), { [WAITING]: 'it answered as if the step were done' })
+    assert.deepEqual(await faults(await startPlain(deaf)), { [WAITING]: 'it answered as if the step had finished' })
     const eager: PlainAgent = async ({ steps }, ask) => {
       for (const id of ['a', 'b'].slice(steps.length)) await ask(keep(id))
       return {}
     }
-    assert.deepEqual(await faults(await startPlain(eager)), { [WAITING]: 'it went on and asked for b (step.keep)' })
+    assert.deepEqual(await faults(await startPlain(eager)), { [WAITING]: 'it continued and requested b (step.keep)' })
   })
 
   test('a closed connection that ends the agent', async () => {
@@ -214,16 +214,16 @@ describe('moorage remote check', () => {
   })
 
   const NO_ANSWERS: Record<string, [PlainAgent, RegExp]> = {
-    'never ends': [() => undefined, /^it did not end within 5 s$/],
+    'never ends': [() => undefined, /^it did not finish within 5 s$/],
     'says that it failed': [() => ({ error: { message: 'no sea' } }), /^The remote agent failed: no sea$/],
     'sends something else': [
       (_call, _ask, response) => void response.setHeader('content-type', 'application/json').end('{"response": '),
-      /^The remote agent sent something that is not an answer/,
+      /^The remote agent returned something that is not an answer/,
     ],
     'breaks off its stream': [
       (_call, _ask, response) =>
         void response.setHeader('content-type', 'text/event-stream').end('event: delta\ndata: {"text": "a"}\n\n'),
-      /^The remote agent broke off its answer$/,
+      /^The remote agent ended its answer early/,
     ],
     'answers 500': [
       (_call, _ask, response) => void response.writeHead(500).end('oh'),
@@ -239,7 +239,7 @@ describe('moorage remote check', () => {
     ],
     'asks twice under one id at once': [
       async (_call, ask) => ({ response: String((await ask(keep('a'), keep('a'))).status) }),
-      /^it asked for what is no step: steps: must have an id of its own each$/,
+      /^it asked for what is no step: steps: must have different IDs$/,
     ],
   }
   for (const [what, [agent, why]] of Object.entries(NO_ANSWERS)) {
@@ -266,8 +266,11 @@ describe('moorage remote check', () => {
     await gone.close()
     const { code, stdout, stderr } = await check(gone.url)
     assert.equal(code, 1)
-    assert.match(stdout, /^failed {4}a signed call is answered: The remote agent could not be reached: .*ECONNREFUSED/)
-    assert.equal(stderr, 'error 3 of 7 points failed\n')
+    assert.match(
+      stdout,
+      /^failed {4}a signed call is answered: The remote agent could not be reached\.?: .*ECONNREFUSED/,
+    )
+    assert.equal(stderr, 'error: 3 of 7 checks failed\n')
   })
 
   test('the secret comes from a variable or from stdin, and is never shown', async () => {
@@ -290,10 +293,10 @@ describe('moorage remote check', () => {
     const [answered, ...others] = wrong.stdout.trimEnd().split('\n')
     assert.match(String(answered), /^failed {4}a signed call is answered: The remote agent answered 401/)
     assert.deepEqual(others.slice(0, 2), [
-      `not tried ${SIGNATURE}: the signed call was refused too`,
-      `not tried ${TIME}: the signed call was refused too`,
+      `not tried ${SIGNATURE}: the signed call was refused as well`,
+      `not tried ${TIME}: the signed call was refused as well`,
     ])
-    assert.equal(wrong.stderr, 'error 1 of 7 points failed\n')
+    assert.equal(wrong.stderr, 'error: 1 of 7 checks failed\n')
   })
 
   test('what cannot be a check is refused before anything is called', async () => {

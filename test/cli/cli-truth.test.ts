@@ -251,7 +251,7 @@ describe('errors for clients of OpenAI and MCP', () => {
     const call = (path: string, body: unknown) => shell().moorage(['api', 'POST', path, '-d', JSON.stringify(body)])
     const missing = await call('/v1/chat/completions', ask('nobody'))
     assert.equal(missing.code, 3)
-    assert.match(missing.stderr, /The model "nobody" does not exist or you may not use it/)
+    assert.match(missing.stderr, /The model "nobody" does not exist or you don't have access to it./)
     const wrong = await call('/v1/chat/completions', { model: 'hello' })
     assert.equal(wrong.code, 2)
     assert.match(wrong.stderr, /Missing required parameter: messages/)
@@ -279,7 +279,7 @@ describe('another API at the address', () => {
       const client = createClient({ url: server.url, key: 'mrg_x' })
       await assert.rejects(client.agents.list(), { code: 'invalid_reply', status: 401 })
       const { stderr } = await shell.moorage(['agents', 'list'])
-      assert.match(stderr, /not as Moorage does\. Is this the right URL\?/)
+      assert.match(stderr, /not like Moorage\. Check the URL\./)
     } finally {
       shell.remove()
       await server.close()
@@ -298,7 +298,7 @@ describe('another API at the address', () => {
   })
 
   test('createClient without a url says so', () => {
-    assert.throws(() => createClient({ key: 'mrg_x' } as never), /createClient needs a url/)
+    assert.throws(() => createClient({ key: 'mrg_x' } as never), /createClient requires a url/)
   })
 })
 

@@ -24,13 +24,13 @@ onAnyEngine('moorage users erase, of a user with a run that waits for a person',
     const { id, statusOf } = await waitingRun('anna')
     for (let i = 0; i < 2; i++) {
       const { code, stdout, stderr } = await shell.moorage(['users', 'erase', 'anna', '--yes'])
-      const told = `anna is not erased yet: 1 run has not ended: ${id} (waiting). Add --cancel, or erase again once all runs have ended`
-      assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error ${told}\n` })
+      const told = `anna is not erased yet: 1 run has not ended: ${id} (waiting). Add --cancel, or erase again after all runs have ended.`
+      assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error: ${told}\n` })
     }
     assert.equal((await statusOf()).message, 'order-1')
 
     const done = await shell.moorage(['users', 'erase', 'anna', '--cancel', '--yes'])
-    const told = 'Erased anna: 0 memories, 0 files, the texts of 1 receipt, and what they left'
+    const told = 'Erased anna: 0 memories, 0 files, the texts of 1 receipt, and their logs and events'
     assert.deepEqual(done, { code: 0, stdout: '', stderr: `✔ ${told}\n` })
     const { status, message } = await statusOf()
     assert.deepEqual({ status, message }, { status: 'cancelled', message: '' })

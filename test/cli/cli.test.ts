@@ -64,7 +64,7 @@ describe('moorage, from an empty folder', () => {
     writeFileSync(file, `${readFileSync(file, 'utf8')}\nmetadata: { changed: true }\n`)
     const refused = await shell().moorage(['deploy', 'v1', '--file', 'again.yaml'])
     assert.equal(refused.code, 1)
-    assert.match(refused.stderr, /Version v1 of again exists already and is something else/)
+    assert.match(refused.stderr, /Version v1 of again already exists with different content/)
   })
 
   test('what is taken out of the file is taken out of the agent', async () => {
@@ -206,7 +206,7 @@ describe('moorage, from an empty folder', () => {
     assert.equal(JSON.parse(posted.stdout).data.name, 'raw')
     const missing = await shell().moorage(['api', 'GET', '/v1/agents/none'])
     assert.deepEqual([missing.code, missing.stdout], [3, ''])
-    assert.match(missing.stderr, /Agent "none" not found\n {2}request req_/)
+    assert.match(missing.stderr, /Agent "none" not found\.\n {2}request req_/)
     assert.equal((await shell().moorage(['api', 'POST', '/v1/agents', '-d', '{'])).code, 2)
   })
 })

@@ -40,7 +40,7 @@ inConsole(
       const cards = page.getByRole('article', { name: 'Call to refund' })
       await untilHolds(async () => assert.equal(await cards.count(), 2))
       // A call that nobody has allowed yet is not under way.
-      assert.equal(await page.getByText('is called …').count(), 0)
+      assert.equal(await page.getByText('in progress …').count(), 0)
       await cards.filter({ hasText: 'order: first' }).getByRole('button', { name: 'Approve' }).click()
       await page.getByText('Call approved. The run still waits for 1 more decision.').waitFor()
       await untilHolds(async () => assert.equal(await cards.count(), 1))

@@ -77,7 +77,7 @@ describe('the definition in YAML', () => {
 
 describe('the parameters of a tool in rows', () => {
   const type = fc.constantFrom('string', 'integer')
-  const description = fc.constantFrom('', 'What it means')
+  const description = fc.constantFrom('', 'Description')
   const property = fc.oneof(
     { weight: 6, arbitrary: fc.record({ type, description }, { requiredKeys: ['type'], noNullPrototype: true }) },
     { weight: 1, arbitrary: fc.constantFrom({}, { type: 'array' }, { type: 'string', enum: ['a'] }, true) },

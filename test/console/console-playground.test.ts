@@ -143,7 +143,7 @@ inConsole(
         looks += asked().filter((one) => one.startsWith('GET /v1/agents/cashier/invocations/req_')).length
         return looks >= 5
       })
-      const what = page.getByRole('link', { name: 'See what is to be decided' })
+      const what = page.getByRole('link', { name: 'Go to approvals' })
       const { data } = (await service().call('GET', '/v1/approvals')).body
       const { agent_id, request_id, call_id } = data[0]
       assert.match((await what.getAttribute('href')) ?? '', new RegExp(`/approvals\\?request=${request_id}$`))
@@ -211,7 +211,7 @@ inConsole(
       await isAsked.promise
       expect(/status of 401/)
       await page.getByRole('button', { name: 'Sign out' }).click()
-      await page.getByLabel('API key').fill(second.secret)
+      await page.getByLabel('API key', { exact: true }).fill(second.secret)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.locator('.said').first().waitFor()
       assert.deepEqual(await page.locator('.said').allInnerTexts(), ['We are in the south'])
@@ -243,7 +243,7 @@ inConsole(
       await service().call('PATCH', '/v1/agents/twins', { body: rules('the second') })
       await deploy('staging', 'v2')
       const { page, leave } = await visit('/agents/twins')
-      await page.getByLabel('Beside it').selectOption('staging')
+      await page.getByLabel('Compare with').selectOption('staging')
       await page.getByLabel('Message', { exact: true }).fill('Who is it?')
       await page.keyboard.press('Enter')
       await page.getByText('the first').waitFor()
@@ -266,6 +266,29 @@ inConsole(
       await page.getByRole('button', { name: 'Stop' }).click()
       resolve()
       await page.getByText('cancelled').waitFor()
+      await leave()
+    })
+
+    test('a new session keeps what was typed', async () => {
+      const { page, leave } = await visit('/agents/hello?session=old')
+      const message = page.getByLabel('Message', { exact: true })
+      await message.fill('A long thought')
+      await page.getByRole('button', { name: 'New session' }).click()
+      await page.waitForURL((url) => !url.search.includes('session'))
+      assert.equal(await message.inputValue(), 'A long thought')
+      await leave()
+    })
+
+    test('a message goes to the session that was just typed', async () => {
+      const { page, leave } = await visit('/agents/hello')
+      const message = page.getByLabel('Message', { exact: true })
+      await message.fill('Ahoy')
+      await page.getByLabel('Session', { exact: true }).fill('trip-7')
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+      await page.getByText('completed').waitFor()
+      assert.match(page.url(), /session=trip-7/)
+      const { body } = await service().call('GET', '/v1/agents/hello/invocations?session_id=trip-7')
+      assert.equal(body.pagination.total, 1)
       await leave()
     })
   },

@@ -183,7 +183,7 @@ describe('the link that a start prints', () => {
   for (const host of ['127.0.0.1', '0.0.0.0']) {
     test(`is in no output that is collected (${host}); it names the command that makes one`, async (t) => {
       const child = await startChildService(t, 'sqlite', { HOST: host })
-      assert.match(child.output(), /Open {3}npm run -s moorage -- open .*makes a link that signs you in/)
+      assert.match(child.output(), /Open {3}npm run -s moorage -- open .*prints a sign-in link/)
       assert.doesNotMatch(child.output(), /#link=/)
     })
   }

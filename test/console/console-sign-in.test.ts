@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkAccess } from '../support/clients/check-access.ts'
+import { enrol } from '../support/clients/mfa.ts'
 import { inConsole } from '../support/console/console.ts'
-import { createKey } from '../support/slices/resources.ts'
+import { until, untilHolds } from '../support/running/until.ts'
+import { createAgent, createKey } from '../support/slices/resources.ts'
 
 inConsole('signing in to the console', (visit, service) => {
   test('a pasted key opens the page that was asked for, and signing out ends it', async () => {
     const { page, leave, context, expect } = await visit('/agents/hello?session=s1', { key: null })
-    await page.getByLabel('API key').fill(service().admin)
+    await page.getByLabel('API key', { exact: true }).fill(service().admin)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'hello' }).waitFor()
     assert.equal(new URL(page.url()).search, '?session=s1')
@@ -17,9 +19,9 @@ inConsole('signing in to the console', (visit, service) => {
     // What the page has asked for just before is refused.
     expect(/status of 401/)
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByLabel('API key').waitFor()
+    await page.getByLabel('API key', { exact: true }).waitFor()
     await page.reload()
-    await page.getByLabel('API key').waitFor()
+    await page.getByLabel('API key', { exact: true }).waitFor()
     await leave()
   })
 
@@ -35,7 +37,7 @@ inConsole('signing in to the console', (visit, service) => {
       await answered.promise
       await route.continue()
     })
-    await page.getByLabel('API key').fill(secret)
+    await page.getByLabel('API key', { exact: true }).fill(secret)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
     assert.equal(await page.getByRole('link', { name: 'hello' }).count(), 0)
@@ -48,7 +50,7 @@ inConsole('signing in to the console', (visit, service) => {
     const { page, leave, expect } = await visit('/', { key: null })
     expect(/status of 401/)
     await checkAccess(page)
-    await page.getByLabel('API key').fill('mrg_wrong')
+    await page.getByLabel('API key', { exact: true }).fill('mrg_wrong')
     await page.keyboard.press('Enter')
     const alert = page.getByRole('alert')
     await alert.waitFor()
@@ -65,7 +67,7 @@ inConsole('signing in to the console', (visit, service) => {
     await leave()
     const again = await visit(`/${path}`, { key: null })
     again.expect(/status of 401/)
-    await again.page.getByText('The link does not work any more').waitFor()
+    await again.page.getByText('The link no longer works').waitFor()
     await again.leave()
   })
 
@@ -84,7 +86,7 @@ inConsole('signing in to the console', (visit, service) => {
     other.expect(/status of 403/)
     await other.page.getByText('first admin key').waitFor()
     await checkAccess(other.page)
-    await other.page.getByRole('button', { name: 'Use the link' }).click()
+    await other.page.getByRole('button', { name: 'Use link' }).click()
     await other.page.getByRole('button', { name: 'a stranger' }).waitFor()
     await other.leave()
   })
@@ -100,7 +102,7 @@ inConsole('signing in to the console', (visit, service) => {
     await service().call('DELETE', `/v1/keys/${id}`)
     await page.getByRole('link', { name: 'hello' }).click()
     await page.getByText('Your session has ended').waitFor()
-    await page.getByLabel('API key').fill(service().admin)
+    await page.getByLabel('API key', { exact: true }).fill(service().admin)
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'hello' }).waitFor()
     await leave()
@@ -114,6 +116,39 @@ inConsole('signing in to the console', (visit, service) => {
     await page.getByRole('link', { name: 'hello' }).click()
     await page.getByRole('heading', { name: 'hello' }).waitFor()
     assert.equal(await page.getByLabel('Message', { exact: true }).count(), 0)
+    await leave()
+  })
+
+  test('two requests that need a one-time code at once are both asked about', async () => {
+    const key = await createKey(service(), { role: 'admin' })
+    const app = await enrol(service(), key.id)
+    await createAgent(service(), 'vault', { security: { mfa: { enabled: true, requiredFor: ['invoke'] } } })
+    const { page, expect, leave } = await visit('/agents/vault?beside=staging', { key: key.secret })
+    expect(/status of 401/)
+    let refused = 0
+    page.on('response', (reply) => void (refused += Number(reply.status() === 401)))
+    await page.getByLabel('Message', { exact: true }).fill('Open sesame')
+    await page.keyboard.press('Enter')
+    const code = page.getByLabel('Code', { exact: true })
+    await code.waitFor()
+    // The other request is refused, too.
+    await until('both are refused', () => refused >= 2)
+    await code.fill(app.code())
+    await page.keyboard.press('Enter')
+    await page.getByText('completed').first().waitFor()
+    await code.fill(app.code(1))
+    await page.keyboard.press('Enter')
+    await untilHolds(async () => assert.equal(await page.getByText('completed').count(), 2))
+    await leave()
+  })
+
+  test('a sign-out that fails says so', async () => {
+    const { page, settled, expect, leave } = await visit('/')
+    await settled()
+    expect(/ERR_FAILED/)
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('Cannot reach').waitFor()
     await leave()
   })
 })

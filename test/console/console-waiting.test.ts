@@ -8,7 +8,7 @@ import { localProvider } from '../support/service/with-model.ts'
 import { approver, startWaiting, untilStatus } from '../support/slices/approvals.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
-const FULL = 'The run waits: The budget "tight" has no room: 1 run of 1 run used, and this call may need 1 run.'
+const FULL = `The run waits: The budget "tight" doesn't have enough left: 1 run of 1 run used, and this call could need 1 run.`
 const ASKS = { tool: 'ask_person', arguments: { question: 'Which berth?', options: ['north', 'south'] } }
 const FOR_PEOPLE = 'The run waits for a person to decide.'
 
@@ -31,7 +31,7 @@ inConsole(
     const receipt = (agent: string, request_id: string) => `/v1/agents/${agent}/invocations/${request_id}`
     const saysNothingOfPeople = async (page: Page) => {
       assert.equal(await page.getByText('a person').count(), 0)
-      assert.equal(await page.getByRole('link', { name: 'See what is to be decided' }).count(), 0)
+      assert.equal(await page.getByRole('link', { name: 'Go to approvals' }).count(), 0)
     }
     before(() => createAgent(service(), 'sailor', { model: 'local/parrot' }))
     after(() => model.close())
@@ -82,7 +82,7 @@ inConsole(
       const key = await approver(service())
       const { page, settled, leave } = await visit(`/activity/${request_id}`, { key, isHurried: true })
       await page.getByText(FOR_PEOPLE).waitFor()
-      const link = page.getByRole('link', { name: 'See what is to be decided' })
+      const link = page.getByRole('link', { name: 'Go to approvals' })
       assert.match((await link.getAttribute('href')) ?? '', new RegExp(`/approvals\\?request=${request_id}$`))
       await checkAccess(page)
       await page.getByRole('button', { name: 'north' }).click()

@@ -21,7 +21,7 @@ const RULES = [
 const textOf = ({ artifacts: [first] }: Pick<Task, 'artifacts'>) =>
   first?.parts.map(({ content }) => content?.value).join('')
 
-const WAITS = 'Waits until a person has decided'
+const WAITS = 'Waiting for a person to decide'
 
 const LISTED = { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined }
 

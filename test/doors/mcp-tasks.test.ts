@@ -93,7 +93,7 @@ onAnyEngine(
       const status = async () => (await client.experimental.tasks.getTask(taskId)).status
       await until('it waits', async () => (await status()) === 'input_required')
       assert.equal((await client.experimental.tasks.cancelTask(taskId)).status, 'cancelled')
-      await assert.rejects(client.experimental.tasks.cancelTask(failed), /failed already/)
+      await assert.rejects(client.experimental.tasks.cancelTask(failed), /has already failed/)
       await stream.return()
     })
 

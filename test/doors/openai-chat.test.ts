@@ -258,7 +258,7 @@ for (const engine of ANY_ENGINE) {
       const client = openaiClient(service)
       await client.chat.completions.create(asked, { headers })
       assert.equal((await service.call('DELETE', '/v1/users/eve')).body.data.replies, 1)
-      const erased = { status: 404, message: '404 What was answered under this Idempotency-Key was erased' }
+      const erased = { status: 404, message: '404 The stored reply for this Idempotency-Key has been erased.' }
       await assert.rejects(client.chat.completions.create(asked, { headers }), erased)
     })
 

@@ -67,7 +67,7 @@ onAnyEngine(
     test('404 for a model that is not there, 405 and 404 for other paths, in the same shape', async () => {
       const { status, code, message } = await refusal(service(), service().admin, 'nobody')
       assert.deepEqual([status, code], [404, 'model_not_found'])
-      assert.equal(message, 'The model "nobody" does not exist or you may not use it')
+      assert.equal(message, `The model "nobody" does not exist or you don't have access to it.`)
       for (const [method, path, expected] of [
         ['GET', '/v1/chat/completions', 405],
         ['POST', '/v1/embeddings', 404],
@@ -90,7 +90,7 @@ onAnyEngine(
         return (await service().call('POST', '/v1/responses', { body })).body.error
       }
       const { message, param, code } = await ask({ type: 'mcp', server_label: 'x', server_url: 'https://example.com' })
-      assert.equal(message, 'tools[0].type: "mcp" is not supported by this service: use tools of type "function"')
+      assert.equal(message, 'tools[0].type: "mcp" is not supported by this service; use tools of type "function"')
       assert.deepEqual([param, code], ['tools[0].type', 'unsupported_parameter'])
       assert.equal((await ask({ type: 'function' })).message, 'Missing required parameter: tools[0].name')
     })

@@ -287,7 +287,7 @@ for (const engine of ANY_ENGINE) {
       const ask = () => client.responses.create({ model: 'echo', input: 'psst' }, { headers })
       const { id } = await ask()
       await client.responses.delete(id)
-      await assert.rejects(ask, { status: 404, message: /was erased/ })
+      await assert.rejects(ask, { status: 404, message: /has been erased/ })
     })
 
     test('a response that is deleted, or whose user is erased, is not continued', async () => {

@@ -157,7 +157,7 @@ for (const engine of ANY_ENGINE) {
 
     test("a provider's 429 is 503 with its Retry-After, on every door", async () => {
       const busy = { status: 429, headers: { 'retry-after': '3600' }, body: { error: { message: 'quota of acme' } } }
-      const message = 'Model provider local answered 429: too many requests'
+      const message = 'Model provider local answered 429: too many requests.'
       const invoke = () => service.call('POST', '/v1/agents/tiny/invoke', { body: { message: 'ahoy' } })
       for (const call of [() => chat({}), () => respond({}), invoke]) {
         model.reply(busy)
@@ -177,10 +177,7 @@ for (const engine of ANY_ENGINE) {
         model.reply({ status: 400, body: { error } })
         const reply = await chat({ temperature: 0.2 })
         assert.equal(reply.status, 500)
-        assert.equal(
-          reply.body.error.message,
-          'Model provider local answered 400: it refuses temperature as it was sent',
-        )
+        assert.equal(reply.body.error.message, 'Model provider local answered 400: temperature was refused.')
       }
     })
 
@@ -209,7 +206,7 @@ for (const engine of ANY_ENGINE) {
       const unanswered = await respond({ previous_response_id: called.id })
       assert.deepEqual(
         [unanswered.status, unanswered.body.error.message],
-        [400, 'input: has no result for the call with which the previous response ended'],
+        [400, 'input: has no result for the tool call at the end of the previous response'],
       )
     })
 

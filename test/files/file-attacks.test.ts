@@ -122,7 +122,7 @@ onOneEngine(
     })
 
     describe('forms', () => {
-      const ONE = 'The form must have one file and nothing else, except `purpose`: the rest goes into the query'
+      const ONE = 'The form must contain exactly one file. Except for `purpose`, send other fields in the query string.'
       test('400 for two files', async () => {
         const two = form(['one', new Blob(['1']), '1.txt'], ['two', new Blob(['2']), '2.txt'])
         assert.deepEqual(error(await upload(service(), two, { type: null })), [400, 'invalid_request', ONE])
@@ -163,14 +163,14 @@ onOneEngine(
       })
       test('400 for an empty file in it', async () => {
         const reply = await upload(service(), form(['file', new Blob([]), 'x.txt']), { type: null })
-        assert.deepEqual(error(reply), [400, 'invalid_request', 'The file is empty'])
+        assert.deepEqual(error(reply), [400, 'invalid_request', 'The file is empty.'])
       })
     })
 
     describe('sizes', () => {
-      const LARGE = [413, 'payload_too_large', 'A file may have 102400 bytes (files.maxBytes)']
+      const LARGE = [413, 'payload_too_large', 'Files can be at most 102400 bytes (files.maxBytes).']
       test('400 for no bytes', async () => {
-        assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request', 'The file is empty'])
+        assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request', 'The file is empty.'])
       })
       test('exactly the limit is taken, one byte more is not, raw, in a form and without a length', async () => {
         const [fits, large] = [Buffer.alloc(102_400, 1), Buffer.alloc(102_401, 1)]
@@ -197,7 +197,7 @@ onOneEngine(
           body: new Blob([endless]).stream(),
           duplex: 'half',
         })
-        assert.match(await response.text(), /A file may have 102400 bytes/)
+        assert.match(await response.text(), /Files can be at most 102400 bytes/)
       })
       test('a client that sends 20 MB too many hears why, while it still sends', async () => {
         assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
@@ -210,7 +210,7 @@ onOneEngine(
           await sleep(100)
           assert.equal(socket.destroyed, false, `the connection is cut after ${sent} bytes`)
         }
-        assert.match(await text(socket), /^HTTP\/1\.1 413 .*A file may have 102400 bytes/s)
+        assert.match(await text(socket), /^HTTP\/1\.1 413 .*Files can be at most 102400 bytes/s)
       })
       test('a client without a key that never ends is heard for a moment only', () =>
         inTime(15_000, async () => {
@@ -301,7 +301,7 @@ onOneEngine(
       const refused = async () => {
         const { status, bytes } = await download(service(), id)
         assert.equal(status, 500)
-        assert.equal(JSON.parse(bytes.toString()).error.message, 'The bytes of this file are missing or damaged')
+        assert.equal(JSON.parse(bytes.toString()).error.message, "This file's bytes are missing or damaged.")
       }
       await refused()
       await rm(`${service().data}/files/${lost}`)
@@ -328,7 +328,7 @@ onOneEngine(
     test('408 for one that falls silent, and it leaves nothing', async () => {
       const socket = await begin(service(), 'Content-Length: 90000')
       socket.write(Buffer.alloc(10, 7))
-      assert.match(await text(socket), /^HTTP\/1.1 408 [\s\S]*The request took too long to arrive/)
+      assert.match(await text(socket), /^HTTP\/1.1 408 [\s\S]*The request (body )?didn't arrive in time/)
       await untilStored(service(), 0)
     })
 

@@ -50,7 +50,7 @@ for (const engine of ENGINES) {
         const body = { name: 'hers', scope: { type: 'user', id: 'ada' }, limit: { runs: 5 }, per: 'ever' }
         const budget = await service.call('POST', '/v1/budgets', { body })
         assert.equal(budget.status, 201, budget.text)
-        const message = 'Files cannot be stored or read at the moment, try again shortly'
+        const message = "Files can't be stored or read right now. Try again shortly."
         const refused = await erase(service, 'ada')
         assert.deepEqual([refused.status, refused.body.error?.message], [503, message], refused.text)
         const left = await service.call('GET', `/v1/budgets/${budget.body.data.id}`)

@@ -113,7 +113,7 @@ onBothEngines(
       const full = await upload(small, Buffer.alloc(401, 2))
       assert.deepEqual(
         [full.status, full.body.error.message],
-        [409, 'The files of the project may have 1000 bytes (limits.file_bytes): delete some first'],
+        [409, "The project's files would exceed 1000 bytes (limits.file_bytes). Delete some files first."],
       )
       // Sizes count, not what is stored: otherwise a client could ask which bytes others have.
       assert.equal((await upload(small, Buffer.alloc(600, 1))).status, 409)
@@ -123,7 +123,7 @@ onBothEngines(
       const more = await upload(service(), Buffer.alloc(2_000, 1), { query: '?user_id=gus' })
       assert.deepEqual(
         [more.status, more.body.error.message],
-        [409, 'The files of one user may have 4096 bytes (files.maxBytesPerUser): delete some first'],
+        [409, "The user's files would exceed 4096 bytes (files.maxBytesPerUser). Delete some files first."],
       )
       await uploaded(service(), Buffer.alloc(3_000, 1), { query: '?user_id=hal' })
     })
@@ -136,7 +136,7 @@ onBothEngines(
       const more = await upload(many, 'one more', { query })
       assert.deepEqual(
         [more.status, more.body.error.message],
-        [409, 'One user may have 6 files (files.maxPerUser): delete some first'],
+        [409, 'A user can have at most 6 files (files.maxPerUser). Delete some files first.'],
       )
       // A file that expires counts until its time is over.
       await uploaded(many, 'brief', { query: '?expires_in_seconds=600' })
@@ -145,7 +145,7 @@ onBothEngines(
       const full = await upload(many, 'one more')
       assert.deepEqual(
         [full.status, full.body.error.message],
-        [409, 'A project may have 20 files (files.maxPerProject): delete some first'],
+        [409, 'A project can have at most 20 files (files.maxPerProject). Delete some files first.'],
       )
       assert.equal((await many.call('DELETE', `/v1/files/${own[0]}`)).status, 200)
       await uploaded(many, 'there is room again', { query })

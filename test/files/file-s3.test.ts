@@ -50,7 +50,7 @@ for (const engine of ANY_ENGINE) {
       const reply = await upload(service, 'in vain')
       assert.deepEqual(
         [reply.status, reply.body.error.message],
-        [503, 'Files cannot be stored or read at the moment, try again shortly'],
+        [503, "Files can't be stored or read right now. Try again shortly."],
       )
       assert.equal((await download(service, id)).status, 503)
       assert.equal((await service.call('DELETE', `/v1/files/${id}`)).status, 200)
@@ -88,8 +88,8 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await asked(undefined, 'bytes=10-12'), [206, '012'])
       await service.call('DELETE', `/v1/files/${id}`)
       await until('the object is gone', () => s3.objects.size === 0)
-      assert.match(service.log(), /are more than they were/)
-      assert.match(service.log(), /are not those that were stored/)
+      assert.match(service.log(), /are larger than they were/)
+      assert.match(service.log(), /are not what was stored/)
     })
 
     test('503 for a bucket that does not know the key', async () => {

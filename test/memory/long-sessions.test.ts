@@ -31,7 +31,7 @@ for (const engine of ANY_ENGINE) {
       assert.doesNotMatch(shown, /Message 1/)
       const { body } = await service.call('GET', `/v1/agents/${agent}/logs?search=left out`)
       const { message, metadata } = body.data[0]
-      assert.match(message, /^The prompt would be too long; left out: older turns \d+, memories \d+$/)
+      assert.match(message, /^The prompt would be too long\. Left out: \d+ older turns, \d+ memories$/)
       assert.ok(metadata.turns > 0)
     })
   })

@@ -128,7 +128,7 @@ for (const engine of ANY_ENGINE) {
         assert.deepEqual(await found(service, agent, { query }), query === 'doctor' ? [] : ['The physician is in'])
       }
       assert.equal(endpoint.requests.length - asked, 1)
-      assert.match(service.log(), /the embedder does not answer.*/)
+      assert.match(service.log(), /the embedder isn't responding.*/)
       assert.ok(!service.log().includes(KEY))
 
       endpoint.instead(undefined)
@@ -330,7 +330,7 @@ describe('embeddingEndpoint', () => {
           { index: 1, embedding: [1, 2] },
         ],
       }),
-      /unequal length/,
+      /different lengths/,
     ],
   ]
   for (const [name, status, body, message] of wrong) {

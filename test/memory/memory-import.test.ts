@@ -141,7 +141,7 @@ describe('moorage memory import and rebuild', () => {
     writeFileSync(join(shell.folder, 'other.json'), '{"a": 1}')
     const { code, stderr } = await shell.moorage(['memory', 'import', 'hello', 'other.json'])
     assert.equal(code, 2)
-    assert.match(stderr, /other\.json is no export that is known/)
+    assert.match(stderr, /other\.json is not a Moorage, Letta or mem0 export/)
   })
 
   test('rebuild counts anew, on the store itself', async () => {

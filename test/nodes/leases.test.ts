@@ -71,7 +71,7 @@ onBothEngines(
       service().app.jobs.wake()
       const { status, body } = await reply
       assert.equal(status, 409)
-      assert.equal(body.error.message, 'The invocation was ended by another node')
+      assert.equal(body.error.message, 'Another node has ended the invocation.')
       const { status: kept, owner } = await rowOf(id)
       assert.deepEqual([kept, owner], ['running', 'another node'])
       await failRun(db(), id)

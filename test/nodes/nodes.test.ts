@@ -83,7 +83,7 @@ test('a death is logged once, by one node, and not again when another one starts
   const told = (node: string) =>
     nodes
       .flatMap((one) => one.log().split('\n'))
-      .filter((line) => line.includes('a node has died') && line.includes(node))
+      .filter((line) => line.includes('a node has stopped') && line.includes(node))
   await leaveDead('service:one')
   await until('the death is logged', () => told('service:one').length > 0)
   nodes.push(await join())

@@ -3,11 +3,14 @@ import { test } from 'node:test'
 import type { NodeWire } from '../../src/runtime/following/node-message.ts'
 import { StepsElsewhere } from '../../src/runtime/remote-agent/steps-elsewhere.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
+import { startChildService } from '../support/service/child-service.ts'
 import { startService } from '../support/service/service.ts'
 import { startRawRemote } from '../support/slices/remote-agents.ts'
 
 /** Longer than a node takes to say that it has a run. */
 const A_WHILE_MS = 60_000
+/** Longer than another node waits for its word, and shorter than its runs stay its own. */
+const STANDSTILL_MS = 3_500
 
 /** Nodes that hear each other at once. One of them has the run, and does its steps when the test lets it. */
 function startNodes(has: string) {
@@ -97,4 +100,28 @@ test('a remote agent asks any node, and the token of a run that is over counts f
     sent.filter((message) => message.includes('steps.')),
     [],
   )
+})
+
+test('a node that stands still for some seconds is asked again, and then does the steps', async (t) => {
+  const settings = { ...LOCAL_TOOLS, MOORAGE_MASTER_KEY: '00'.repeat(32) }
+  const asked = await startService('postgres', settings)
+  t.after(() => asked.stop())
+  const node = await startChildService(t, 'postgres', {
+    ...settings,
+    MOORAGE_INIT_KEY: asked.admin,
+    DATABASE_URL: asked.app.parts.config.database.url ?? '',
+  })
+  type Call = { steps_url: string; steps_token: string }
+  const { server, agent } = await startRawRemote<Call>(asked, async (response, { steps_url, steps_token }) => {
+    process.kill(node.pid(), 'SIGSTOP')
+    setTimeout(() => process.kill(node.pid(), 'SIGCONT'), STANDSTILL_MS)
+    const body = { steps: [{ id: 'kept', type: 'keep', value: 'calm' }] }
+    const reply = await asked.call('POST', new URL(steps_url).pathname, { key: steps_token, body })
+    response.end(JSON.stringify({ response: reply.text }))
+  })
+  t.after(() => server.close())
+  const reply = await node.send('POST', `/v1/agents/${agent}/invoke`, { message: 'Go' })
+  assert.equal(reply?.status, 200, JSON.stringify(reply))
+  const { data } = JSON.parse(reply.body.data.response)
+  assert.deepEqual(data, { status: 'done', steps: [{ id: 'kept', result: 'calm' }] })
 })

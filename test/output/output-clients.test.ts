@@ -61,7 +61,7 @@ describe('structured answers in the SDK, the command line and webhooks', () => {
 
   test('what does not fit is an error with its details', async () => {
     const asked = client.agents.invoke('scripted', { message: 'read it', output: { schema: { type: 'array' } } })
-    await assert.rejects(asked, { code: 'output_invalid', details: [{ field: '', error: 'must be array' }] })
+    await assert.rejects(asked, { code: 'output_invalid', details: [{ field: '', error: 'must be a list' }] })
   })
 
   test('moorage invoke --output prints the value alone', async () => {
@@ -80,10 +80,10 @@ describe('structured answers in the SDK, the command line and webhooks', () => {
     assert.match(missing.stderr, /gone.json cannot be read \(ENOENT\)/)
     const unfit = await shell.moorage(['invoke', 'scripted', 'read it', '--schema', '{"type":"array"}'])
     assert.deepEqual([unfit.code, unfit.stdout], [1, ''])
-    assert.match(unfit.stderr, /must be array/)
+    assert.match(unfit.stderr, /must be a list/)
     const words = await shell.moorage(['invoke', 'hello', 'ahoy', '--output'])
     assert.deepEqual([words.code, words.stdout], [1, ''])
-    assert.match(words.stderr, /The answer has no value/)
+    assert.match(words.stderr, /The answer contains no structured output/)
   })
 
   test('webhooks hear the value', async (t) => {

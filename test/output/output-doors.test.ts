@@ -103,7 +103,7 @@ for (const engine of ANY_ENGINE) {
             500,
             {
               message:
-                "The agent gave no answer that fits its output, asked 3 times: answer: must have required property 'total'",
+                'The agent gave no answer that matches its output schema after 3 attempts: answer: must have the property "total"',
               type: 'server_error',
               param: null,
               code: 'output_invalid',

@@ -143,7 +143,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([body.data.output, asked.length], [{ total: 3 }, 2])
       const [, answered, reminder] = asked[1].messages
       assert.deepEqual(answered, { role: 'assistant', content: [{ type: 'text', text: '{"total":-3}' }] })
-      assert.match(reminder.content[0].text, /^This answer does not fit:\n- answer\.total: must be >= 0\n/)
+      assert.match(reminder.content[0].text, /^This answer does not fit:\n- answer\.total: must be at least 0\n/)
     })
 
     test('a schema with open objects is told in words, because Anthropic takes only closed ones', async () => {

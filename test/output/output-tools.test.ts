@@ -107,7 +107,7 @@ for (const engine of ANY_ENGINE) {
       const { status, body } = await service.call('POST', '/v1/agents/short/invoke', { body: { message: 'how many?' } })
       assert.deepEqual(
         [status, body.error.message, model.requests.length],
-        [500, 'The run has used 30 tokens and may use 20', 2],
+        [500, 'The run used 30 tokens, more than its limit of 20 (limits.max_tokens_per_run).', 2],
       )
       const { id } = (await service.call('GET', '/v1/agents/short')).body.data
       const usage = await service.call('GET', `/v1/usage?group_by=agent&agent_id=${id}`)

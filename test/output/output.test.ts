@@ -16,7 +16,7 @@ const RECEIPT = {
 const OUTPUT = { schema: RECEIPT }
 const FITS = '{"shop":"Chandler","total":12.5}'
 const VALUE = { shop: 'Chandler', total: 12.5 }
-const PROBLEM = { field: '/total', error: 'must be number' }
+const PROBLEM = { field: '/total', error: 'must be a number' }
 
 for (const engine of ANY_ENGINE) {
   describe(`structured answers on ${engine}`, () => {
@@ -82,7 +82,7 @@ for (const engine of ANY_ENGINE) {
           unfit: {
             answer: 'Twelve and a half',
             problems: [
-              { field: '', error: `is not JSON: Unexpected token 'T', "Twelve and a half" is not valid JSON` },
+              { field: '', error: `is not valid JSON: Unexpected token 'T', "Twelve and a half" is not valid JSON` },
             ],
             asked: true,
           },
@@ -99,7 +99,7 @@ for (const engine of ANY_ENGINE) {
         ['system', 'user', 'assistant', 'user', 'assistant', 'user'],
       )
       assert.equal(shown[4]?.content, '{"shop":"Chandler","total":"12"}')
-      assert.match(shown[5]?.content ?? '', /^This answer does not fit:\n- answer\.total: must be number\n/)
+      assert.match(shown[5]?.content ?? '', /^This answer does not fit:\n- answer\.total: must be a number\n/)
       assert.equal(
         shown.some((message) => 'tool_calls' in message),
         false,
@@ -113,7 +113,8 @@ for (const engine of ANY_ENGINE) {
       const { status, body } = await invoke('clerk', { output: { ...OUTPUT, retries: 1 } })
       const error = {
         code: 'output_invalid',
-        message: 'The agent gave no answer that fits its output, asked 2 times: answer.total: must be number',
+        message:
+          'The agent gave no answer that matches its output schema after 2 attempts: answer.total: must be a number',
         details: [PROBLEM],
       }
       assert.deepEqual([status, body.error], [500, error])
@@ -129,7 +130,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([none.status, none.body.error.code, model.requests.length], [500, 'output_invalid', 3])
       assert.equal(
         none.body.error.message,
-        'The agent gave no answer that fits its output: answer.total: must be number',
+        'The agent gave no answer that matches its output schema: answer.total: must be a number',
       )
     })
 
@@ -139,7 +140,7 @@ for (const engine of ANY_ENGINE) {
       for (const number of ['12345678901234567890', '-9007199254740993', '1e400', '1e-400']) {
         model.reply({ text: [`{"order": ${number}}`] })
         const { status, body } = await invoke('talker', exact)
-        const error = `has the number ${number}, which cannot be kept exactly`
+        const error = `contains the number ${number}, which can't be stored exactly`
         assert.deepEqual([status, body.error.code, body.error.details], [500, 'output_invalid', [{ field: '', error }]])
       }
       const kept = '{"order":"12345678901234567890","a":9007199254740992,"b":1.23456789012345678,"c":1e300}'
@@ -247,8 +248,7 @@ for (const engine of ANY_ENGINE) {
         { type: 'object', properties: { total: { type: 'money' } } },
         {
           field: 'output.schema.properties.total.type',
-          error:
-            'must be equal to one of the allowed values: ["array","boolean","integer","null","number","object","string"]',
+          error: 'must be one of "array", "boolean", "integer", "null", "number", "object", "string"',
         },
       ],
       [
@@ -267,12 +267,12 @@ for (const engine of ANY_ENGINE) {
       [
         'required that is no list',
         { type: 'object', required: 'shop' },
-        { field: 'output.schema.required', error: 'must be array' },
+        { field: 'output.schema.required', error: 'must be a list' },
       ],
       [
         'more than a schema may hold',
         { enum: Array.from({ length: 6_000 }, (_, i) => i) },
-        { field: 'output.schema', error: 'may hold at most 5000 values, nested ones included' },
+        { field: 'output.schema', error: 'can contain at most 5000 values, including nested ones' },
       ],
     ]
     for (const [what, schema, problem] of BAD) {
@@ -300,7 +300,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(body.data.output, { shop: 'Baker "B"', total: 1 })
       const echo = await invoke('hello', { output: OUTPUT })
       const error =
-        'builtin/echo repeats the message and cannot answer with JSON: choose another model, or builtin/script'
+        "builtin/echo repeats the message and can't answer with JSON. Choose another model, or builtin/script."
       assert.deepEqual(
         [echo.status, echo.body.error],
         [500, { code: 'output_invalid', message: error, details: [{ field: '', error }] }],

@@ -10,8 +10,8 @@ type Rpc = { id: number; method: string; params: { id?: string; message?: { mess
 type Reply = (response: ServerResponse, rpc: Rpc) => void | Promise<void>
 
 const STREAM = { 'content-type': 'text/event-stream' }
-const NO_ANSWER = 'The remote agent sent something that is not an answer'
-const NO_CARD = 'The remote agent sent JSON that is no agent card: remote.a2a must be the URL of its card'
+const NO_ANSWER = 'The remote agent returned something that is not an answer.'
+const NO_CARD = 'The remote agent returned JSON that is not an agent card. remote.a2a must be the URL of its card.'
 const HIDDEN = 'of the server alone'
 
 /** A card of A2A 1.0 that names this address, and what else it says. */
@@ -54,9 +54,9 @@ const CARDS: [name: string, card: (response: ServerResponse, url: string) => voi
   [
     'a redirect',
     (response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
-    'The remote agent answered 302: redirects are not followed',
+    'The remote agent answered 302: redirects are not followed.',
   ],
-  ['a page', (response) => void response.end('<html>Sign in</html>'), 'The remote agent answered with an HTML page'],
+  ['a page', (response) => void response.end('<html>Sign in</html>'), 'The remote agent answered with an HTML page.'],
   [
     'a refusal in the words of JSON-RPC',
     (response) =>
@@ -65,7 +65,7 @@ const CARDS: [name: string, card: (response: ServerResponse, url: string) => voi
         id: null,
         error: { code: -32000, message: HIDDEN },
       }),
-    'The remote agent answered 401',
+    'The remote agent answered 401.',
   ],
   ['no card at all', (response) => json(response, { data: { id: 'agt_1' } }), NO_CARD],
   ['no JSON', (response) => void response.end('{"name": '), NO_ANSWER],
@@ -89,7 +89,7 @@ const CARDS: [name: string, card: (response: ServerResponse, url: string) => voi
   [
     'an address that is not public',
     (response) => json(response, cardAt('http://169.254.169.254')),
-    'The remote agent may not be called (blocked_address)',
+    "The remote agent can't be called (blocked_address)",
   ],
   [
     'an unknown version',
@@ -97,28 +97,28 @@ const CARDS: [name: string, card: (response: ServerResponse, url: string) => voi
       json(response, {
         supportedInterfaces: [{ url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '7.1' }],
       }),
-    'The remote agent speaks A2A 7.1; this service speaks 1.0 and 0.3',
+    'The remote agent uses A2A 7.1, and this service supports 1.0 and 0.3.',
   ],
   [
     'another binding',
     (response, url) =>
       json(response, { supportedInterfaces: [{ url, protocolBinding: 'GRPC', protocolVersion: '1.0' }] }),
-    'The remote agent has no address for JSON-RPC in its agent card',
+    "The remote agent's card has no URL for JSON-RPC.",
   ],
 ]
 
 /** What a server may answer to a message. */
 const REPLIES: [name: string, reply: Reply, message: string][] = [
-  ['a refusal', (response) => void response.writeHead(403).end(HIDDEN), 'The remote agent answered 403'],
+  ['a refusal', (response) => void response.writeHead(403).end(HIDDEN), 'The remote agent answered 403.'],
   [
     'a redirect',
     (response) => void response.writeHead(307, { location: '/elsewhere' }).end(),
-    'The remote agent answered 307: redirects are not followed',
+    'The remote agent answered 307: redirects are not followed.',
   ],
   [
     'an error of the protocol',
     (response, { id }) => json(response, { jsonrpc: '2.0', id, error: { code: -32004, message: HIDDEN } }),
-    'The remote agent answered with the error UNSUPPORTED_OPERATION',
+    'The remote agent answered with the error UNSUPPORTED_OPERATION.',
   ],
   ['a stream of no JSON', (response) => void response.writeHead(200, STREAM).end('data: x\n\n'), NO_ANSWER],
   [
@@ -142,7 +142,7 @@ const REPLIES: [name: string, reply: Reply, message: string][] = [
       response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
       return pour(response, event(rpc, artifact('x'.repeat(1 << 16))), 20)
     },
-    'The answer is too long',
+    'The answer is too long.',
   ],
   [
     'a stream of 40 MiB',
@@ -221,7 +221,10 @@ onAnyEngine(
       const allow = (...hosts: string[]) =>
         service().call('PUT', '/v1/secrets/FAR', { body: { value: 'a secret of some length', hosts } })
       await allow('127.0.0.1')
-      assert.equal((await invoke(agent)).error.message, `The secret FAR may not be sent to ${new URL(elsewhere).host}`)
+      assert.equal(
+        (await invoke(agent)).error.message,
+        `The secret FAR can't be sent to ${new URL(elsewhere).host}; add the host to the secret's hosts`,
+      )
       await allow('127.0.0.1', 'localhost')
       seen = []
       assert.equal((await invoke(agent)).data.response, 'Hi.')
@@ -328,7 +331,7 @@ onAnyEngine(
         await heard.promise
         response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
       }
-      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled')
+      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled.')
       heard.resolve()
       await until('the task is cancelled', () => cancelled.length > 0)
       assert.deepEqual(cancelled, ['task'])
@@ -346,7 +349,7 @@ onAnyEngine(
         asked.push(method)
         response.writeHead(200, STREAM).end()
       }
-      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled')
+      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled.')
       // A message of this run would come before the end of the next one.
       card = honest
       reply = (response, rpc) => {
@@ -366,7 +369,7 @@ onAnyEngine(
         response.once('close', left.resolve)
         await cancelOf(agent)
       }
-      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled')
+      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled.')
       await left.promise
     })
 

@@ -51,10 +51,10 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(errors, [
         'remote.a2a must start with https:// or http://',
         'remote.secret unknown field',
-        'remote.timeout_ms Too small: expected number to be >=100',
+        'remote.timeout_ms must be at least 100',
         'remote.url must start with https:// or http://',
         'remote.secret is required',
-        'remote must have either url or a2a, not both',
+        'remote must have either `url` or `a2a`, not both',
         'remote.url is required, remote.secret is required',
       ])
       const agent = await agentAt(far.card)
@@ -219,9 +219,9 @@ for (const engine of ANY_ENGINE) {
       }
       assert.deepEqual(messages, [
         'The remote agent failed: The mast is broken',
-        'The remote agent rejected the message',
-        'The remote agent cancelled its task',
-        'The remote agent wants its caller to sign in, which this service cannot do: Sign in at the pier',
+        'The remote agent rejected the message.',
+        'The remote agent cancelled its task.',
+        "The remote agent requires its caller to sign in, which this service doesn't support: Sign in at the pier",
       ])
       const cancelled = () => far.methods().filter((method) => method === 'CancelTask')
       await until('the last task is cancelled', () => cancelled().length > 0)
@@ -239,7 +239,7 @@ for (const engine of ANY_ENGINE) {
         isCancelled = true
       })
       const { body } = await invoke(agent)
-      assert.equal(body.error.message, 'The invocation was cancelled')
+      assert.equal(body.error.message, 'The invocation was cancelled.')
       await until('the task is cancelled', () => isCancelled)
       isCancelled = false
       let isBegun = false
@@ -252,7 +252,7 @@ for (const engine of ANY_ENGINE) {
       // The machine may be so busy that the time is over before the message is sent.
       await until('a task that was begun in time', async () => {
         const late = await invoke(hasty)
-        assert.equal(late.body.error.message, 'The remote agent did not answer within 300 ms')
+        assert.equal(late.body.error.message, 'The remote agent did not answer within 300 ms.')
         return isBegun
       })
       await until('the task is cancelled', () => isCancelled)

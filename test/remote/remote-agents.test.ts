@@ -200,7 +200,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/files/${file_id}`)
       const { request_id } = (await service.call('POST', `${path}/${id}/run`)).body.data
       const { error } = await becomes(agent, request_id, 'failed')
-      assert.equal(error.message, `The file ${file_id} is gone: it was deleted or has expired`)
+      assert.equal(error.message, `The file ${file_id} no longer exists: it was deleted or has expired.`)
       assert.equal(remote.calls(), 0)
     })
 

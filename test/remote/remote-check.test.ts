@@ -48,13 +48,13 @@ onAnyEngine(
       const { status, body } = await check(agent, { body: { message: 'Sail' } })
       assert.equal(status, 200, JSON.stringify(body))
       assert.deepEqual(told(body.data.points), [
-        'ok a signed call is answered: 2 steps asked for',
+        'ok a signed call is answered: 2 steps requested',
         'ok a wrong signature is refused',
         'ok an old call is refused',
-        'ok the same call again, with its steps, is answered and asks for nothing anew',
-        'ok steps that are given are not asked for again, the others in the same order',
-        'ok a call whose step waits ends',
-        'ok a closed connection is survived',
+        'ok the same call again, with its steps, is answered without new steps',
+        'ok steps with results are not requested again, and the others come in the same order',
+        'ok a call with a waiting step ends',
+        'ok the agent survives a closed connection',
       ])
       assert.equal(body.data.error, null)
       assert.deepEqual([...heard], ['Sail Be brief.'])
@@ -105,21 +105,21 @@ onAnyEngine(
       const url = 'http://169.254.169.254/'
       await service().call('PUT', '/v1/secrets/META', { body: { ...SIGNING_SECRET, hosts: ['169.254.169.254'] } })
       const blocked = await check(await newRemoteAgent(service(), url, { remote: { url, secret: 'META' } }))
-      assert.match(blocked.body.data.points[0].detail, /^The remote agent may not be called \(blocked_address\)/)
+      assert.match(blocked.body.data.points[0].detail, /^The remote agent can't be called \(blocked_address\)/)
     })
 
     test('of an A2A agent the card is read, and no message is sent', async () => {
       const agent = await newAgent(service(), { kind: 'remote', remote: { a2a: far.card } })
       const { body } = await check(agent)
       assert.deepEqual(told(body.data.points), [
-        `ok the agent card can be read, and names an address: A2A 1.0 at ${far.url}/a2a; its answers come in one piece`,
-        'ok the address answers: a task that does not exist is not found',
+        `ok the agent card is readable and contains a URL: A2A 1.0 at ${far.url}/a2a; its answers are not streamed`,
+        'ok the URL responds: a task that does not exist is not found',
       ])
       assert.deepEqual(far.methods(), ['card', 'GetTask'])
       const barred = await newAgent(service(), { kind: 'remote', remote: { a2a: 'http://127.0.0.1:1/card' } })
       assert.deepEqual(told((await check(barred)).body.data.points), [
-        'failed the agent card can be read, and names an address: The remote agent may not be called (invalid_url): url must not use port 1',
-        'not_tried the address answers: a task that does not exist is not found: the card could not be read',
+        "failed the agent card is readable and contains a URL: The remote agent can't be called (invalid_url): the URL must not use port 1",
+        'not_tried the URL responds: a task that does not exist is not found: the card could not be read',
       ])
     })
 
@@ -133,7 +133,7 @@ onAnyEngine(
       const { host } = new URL(at(other.url))
       assert.equal(
         body.data.points[0].detail,
-        `A2A 1.0 at ${at(other.url)}; its answers are streamed. The agent card names another host (${host}), which is not sent X-Berth`,
+        `A2A 1.0 at ${at(other.url)}; its answers are streamed. The agent card names another host (${host}), and X-Berth can't be sent there.`,
       )
       assert.deepEqual(
         other.seen.map(({ method, headers }) => [method, headers['x-berth']]),
@@ -148,10 +148,10 @@ onAnyEngine(
       remote.answer((run) => new Promise((resolve) => run.signal.addEventListener('abort', () => resolve('late'))))
       const agent = await newRemoteAgent(service(), remote.url)
       const soon = (await check(agent, { body: { timeout_ms: 200 } })).body.data
-      assert.equal(soon.points[0].detail, 'it did not end within 0.2 s')
+      assert.equal(soon.points[0].detail, 'it did not finish within 0.2 s')
       const settings = { url: remote.url, secret: 'REMOTE', timeout_ms: 100 }
       const hasty = await newRemoteAgent(service(), remote.url, { remote: settings })
-      assert.equal((await check(hasty)).body.data.points[0].detail, 'it did not end within 0.1 s')
+      assert.equal((await check(hasty)).body.data.points[0].detail, 'it did not finish within 0.1 s')
     })
 
     test('an A2A agent that does not answer in time: its card, or its address', async (t) => {
@@ -160,8 +160,8 @@ onAnyEngine(
       const far_away = { a2a: `${silent.url}/card` }
       const mute = await newAgent(service(), { kind: 'remote', remote: far_away })
       assert.deepEqual(told((await check(mute, { body: { timeout_ms: 200 } })).body.data.points), [
-        'failed the agent card can be read, and names an address: it did not answer within 0.2 s',
-        'not_tried the address answers: a task that does not exist is not found: the card could not be read',
+        'failed the agent card is readable and contains a URL: it did not answer within 0.2 s',
+        'not_tried the URL responds: a task that does not exist is not found: the card could not be read',
       ])
       const address = { url: `${silent.url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }
       const other = await startA2aServer({ card: () => ({ supportedInterfaces: [address] }) })
@@ -183,14 +183,14 @@ onAnyEngine(
       remote.answer(() => 'Ahoy.')
       const passed = await shell.moorage(['agents', 'check', agent, '-m', 'Ahoy', '--timeout', '20s'], { env })
       assert.equal(passed.code, 0, passed.stderr)
-      assert.match(passed.stdout, /^ok +a signed call is answered: 0 steps asked for\n/)
+      assert.match(passed.stdout, /^ok +a signed call is answered: 0 steps requested\n/)
       remote.answer(() => {
         throw new Error('aground')
       })
       const failed = await shell.moorage(['agents', 'check', agent], { env })
       assert.equal(failed.code, 1)
       assert.match(failed.stdout, /^failed +a signed call is answered: The remote agent failed: aground\n/)
-      assert.match(failed.stderr, /1 of 7 points failed/)
+      assert.match(failed.stderr, /1 of 7 checks failed/)
     })
 
     test('is for those who may change the agent, and for agents that run elsewhere', async () => {
@@ -199,7 +199,7 @@ onAnyEngine(
       assert.equal((await check(agent, { key })).status, 403)
       const near = await check(await newAgent(service(), { name: 'near' }))
       assert.equal(near.status, 409)
-      assert.equal(near.body.error.message, 'Agent near does not run elsewhere: there is nothing to check')
+      assert.equal(near.body.error.message, 'Agent "near" is not a remote agent, so there is nothing to check.')
       assert.equal((await check('nobody')).status, 404)
     })
   },

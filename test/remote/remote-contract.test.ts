@@ -75,7 +75,7 @@ onOneEngine(
       const { status, text } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
         body: { message: 'Go', context },
       })
-      if (status !== 200) assert.match(text, /The remote agent sent something that is not an answer/)
+      if (status !== 200) assert.match(text, /The remote agent returned something that is not an answer/)
       return status === 200
     }
 

@@ -17,7 +17,7 @@ type Call = {
 type Answer = (response: ServerResponse, call: Call) => void | Promise<void>
 
 const STREAM = { 'content-type': 'text/event-stream' }
-const NO_ANSWER = 'The remote agent sent something that is not an answer'
+const NO_ANSWER = 'The remote agent returned something that is not an answer.'
 
 function event(name: string, data: object): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
@@ -28,22 +28,22 @@ const LIES: [name: string, answer: Answer, message: string][] = [
   [
     'a redirect',
     (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end() && undefined,
-    'The remote agent answered 302: redirects are not followed',
+    'The remote agent answered 302: redirects are not followed.',
   ],
   [
     'a refusal',
     (response) => response.writeHead(403).end('{"secret":"of the server"}') && undefined,
-    'The remote agent answered 403',
+    'The remote agent answered 403.',
   ],
   [
     'the page of a proxy',
     (response) => void response.setHeader('content-type', 'text/html').end('<!doctype html><title>Sign in</title>'),
-    'The remote agent answered with an HTML page',
+    'The remote agent answered with an HTML page.',
   ],
   [
     'a page without a content type',
     (response) => void response.end('\n<html><body>Sign in</body></html>'),
-    'The remote agent answered with an HTML page',
+    'The remote agent answered with an HTML page.',
   ],
   ['JSON that is no object', (response) => void response.end('{"response": '), NO_ANSWER],
   [
@@ -62,7 +62,7 @@ const LIES: [name: string, answer: Answer, message: string][] = [
   [
     'usage that no model has',
     (response) => void response.end(JSON.stringify({ response: 'x', usage: { input_tokens: 1e9, output_tokens: 1 } })),
-    'The remote agent told that it has spent more than 1000000000 tokens',
+    'The remote agent reported usage of more than 1000000000 tokens.',
   ],
   [
     'usage below zero',
@@ -81,7 +81,7 @@ const LIES: [name: string, answer: Answer, message: string][] = [
       for (let i = 0; i < 20; i += 1) response.write(event('delta', { text: 'x'.repeat(1 << 16) }))
       response.end(event('done', {}))
     },
-    'The answer is too long',
+    'The answer is too long.',
   ],
   [
     'a stream of 40 MiB',
@@ -140,7 +140,7 @@ onAnyEngine(
         const hosts = [new URL(url).hostname]
         await service().call('PUT', '/v1/secrets/ELSEWHERE', { body: { value, hosts } })
         const { body } = await invoke(await newRemoteAgent(service(), url, { remote: { url, secret: 'ELSEWHERE' } }))
-        assert.match(body.error.message, /^The remote agent may not be called \(blocked_address\)/, host)
+        assert.match(body.error.message, /^The remote agent can't be called \(blocked_address\)/, host)
       }
     })
 
@@ -157,8 +157,8 @@ onAnyEngine(
         messages.push(body.error.message)
       }
       assert.deepEqual(messages, [
-        `The secret ELSEWHERE may not be sent to ${server.host}`,
-        'The secret SHORT must be whsec_ and at least 18 bytes in base64',
+        `The secret ELSEWHERE can't be sent to ${server.host}; add the host to the secret's hosts`,
+        'The secret SHORT must be whsec_ followed by at least 18 bytes in base64.',
         'The secret MISSING is not configured',
       ])
     })
@@ -167,7 +167,7 @@ onAnyEngine(
       answer = () => {}
       const remote = { url: server.url, secret: 'REMOTE', timeout_ms: 100 }
       const { status, body } = await invoke(await newRemoteAgent(service(), server.url, { remote }))
-      assert.deepEqual([status, body.error.message], [500, 'The remote agent did not answer within 100 ms'])
+      assert.deepEqual([status, body.error.message], [500, 'The remote agent did not answer within 100 ms.'])
     })
 
     test('a run that is cancelled closes the call', async () => {
@@ -177,7 +177,7 @@ onAnyEngine(
         void service().call('POST', `/v1/agents/${agent}/invocations/${call.request_id}/cancel`)
       }
       const { body } = await invoke()
-      assert.equal(body.error.message, 'The invocation was cancelled')
+      assert.equal(body.error.message, 'The invocation was cancelled.')
       await until('the call is closed', () => isClosed)
     })
 

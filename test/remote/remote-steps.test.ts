@@ -3,9 +3,11 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
 import { ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
+import { callerOf } from '../support/slices/agent-tools.ts'
 import { newRemoteAgent, type RemoteServer, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 
 for (const engine of ENGINES) {
@@ -118,6 +120,25 @@ for (const engine of ENGINES) {
       assert.equal(notes.pagination.total, 0)
     })
 
+    test('memory_write writes into the memory of its own agent, also where it reads that of the agent that called it', async () => {
+      const agent = await newRemoteAgent(service, remote.url)
+      const context = { user_id: 'fay' }
+      const notesOf = async (id: string) => {
+        const { body } = await service.call('GET', `/v1/agents/${id}/memory?kind=note&user_id=fay`)
+        return body.data.map(({ content }: { content: string }) => content)
+      }
+      for (const [memory, said, own] of [
+        ['none', /has no memory/, []],
+        ['shared', /written/, ['The tide turns.']],
+        ['own', /written/, ['The tide turns.', 'The tide turns.']],
+      ] as const) {
+        remote.answer((run) => run.writeMemory('note', 'The tide turns.').then(() => 'written', String))
+        const caller = await newAgent(service, callerOf(agent, { memory }))
+        assert.match((await invoke(caller, { context })).body.data.response, said, memory)
+        assert.deepEqual([await notesOf(caller), await notesOf(agent)], [[], own], memory)
+      }
+    })
+
     test('a sleep may be a part of a millisecond', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       remote.answer(async (run) => {
@@ -143,7 +164,7 @@ for (const engine of ENGINES) {
         return told.join()
       })
       const { body } = await invoke(agent)
-      assert.equal(body.data.response, 'The tools of this run have answered more than 4 MiB in all')
+      assert.equal(body.data.response, 'The tool results of this run exceed 4 MiB in total.')
       assert.equal((await receiptOf(agent, body.data.request_id)).tokens_used, 75)
     })
   })

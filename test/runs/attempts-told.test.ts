@@ -94,7 +94,7 @@ onBothEngines(
       assert.deepEqual(causes(await untilStatus(service(), path, 'completed')), ['1 start', '2 lost'])
       assert.match(
         await printed(agent, request_id),
-        /^Attempt 2: the node that ran the attempt before stopped or died$/m,
+        /^Attempt 2: the node that ran the previous attempt stopped or failed$/m,
       )
     })
 

@@ -5,20 +5,18 @@ import { test } from 'node:test'
 import { openAccess } from '../../src/access.ts'
 import type { CallRequest, Dialect, Writer } from '../../src/http/dialects/dialect.ts'
 import { moorage } from '../../src/http/dialects/moorage.ts'
+import { authorise, authoriseNamed } from '../../src/http/pipeline/guards/authorise.ts'
 import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
 import { pipeline } from '../../src/http/pipeline/pipeline.ts'
 import type { Arrived } from '../../src/http/pipeline/request.ts'
+import { runAuthorised } from '../../src/http/pipeline/run-authorised.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
 import { onOneEngine, type Service } from '../support/service/service.ts'
 
-/** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
-const plain: Dialect = {
-  ...moorage,
-  name: 'plain',
-  authorization: (headers) => `Bearer ${headers['x-api-key']}`,
-}
+/** A dialect of another kind of client: a reply is bare text. */
+const plain: Dialect = { ...moorage, name: 'plain' }
 
 const writer: Writer = {
   reply: (_operation, result) => ({ status: 200, headers: {}, body: `it is ${(result as { name: string }).name}` }),
@@ -39,7 +37,7 @@ const wanted: CallRequest = {
 function openPipeline({ app: { parts } }: Service) {
   const access = openAccess(parts)
   const once = new Idempotency(parts)
-  const steps = pipeline({
+  const edge = {
     ...access,
     parts,
     operations,
@@ -48,17 +46,17 @@ function openPipeline({ app: { parts } }: Service) {
     isUnderWay: async () => false,
     idempotency: once,
     console: undefined,
-  })
+  }
   const close = async () => {
     access.close()
     await once.close()
   }
-  return { steps, close }
+  return { edge, steps: pipeline(edge), close }
 }
 
 function arrivedWith(key: string): Arrived {
   const message = new IncomingMessage(new Socket())
-  message.headers = { 'x-api-key': key }
+  message.headers = { authorization: `Bearer ${key}` }
   const unused = { route: undefined, params: {}, started: 0, path: '/', query: '', headers: {}, secure: false }
   return {
     ...unused,
@@ -87,22 +85,22 @@ onOneEngine('a request that carries several calls', (service) => {
     await service().call('POST', '/v1/agents', { body: { name: 'theirs' } })
     const key = { name: 'reader', permissions: ['read'], agent_id: mine.data.id }
     const { body: made } = await service().call('POST', '/v1/keys', { body: key })
-    const { steps, close } = openPipeline(service())
+    const { edge, steps, close } = openPipeline(service())
     try {
       const known = await steps.authenticate(arrivedWith(made.data.secret))
       assert.equal(known.actor.id, made.data.id)
 
-      const authorised = await steps.authorise(known, operationOf('getAgent'), { agent_id: 'mine' })
+      const authorised = await authorise(edge, known, operationOf('getAgent'), { agent_id: 'mine' })
       assert.deepEqual(authorised.params, { agent_id: mine.data.id })
-      assert.equal((await steps.run(authorised, wanted, PLAIN_REPLY)).body, 'it is mine')
+      assert.equal((await runAuthorised(edge, authorised, wanted, PLAIN_REPLY)).body, 'it is mine')
 
-      const refusal = async (id: string, agent_id: string) => steps.authorise(known, operationOf(id), { agent_id })
+      const refusal = async (id: string, agent_id: string) => authorise(edge, known, operationOf(id), { agent_id })
       await assert.rejects(refusal('getAgent', 'theirs'), { code: 'forbidden' })
       await assert.rejects(refusal('getAgent', 'nobody'), { code: 'forbidden' })
       await assert.rejects(refusal('deleteAgent', 'mine'), { code: 'forbidden' })
-      const entry = await steps.authorise(known, operationOf('getAgent'), {})
+      const entry = await authorise(edge, known, operationOf('getAgent'), {})
       const named = async (id: string, agent_id: string) =>
-        steps.authoriseNamed(entry, { ...wanted, operation: operationOf(id), params: { agent_id } })
+        authoriseNamed(edge, entry, { ...wanted, operation: operationOf(id), params: { agent_id } })
       assert.equal((await named('getAgent', 'mine')).agent?.id, mine.data.id)
       await assert.rejects(named('getAgent', 'theirs'), { code: 'forbidden' })
       await assert.rejects(named('deleteAgent', 'mine'), { code: 'forbidden' })

@@ -33,6 +33,6 @@ describe('work that no request waits for', () => {
       signal.throwIfAborted()
     })
     await errands.close()
-    assert.deepEqual(lines, ['counting failed, and will be tried again'])
+    assert.deepEqual(lines, ['counting failed and will be retried'])
   })
 })

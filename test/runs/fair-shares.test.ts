@@ -34,7 +34,8 @@ onAnyEngine(
       const agent = await newAgent(noisy, { ...held.agent, script })
       let last: string | undefined
       for (let link = 0; link < 24; link++) last = await respond(noisy, agent, long, last)
-      const hanging = Array.from({ length: 40 }, () =>
+      // More than there is room for, if one project could take all of it.
+      const hanging = Array.from({ length: 70 }, () =>
         noisy.call('POST', '/v1/responses', { body: { model: agent, input: 'go', previous_response_id: last } }),
       )
       await until('its share is taken', () => held.count() === 32)

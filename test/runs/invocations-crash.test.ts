@@ -114,7 +114,7 @@ for (const engine of ANY_ENGINE) {
       const list = '/v1/agents/waiter/invocations'
       await until('the end', async () => (await service.call('GET', list)).data[0].status === 'failed')
       const { data } = await service.call('GET', list)
-      assert.equal(data[0].error.message, 'The service stopped while the agent was answering')
+      assert.equal(data[0].error.message, 'The service stopped while the agent was answering.')
       const logs = await service.call('GET', '/v1/agents/waiter/logs?level=error')
       assert.equal(logs.pagination.total, 1)
       const deliveries = await service.call('GET', `/v1/webhooks/${webhook}/deliveries`)

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { stepWrite } from '../../src/invocations/steps/step-store.ts'
+import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -44,21 +46,32 @@ onAnyEngine('a background invocation that is given up', (service) => {
     const { db } = service().app.parts.storage
     await db.updateTable('versions').set({ definition: '{' }).where('agent_id', '=', agent_id).execute()
     const lost = { status: 'running', owner: 'a dead node', lease_until: 1, lapses: 9 }
-    await reopenRun(db, body.data.request_id, lost)
+    const { request_id } = body.data
+    const times = { attempt: 1, started_at: 1, finished_at: 2, logs: [] }
+    const spent = { usage: { input_tokens: 7, output_tokens: 5 }, cost_nano: 3 }
+    const answer = { calls: [{ id: 'call_1', name: 'look', arguments: '{}' }], finish: 'stop' as const }
+    const step = { kind: 'model' as const, ...times, ...spent, model: 'local/tiny', text: 'Well', answer }
+    await db.transaction().execute((held) => writeRows(held, [stepWrite(request_id, 0, step)]))
+    await reopenRun(db, request_id, lost)
     // What it remembers of the version is forgotten.
     await service().restart()
-    await until('it has failed', async () => (await receipt()).status === 'failed')
-    assert.equal((await receipt()).error.message, 'The service could not finish the run, however often it tried')
+    await until('failed', async () => (await receipt()).status === 'failed')
+    const { error, steps, tokens_used } = await receipt()
+    assert.equal(error.message, 'The service gave up on this run after several attempts.')
+    assert.deepEqual([steps.length, tokens_used], [1, 12], 'what it has done and used stays')
+    const { db: reopened } = service().app.parts.storage
+    const left = await reopened.selectFrom('steps').select('request_id').where('request_id', '=', request_id).execute()
+    assert.deepEqual(left, [])
   })
 
   describe('because its node died during the last attempt', () => {
     test('fails like any other: receipt, event, log and metric', async () => {
       const { agent_id, request_id, receipt, events } = await plant({ lease_until: Date.now() - 1 })
-      await until('it has failed', async () => (await receipt()).status === 'failed')
+      await until('failed', async () => (await receipt()).status === 'failed')
       const { error, finished_at, response } = await receipt()
       assert.deepEqual(
         [error, response],
-        [{ code: 'server_error', message: 'The service could not finish the run, however often it tried' }, null],
+        [{ code: 'server_error', message: 'The service gave up on this run after several attempts.' }, null],
       )
       assert.ok(finished_at)
       assert.deepEqual(
@@ -92,7 +105,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
       assert.deepEqual(await events(), [])
       service().advance(90_000)
       service().app.jobs.wake()
-      await until('it has failed', async () => (await receipt()).status === 'failed')
+      await until('failed', async () => (await receipt()).status === 'failed')
       assert.equal((await events()).length, 1)
     })
   })

@@ -158,13 +158,13 @@ for (const engine of ANY_ENGINE) {
       {
         name: '401',
         reply: { status: 401, body: { error: { message: 'bad key sk-test-provider-key' } } },
-        told: 'Model provider local answered 401: the key was refused; check the API key of this provider',
+        told: "Model provider local answered 401: the API key was refused; check this provider's key.",
         response: null,
       },
       {
         name: 'a truncated stream',
         reply: { text: ['Half an'], breaks: 'reset' },
-        told: 'Model provider local broke off its answer',
+        told: 'Model provider local ended its answer early.',
         response: 'Half an',
       },
     ] as const) {

@@ -134,7 +134,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(prompt.messages[1].content.length, 20_000)
       service.advance(1_000)
       await service.call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'Be stern.' } })
-      assert.match((await promptOf(agent, request_id)).notes.join(), /^The working copy has changed since/)
+      assert.match((await promptOf(agent, request_id)).notes.join(), /^The draft has changed since/)
 
       await service.call('POST', `/v1/agents/${agent}/deployments`, {
         body: { environment: 'production', version: '1' },
@@ -193,13 +193,13 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/agents/${agent}/memory/${written?.['id']}`)
       const without = await promptOf(agent, request_id)
       assert.doesNotMatch(JSON.stringify(without), /likes knots/)
-      assert.deepEqual(without.notes, ['Memories that were forgotten since and are not shown: 1'])
+      assert.deepEqual(without.notes, ['Memories that were deleted since and are not shown: 1.'])
 
       const erased = await service.call('DELETE', '/v1/users/bob')
       assert.equal(erased.status, 200, erased.text)
       const gone = await ask(agent, request_id)
       assert.doesNotMatch(gone.text, /Bob|knots/)
-      assert.deepEqual(gone.body.data.notes, ['What was said has been erased'])
+      assert.deepEqual(gone.body.data.notes, ['The content of this invocation has been erased.'])
       assert.deepEqual(gone.body.data.messages, [])
     })
 

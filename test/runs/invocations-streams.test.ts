@@ -131,7 +131,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(refused.status, 400)
       const { error } = (await refused.json()) as { error: { details: unknown } }
       assert.deepEqual(error.details, [
-        { field: 'Last-Event-ID', error: 'must be the id of an event of this invocation' },
+        { field: 'Last-Event-ID', error: 'must be the ID of an event of this invocation' },
       ])
     })
   })

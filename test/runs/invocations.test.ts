@@ -311,7 +311,7 @@ onAnyEngine(
         const request_id = response.headers.get('x-request-id')
         assert.deepEqual(events[0], { id: '1.0.0', event: 'start', data: { request_id } })
         const deltas = events.filter(({ event }) => event === 'delta')
-        assert.ok(deltas.length > 1)
+        assert.ok(deltas.length > 0)
         assert.equal(deltas.map(({ data }) => (data as { text: string }).text).join(''), 'one two three')
         const done = events.at(-1) as { event: string; data: { success: boolean; data: { response: string } } }
         assert.equal(done.event, 'done')

@@ -19,7 +19,7 @@ import { lockWaiters } from '../support/stores/lock-waiters.ts'
 
 const SOON = { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' }
 const IN_BACKGROUND = { Prefer: 'respond-async' }
-const STOPPED = 'The service stopped before the agent had answered'
+const STOPPED = 'The service stopped before the agent had answered.'
 
 type Invoke = (message: string, headers?: Record<string, string>) => Promise<Reply>
 
@@ -99,7 +99,8 @@ for (const engine of MANY_NODES) {
           await arrived(service)
           await service.restart()
           assertUnavailable(await first, STOPPED)
-          for (const retry of retries) assertUnavailable(await retry, 'The service is stopping, try again shortly')
+          for (const retry of retries)
+            assertUnavailable(await retry, 'The service is shutting down. Try again shortly.')
           const { body } = await service.call('GET', '/v1/agents/slow/invocations')
           assert.equal(body.pagination.total, 1)
         },
@@ -145,7 +146,7 @@ for (const engine of MANY_NODES) {
         assert.ok(performance.now() - started < 15_000 * PATIENCE, 'the time to drain is over')
         const heard = await following.text()
         const { error } = lastEvent(heard, 'error')
-        const message = 'The service is stopping, follow the invocation again'
+        const message = 'The service is shutting down. Follow the invocation again.'
         assert.deepEqual(error, { code: 'unavailable', message, retry_after: 1 })
         await until('it has completed', async () => (await service.call('GET', path)).body.data.status === 'completed')
         // Whoever goes on from the last id hears the rest of the answer.
@@ -201,7 +202,7 @@ describe('a run that was only taken when the service stopped', () => {
         const { body } = await invokes(service)('later', IN_BACKGROUND)
         await until('the run is being taken', () => lockWaiters(held, 'waiting as materialized'))
         const restarting = service.restart()
-        await until('the service stops', () => parts.stopping.aborted)
+        await until('the service is stopping', () => parts.stopping.aborted)
         const stopped = parts.now()
         await held.query('rollback')
         await restarting

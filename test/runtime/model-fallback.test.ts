@@ -57,7 +57,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(body.data.response, 'Rough.')
       assert.equal(second.requests[0]?.body.model, 'small')
       assert.equal(receipt.model, 'second/small')
-      const error = 'Model provider first answered 503: it has a problem'
+      const error = 'Model provider first answered 503: an error at the provider.'
       assert.deepEqual(steps(receipt), [{ model: 'second/small', passed_over: [{ model: 'first/large', error }] }])
     })
 
@@ -93,7 +93,7 @@ for (const engine of ANY_ENGINE) {
       second.reply(later)
       const { status, body, receipt } = await invoke()
       assert.equal(status, 500)
-      assert.equal(body.error.message, 'Model provider second answered 503: it has a problem')
+      assert.equal(body.error.message, 'Model provider second answered 503: an error at the provider.')
       assert.equal(receipt.model, null)
     })
 

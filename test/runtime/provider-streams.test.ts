@@ -23,8 +23,8 @@ const DONE = {
 
 const WARNINGS = {
   stop: [],
-  length: ['The answer was cut off at the output token limit'],
-  filtered: ['The model stopped early (content filter)'],
+  length: ['The answer was cut off at the output token limit.'],
+  filtered: ['The model stopped early (content filter).'],
 }
 
 let server: LocalServer
@@ -139,7 +139,7 @@ describe('a provider that sends too much, or odd numbers', () => {
     return runtime.run(runOf({ model: 'local/model' }))
   }
   const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
-  const NOT_AN_ANSWER = 'Model provider local sent something that is not an answer'
+  const NOT_AN_ANSWER = 'Model provider local returned something that is not an answer.'
 
   for (const [what, sent] of [
     ['one endless line', `data: ${'x'.repeat(3_000_000)}`],
@@ -160,7 +160,10 @@ describe('a provider that sends too much, or odd numbers', () => {
       function: { name: 'x' },
     }))
     const outcome = await outcomeOf(event({ choices: [{ index: 0, delta: { tool_calls } }] }))
-    assert.equal(outcome.status === 'failed' && outcome.message, 'The model made more than 128 calls at once')
+    assert.equal(
+      outcome.status === 'failed' && outcome.message,
+      'The model made more than 128 tool calls in one answer.',
+    )
   })
 
   test('tokens that cannot be are estimated instead', async () => {

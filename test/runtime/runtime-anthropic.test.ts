@@ -100,6 +100,6 @@ describe('a model of Anthropic', () => {
   })
   test('an answer without its end is a failure', async () => {
     const outcome = await runtime.run(runOf({ model: 'anthropic/claude-test' }))
-    assert.equal(outcome.status === 'failed' && outcome.message, 'Model provider anthropic broke off its answer')
+    assert.equal(outcome.status === 'failed' && outcome.message, 'Model provider anthropic ended its answer early.')
   })
 })

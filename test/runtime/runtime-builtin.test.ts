@@ -56,7 +56,7 @@ describe('builtin/echo', () => {
     assert.equal(outcome.status === 'completed' && outcome.response, '01234567')
     assert.deepEqual(
       outcome.logs.map(({ level, message }) => [level, message]),
-      [['warn', 'The answer was cut off at the output token limit']],
+      [['warn', 'The answer was cut off at the output token limit.']],
     )
   })
 
@@ -116,7 +116,7 @@ describe('builtin/script', () => {
     const outcome = await runtime.run(runOf({ model: 'builtin/script', script, limits }))
     assert.equal(outcome.status, 'failed')
     assert.equal(outcome.reason, 'timeout')
-    assert.equal(outcome.message, 'The agent did not answer within 20 ms')
+    assert.equal(outcome.message, 'The agent did not answer within 20 ms.')
   })
 
   test('a cancel during a delay ends the run', async () => {
@@ -185,7 +185,7 @@ describe('the name of a model', () => {
     )
     assert.equal(
       modelProblem('openai/gpt-5', ['ollama']),
-      'openai is not configured as a provider; configured: builtin, ollama',
+      'provider openai is not configured; configured: builtin, ollama',
     )
   })
 
@@ -194,7 +194,7 @@ describe('the name of a model', () => {
     assert.equal(outcome.status, 'failed')
     assert.equal(
       outcome.message,
-      'The model openai/gpt-5 is not available: openai is not configured as a provider; configured: builtin, ollama',
+      'The model openai/gpt-5 is not available: provider openai is not configured; configured: builtin, ollama.',
     )
   })
 })

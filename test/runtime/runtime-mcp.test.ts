@@ -120,10 +120,7 @@ describe('an MCP server', () => {
   })
 
   test('arguments are checked before they are sent', async () => {
-    assert.equal(
-      (await callOnce('search', {})).error,
-      "Invalid arguments: arguments: must have required property 'query'",
-    )
+    assert.equal((await callOnce('search', {})).error, 'Invalid arguments: arguments: must have the property "query"')
     assert.equal(
       first.seen.some(({ method }) => method === 'tools/call'),
       false,
@@ -141,7 +138,7 @@ describe('an MCP server', () => {
       assert.deepEqual(names, ['fine'])
       assert.deepEqual(
         outcome.logs.map(({ level, message }) => [level, message]),
-        [['warn', 'Tool bomb left out: its inputSchema may hold at most 5000 values, nested ones included']],
+        [['warn', 'Tool bomb left out: its inputSchema can contain at most 5000 values, including nested ones']],
       )
     } finally {
       await third.close()
@@ -224,7 +221,10 @@ describe('secrets for an MCP server', () => {
   test('never leave for another host: the server is left out', async () => {
     const { outcome, names } = await offeredTools([mcp(second, { headers })])
     assert.equal(names, undefined)
-    assert.equal(outcome.logs[0]?.metadata.error, `The secret TOKEN may not be sent to ${second.host}`)
+    assert.equal(
+      outcome.logs[0]?.metadata.error,
+      `The secret TOKEN can't be sent to ${second.host}; add the host to the secret's hosts`,
+    )
     assert.deepEqual(second.seen, [])
   })
 })

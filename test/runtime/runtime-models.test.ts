@@ -114,13 +114,13 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
 
   test('an answer of more than 1 MiB is a failure', async () => {
     server.reply({ text: Array.from({ length: 17 }, () => 'x'.repeat(64 * 1024)) })
-    assert.equal(failed(await runtime.run(runOf(agent()))).message, 'The answer is too long')
+    assert.equal(failed(await runtime.run(runOf(agent()))).message, 'The answer is too long.')
   })
 
   test('an answer the provider filtered away is a failure', async () => {
     server.reply({ text: [], finish_reason: 'content_filter' })
     const outcome = failed(await runtime.run(runOf(agent())))
-    assert.equal(outcome.message, 'The model declined to answer (content filter)')
+    assert.equal(outcome.message, 'The model declined to answer (content filter).')
   })
 })
 
@@ -151,7 +151,7 @@ describe('retries', () => {
     server.reply({ status: 503 }, { status: 503 }, { status: 503 }, { status: 503 })
     const outcome = failed(await runtime.run(runOf(agent())))
     assert.equal(outcome.reason, 'error')
-    assert.equal(outcome.message, 'Model provider local answered 503: it has a problem')
+    assert.equal(outcome.message, 'Model provider local answered 503: an error at the provider.')
     assert.equal(server.requests.length, 4)
   })
 
@@ -173,7 +173,7 @@ describe('retries', () => {
     const started = performance.now()
     const outcome = failed(await runtime.run(runOf(agent())))
     assert.equal(outcome.reason, 'busy')
-    assert.equal(outcome.message, 'Model provider local answered 429: too many requests')
+    assert.equal(outcome.message, 'Model provider local answered 429: too many requests.')
     // The deadline is after 30 s.
     assert.ok(performance.now() - started < 8_000 * PATIENCE)
     assert.equal(server.requests.length, 1)
@@ -193,7 +193,7 @@ describe('retries', () => {
 
   test('an endpoint nobody listens on is a failure that names the provider', async () => {
     const outcome = failed(await runtime.run(runOf({ model: 'dead/x' })))
-    assert.equal(outcome.message, 'Model provider dead could not be reached')
+    assert.equal(outcome.message, 'Model provider dead could not be reached.')
   })
 })
 
@@ -252,7 +252,7 @@ describe('a broken answer', () => {
         const model = `${provider}/gpt-4o-mini`
         const outcome = failed(await runtime.run(runOf({ model }, { emit: (event) => events.push(event) })))
         assert.equal(outcome.reason, 'error')
-        assert.equal(outcome.message, `Model provider ${provider} broke off its answer`)
+        assert.equal(outcome.message, `Model provider ${provider} ended its answer early.`)
         assert.equal(server.requests.length, 1)
         assert.deepEqual(events, [{ type: 'delta', text: 'Once upon' }])
       })
@@ -263,7 +263,7 @@ describe('a broken answer', () => {
     test(`${JSON.stringify(raw)} is a failure and not tried again`, async () => {
       server.reply({ raw })
       const outcome = failed(await runtime.run(runOf(agent())))
-      assert.equal(outcome.message, 'Model provider local sent something that is not an answer')
+      assert.equal(outcome.message, 'Model provider local returned something that is not an answer.')
       assert.equal(server.requests.length, 1)
     })
   }
@@ -271,7 +271,7 @@ describe('a broken answer', () => {
   test('an error inside the stream is a failure whose text stays in the log', async () => {
     server.reply({ raw: 'data: {"error":{"message":"out of memory on gpu3"}}\n\n' })
     const outcome = failed(await runtime.run(runOf(agent())))
-    assert.equal(outcome.message, 'Model provider local reported an error')
+    assert.equal(outcome.message, 'Model provider local reported an error.')
     assert.equal(outcome.logs[0]?.metadata.provider_message, '{"message":"out of memory on gpu3"}')
   })
 })
@@ -283,7 +283,7 @@ describe('deadline and cancel', () => {
       server.reply({ breaks: 'silence' })
       const outcome = failed(await runtime.run(runOf(agent({ limits: limitsOf({ timeout_ms: 200 }) }))))
       assert.equal(outcome.reason, 'timeout')
-      assert.equal(outcome.message, 'The agent did not answer within 200 ms')
+      assert.equal(outcome.message, 'The agent did not answer within 200 ms.')
       const [request] = server.requests
       assert.ok(request, 'the model was asked in time')
       assert.deepEqual(await request.closed, { answered: false })

@@ -42,15 +42,15 @@ describe('the shape of an HTTP tool', () => {
     'https://example.com{x}/': 'must not have a parameter in the host',
     'https://example.com:{port}/': 'must not have a parameter in the host',
     'https://{x}@example.com/': 'must not have a parameter in the host',
-    'https://user:secret@example.com/': 'must not hold a user name or password',
+    'https://user:secret@example.com/': 'must not contain a user name or password',
     'https:\\\\example.com': 'must start with https:// or http://',
     'https://example.com\\@{x}': 'must not have spaces or backslashes',
     'https://exam\nple.com/': 'must not have spaces or backslashes',
     'https:///{host}/': 'must be a URL',
     'https://?{x}': 'must be a URL',
     'https://example.com/#{x}': 'must not have a fragment',
-    'https://example.com/{a-b}': 'must write parameters as {name}, with letters, digits and _',
-    'https://example.com/{': 'must write parameters as {name}, with letters, digits and _',
+    'https://example.com/{a-b}': 'must contain parameters as {name}, with letters, digits and _',
+    'https://example.com/{': 'must contain parameters as {name}, with letters, digits and _',
     'https://': 'must be a URL',
   }
   for (const [url, problem] of Object.entries(refused)) {
@@ -69,7 +69,7 @@ describe('the shape of an HTTP tool', () => {
 
   test('refuses unknown fields and two tools of one name', () => {
     assert.equal(HttpTool.safeParse(http({ verb: 'GET' })).success, false)
-    assert.deepEqual(problems(Tools, [http({}), http({})]), ['1.name: is used twice'])
+    assert.deepEqual(problems(Tools, [http({}), http({})]), ['1.name: is used more than once'])
   })
 })
 
@@ -125,9 +125,10 @@ describe('the other shapes', () => {
   })
 })
 
-describe('docs/runtime.md', () => {
+describe('docs/agents.md, docs/models.md and docs/tools.md', () => {
   test('every JSON sample fits the shapes', async () => {
-    const text = await readFile(new URL('../../docs/runtime.md', import.meta.url), 'utf8')
+    const pages = ['agents', 'models', 'tools'].map((page) => new URL(`../../docs/${page}.md`, import.meta.url))
+    const text = (await Promise.all(pages.map((page) => readFile(page, 'utf8')))).join('\n')
     const samples = [...text.matchAll(/```json\n(.*?)```/gs)].map((match) => JSON.parse(match[1] ?? ''))
     assert.equal(samples.length, 6)
     const Sample = z

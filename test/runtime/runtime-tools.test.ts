@@ -172,8 +172,8 @@ describe('the tool loop', () => {
 
   const bad: [string, { name: string; arguments: string }, RegExp][] = [
     ['malformed JSON', { name: 'weather', arguments: '{"city": ' }, /not valid JSON: \{"city": $/],
-    ['a missing property', { name: 'weather', arguments: '{}' }, /required property 'city'/],
-    ['a wrong type', { name: 'weather', arguments: '{"city":7}' }, /arguments\.city: must be string/],
+    ['a missing property', { name: 'weather', arguments: '{}' }, /property "city"/],
+    ['a wrong type', { name: 'weather', arguments: '{"city":7}' }, /arguments\.city: must be a string/],
     ['something else than an object', { name: 'weather', arguments: '[1]' }, /must be a JSON object/],
     [
       'endless nesting',
@@ -205,7 +205,10 @@ describe('the tool loop', () => {
     const again = { calls: [{ name: 'weather', arguments: { city: 'Oslo' } }] }
     model.reply(again, again, again)
     const outcome = await runtime.run(runOf(agent({ limits })))
-    assert.equal(outcome.status === 'failed' && outcome.message, 'The agent did not finish within 3 steps')
+    assert.equal(
+      outcome.status === 'failed' && outcome.message,
+      'The agent did not finish within 3 steps (limits.max_steps).',
+    )
     assert.equal(toolCalls(outcome).length, 2)
     assert.equal(seen.length, 2)
     assert.deepEqual(outcome.usage, { input_tokens: 30, output_tokens: 15, total_tokens: 45 })
@@ -230,8 +233,8 @@ describe('the tool loop', () => {
       toolCalls(outcome).map((step) => ('result' in step ? step.result.length : step.error)),
       [
         ...calls.map(() => 256 * 1024),
-        'The tools of this run have answered more than 4 MiB in all',
-        'The tools of this run have answered more than 4 MiB in all',
+        'The tool results of this run exceed 4 MiB in total.',
+        'The tool results of this run exceed 4 MiB in total.',
       ],
     )
     assert.equal(seen.length, 17)
@@ -246,7 +249,7 @@ describe('the tool loop', () => {
     const keeper = { kept, mayWait: false, waitsForBudgets: false, keep: async () => {} }
     const outcome = completed(await runtime.run(runOf(agent({ tools }), { attempt: 2, keeper })))
     const [last] = toolCalls(outcome).slice(16)
-    assert.equal(last && 'error' in last && last.error, 'The tools of this run have answered more than 4 MiB in all')
+    assert.equal(last && 'error' in last && last.error, 'The tool results of this run exceed 4 MiB in total.')
   })
 
   test('what tools have done is told also of a run that is cancelled while another is under way', async () => {
@@ -368,7 +371,7 @@ describe('an HTTP tool', () => {
     const { error } = await callOnce(loose({ url: 'http://169.254.169.254/latest' }), {})
     assert.equal(
       error,
-      'The request to 169.254.169.254 was refused (blocked_address): url must point to a public address',
+      'The request to 169.254.169.254 was refused (blocked_address): the URL must point to a public address',
     )
   })
 
@@ -419,7 +422,7 @@ describe('secrets', () => {
 
   test('never leave for another host: the call fails before it is made', async () => {
     const { error, outcome } = await callOnce(loose({ url: `${other.url}/x`, headers: { authorization } }), {})
-    assert.equal(error, `The secret API_TOKEN may not be sent to ${other.host}`)
+    assert.equal(error, `The secret API_TOKEN can't be sent to ${other.host}; add the host to the secret's hosts`)
     assert.equal(seenElsewhere.length, 0)
     assertAbsent(outcome)
   })

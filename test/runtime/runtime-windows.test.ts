@@ -52,7 +52,7 @@ function shownTurns(): number[] {
 }
 
 function notesOf({ logs }: RunOutcome): string[] {
-  return logs.filter(({ message }) => message.includes('left out')).map(({ level, message }) => `${level} ${message}`)
+  return logs.filter(({ message }) => message.includes('Left out')).map(({ level, message }) => `${level} ${message}`)
 }
 
 describe('a session longer than its model takes', () => {
@@ -63,7 +63,7 @@ describe('a session longer than its model takes', () => {
     assert.deepEqual(shownTurns(), [12, 13, 14, 15])
     assert.match(
       notesOf(outcome).at(-1) ?? '',
-      /^info The prompt would be too long; left out: older turns 12, memories 0$/,
+      /^info The prompt would be too long\. Left out: 12 older turns, 0 memories$/,
     )
     assert.equal(outcome.logs[0]?.level, 'warn')
     assert.match(outcome.logs[0]?.message ?? '', /^Model provider local answered 400: the conversation is too long/)
@@ -131,7 +131,7 @@ describe('a session longer than its model takes', () => {
     assert.equal(outcome.status, 'failed')
     assert.equal(
       outcome.status === 'failed' && outcome.message,
-      'Model provider local answered 400: the conversation is too long for the model',
+      'Model provider local answered 400: the conversation is too long for the model.',
     )
     const last = server.requests.at(-1)?.body.messages
     assert.deepEqual(last, [

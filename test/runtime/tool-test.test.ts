@@ -104,7 +104,10 @@ onAnyEngine(
       assert.equal(await errorOf(weather({ url: `${api.url}/broken/{city}` })), 'HTTP 500: out of order')
       assert.match(await errorOf(weather({ url: 'http://10.1.2.3/{city}', headers: {} })), /outgoing\.allowedCidrs/)
       const elsewhere = weather({ url: 'https://elsewhere.example.com/{city}' })
-      assert.equal(await errorOf(elsewhere), 'The secret WEATHER may not be sent to elsewhere.example.com')
+      assert.equal(
+        await errorOf(elsewhere),
+        "The secret WEATHER can't be sent to elsewhere.example.com; add the host to the secret's hosts",
+      )
       assert.match(await errorOf(weather({ headers: { X: '{{secret.NOT_THERE}}' } })), /NOT_THERE is not configured/)
     })
 
@@ -120,7 +123,7 @@ onAnyEngine(
       assert.match((await add({ a: 'one' })).error, /^Invalid arguments/)
       assert.equal((await add({}, 'subtract')).error, 'There is no tool subtract')
       const unnamed = await tried(service(), { tool, call: { arguments: {} } })
-      assert.equal(unnamed.error, 'Say which of its tools to call')
+      assert.equal(unnamed.error, "Specify which of the server's tools to call")
       const dead = await tried(service(), { tool: { type: 'mcp', url: `${NOWHERE}/mcp` } })
       assert.deepEqual(dead, { tools: [], result: null, error: 'The request to 127.0.0.1:2 failed (ECONNREFUSED)' })
     })

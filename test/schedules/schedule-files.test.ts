@@ -146,7 +146,10 @@ for (const engine of ENGINES) {
         const { status, error } = await run(id)
         assert.deepEqual(
           [status, error],
-          ['failed', { code: 'server_error', message: `The file ${file_id} is gone: it was deleted or has expired` }],
+          [
+            'failed',
+            { code: 'server_error', message: `The file ${file_id} no longer exists: it was deleted or has expired.` },
+          ],
         )
       }
     })
@@ -161,7 +164,15 @@ for (const engine of ENGINES) {
       const moved = await change(id, { context: { user_id: 'bob' } })
       assert.deepEqual(
         [moved.status, moved.body.error.details],
-        [400, [{ field: 'attachments', error: `the file ${file_id} is of another user: name attachments anew` }]],
+        [
+          400,
+          [
+            {
+              field: 'attachments',
+              error: `the file ${file_id} belongs to another user; send \`attachments\` again with files of this user`,
+            },
+          ],
+        ],
       )
       const both = await change(id, { context: { user_id: 'bob' }, attachments: [{ file_id: ofBob }] })
       assert.equal(both.status, 200, both.text)

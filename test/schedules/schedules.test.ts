@@ -139,17 +139,19 @@ onAnyEngine('schedules', (service, engine) => {
     }
     await refused({ cron: '0 25 * * *' }, 'cron', /hour/)
     await refused({ cron: '* * * * * *' }, 'cron', /five fields/)
-    await refused({ cron: '0 0 30 2 *' }, 'cron', /never comes/)
-    await refused({ cron: '* 2 * 3 SUN#2', timezone: 'America/New_York' }, 'cron', /never comes/)
-    await refused({ cron: '0 0 31 * +MON#1,TUE#1,WED#1,THU#1,FRI#1,SAT#1,SUN#1' }, 'cron', /neither \+ nor W/)
+    await refused({ cron: '0 0 30 2 *' }, 'cron', /never matches/)
+    await refused({ cron: '* 2 * 3 SUN#2', timezone: 'America/New_York' }, 'cron', /never matches/)
+    await refused({ cron: '0 0 31 * +MON#1,TUE#1,WED#1,THU#1,FRI#1,SAT#1,SUN#1' }, 'cron', /can't contain/)
     await refused({ cron: '@daily', timezone: 'Berlin' }, 'timezone', /Europe\/Berlin/)
-    await refused({ every: '30s' }, 'every', /1m or more/)
+    await refused({ every: '30s' }, 'every', /at least 1m/)
     await refused({ every: 'often' }, 'every', /duration/)
     await refused({ at: '2020-01-01T00:00:00Z' }, 'at', /future/)
     await refused({ at: 'tomorrow' }, 'at', /RFC 3339/)
-    await refused({ cron: '@daily', every: '1h' }, 'cron', /one of cron, every and at/)
+    await refused({ cron: '@daily', every: '1h' }, 'cron', /one of `cron`, `every` or `at`/)
     const none = await service().call('POST', '/v1/agents/strict/schedules', { body: { message: 'm' } })
-    assert.deepEqual(none.body.error.details, [{ field: 'cron', error: 'give exactly one of cron, every and at' }])
+    assert.deepEqual(none.body.error.details, [
+      { field: 'cron', error: 'specify exactly one of `cron`, `every` or `at`' },
+    ])
     assert.equal((await patch('strict', id, { timezone: 'Europe/Berlin' })).status, 400)
     assert.equal((await patch('strict', id, {})).status, 400)
     assert.equal((await getSchedule(service(), 'strict', id)).every, '1h')
@@ -212,7 +214,7 @@ onAnyEngine('schedules', (service, engine) => {
     })
     assert.equal((await runsOf(service(), 'slow', skipping.id)).length, 1)
     assert.equal(Date.parse(told.last_skipped_at), Date.parse(told.last_tick_at) + HOUR)
-    assert.deepEqual(await logsOf('slow', skipping.id), ['Schedule skipped a tick: an earlier run has not ended'])
+    assert.deepEqual(await logsOf('slow', skipping.id), ['Schedule skipped a run: the previous run is still active'])
     await pause('slow', 'paused')
   })
 
@@ -334,7 +336,7 @@ onAnyEngine('schedules', (service, engine) => {
       return !schedule.enabled && schedule
     })
     assert.deepEqual([off.disabled_reason, off.next_at, off.last_tick_at], ['key_revoked', null, null])
-    assert.deepEqual(await logsOf('owned', id), ['Schedule disabled: the key that changed it last is revoked'])
+    assert.deepEqual(await logsOf('owned', id), ['Schedule disabled: the key that last changed it is revoked'])
     assert.deepEqual(await runsOf(service(), 'owned', id), [])
 
     const adopted = (await patch('owned', id, { enabled: true }, other.secret)).body.data

@@ -1,17 +1,37 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { renderApiDocs } from '../../scripts/render-api-docs.ts'
+import { renderCliDocs } from '../../scripts/render-cli-docs.ts'
+import { renderCliTable } from '../../scripts/render-cli-table.ts'
 import { renderSdkApi } from '../../scripts/render-sdk-api.ts'
 import { renderSdkMethods } from '../../scripts/render-sdk-methods.ts'
 import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import { operations } from '../../src/operations.ts'
 
-for (const [file, render] of Object.entries({ 'sdk/api.ts': renderSdkApi, 'sdk/methods.ts': renderSdkMethods })) {
+const RENDERED = {
+  'sdk/api.ts': renderSdkApi,
+  'sdk/methods.ts': renderSdkMethods,
+  'src/cli/from-operations/command-table.ts': renderCliTable,
+}
+
+for (const [file, render] of Object.entries(RENDERED)) {
   test(`${file} says what the service does; \`npm run sdk:types\` writes it`, async () => {
     const written = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
     assert.ok(written === render(await openApiDocument(operations)), `${file} is stale: run npm run sdk:types`)
   })
 }
+
+test('docs/api.md says what the service does; `npm run sdk:types` writes it', async () => {
+  const written = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
+  const rendered = renderApiDocs(written, await openApiDocument(operations))
+  assert.ok(written === rendered, 'docs/api.md is stale: run npm run sdk:types')
+})
+
+test('docs/cli.md has a row for each command; `npm run sdk:types` writes them', async () => {
+  const written = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
+  assert.ok(written === (await renderCliDocs(written)), 'docs/cli.md is stale: run npm run sdk:types')
+})
 
 test('an operation whose noun is in no group of the SDK is refused', () => {
   const get = { operationId: 'getHarbour', summary: 'Get a harbour', parameters: [], responses: {} }

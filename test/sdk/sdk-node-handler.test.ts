@@ -84,7 +84,7 @@ describe('an agent on node:http, in a process of its own', () => {
       'webhook-signature': `v1,${Buffer.alloc(6).toString('base64')} `.repeat(600),
     }
     const reply = await fetch(url, { method: 'POST', headers, body: Buffer.alloc(MIB) })
-    assert.deepEqual([reply.status, await reply.json()], [401, { error: { message: 'no signature fits' } }])
+    assert.deepEqual([reply.status, await reply.json()], [401, { error: { message: 'no signature matches' } }])
     const taken = (await call()) - before
     assert.ok(taken < 100, `${taken} MiB`)
   })
@@ -108,6 +108,6 @@ test('toNodeHandler takes bodies up to the limit that it is given', async (t) =>
     const reply = await fetch(server.url, { method: 'POST', body: Buffer.alloc(length) })
     const { error } = (await reply.json()) as { error: { message: string } }
     assert.equal(reply.status, status, error.message)
-    if (status === 413) assert.equal(error.message, 'The body has more than 10 bytes')
+    if (status === 413) assert.equal(error.message, 'The body can be at most 10 bytes.')
   }
 })

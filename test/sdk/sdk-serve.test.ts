@@ -61,7 +61,7 @@ test('an agent whose call is over makes nothing more that could not be kept', as
     { secret },
   )
   await serve(callOf({}, stop.signal))
-  assert.match(String(await ended.promise), /The service has ended the call/)
+  assert.match(String(await ended.promise), /The service has ended this call/)
   assert.equal(made, 0)
 })
 
@@ -124,7 +124,7 @@ describe('an agent that asks for a step of a service which is busy', () => {
   test('fails if it would have to wait too long, or too often', async () => {
     assert.match((await askedOf([{ code: 503, after: '3600' }])).text, /event: error/)
     const { text, bodies } = await askedOf(Array.from({ length: 20 }, () => ({ code: 429, after: '0' })))
-    assert.match(text, /event: error\ndata: {"message":"The service answered 429"}/)
+    assert.match(text, /event: error\ndata: {"message":"The service answered 429."}/)
     assert.equal(bodies.length, 10)
   })
 

@@ -118,6 +118,22 @@ describe('the SDK and pages that move while they are read', () => {
     })
   }
 
+  test('nothing is told twice, also if more is added at once than a page has', async () => {
+    const ids = Array.from({ length: 10 }, (_, index) => index)
+    let requests = 0
+    const server = await startLocalServer((request, response) => {
+      if (++requests === 3) ids.unshift(-5, -4, -3, -2, -1)
+      const offset = Number(new URL(request.url ?? '/', 'http://local').searchParams.get('offset') ?? 0)
+      const data = ids.slice(offset, offset + 2).map((id) => ({ id }))
+      const pagination = { limit: 2, offset, total: ids.length, has_more: offset + 2 < ids.length }
+      response.end(JSON.stringify({ data, pagination }))
+    })
+    const seen: unknown[] = []
+    for await (const { id } of createClient({ url: server.url, key: 'mrg_x' }).agents.list({ limit: 2 })) seen.push(id)
+    await server.close()
+    assert.deepEqual(seen, [0, 1, 2, 3, -1, 4, 5, 6, 7, 8, 9])
+  })
+
   test('a server that tells the same page for ever does not hold anybody', async () => {
     let requests = 0
     const server = await startLocalServer((_request, response) => {
@@ -261,7 +277,7 @@ describe('the SDK and a service that is not well', () => {
   })
 
   test('an agent that failed is not run again, however it is invoked; one that could not start is', async () => {
-    const failed = JSON.stringify({ success: false, error: { code: 'server_error', message: 'The agent failed' } })
+    const failed = JSON.stringify({ success: false, error: { code: 'server_error', message: 'The agent failed.' } })
     const invocations: Record<string, () => Promise<unknown>> = {
       invoke: () => client.agents.invoke('a', { message: 'hi' }),
       start: () => client.agents.start('a', { message: 'hi' }),
@@ -269,7 +285,7 @@ describe('the SDK and a service that is not well', () => {
     }
     for (const [how, run] of Object.entries(invocations)) {
       given(status(500, failed))
-      await assert.rejects(run(), { code: 'server_error', message: 'The agent failed' })
+      await assert.rejects(run(), { code: 'server_error', message: 'The agent failed.' })
       assert.equal(requests.length, 1, how)
     }
     given(status(503), status(429))
@@ -298,11 +314,7 @@ describe('the SDK and a service that is not well', () => {
   test('a reply that is not ours says so', async () => {
     for (const body of ['{}', 'null', '[]', '{"data":{"id":"agt_1"}}', '{"success":true}']) {
       given(status(200, body), status(200, body))
-      await assert.rejects(
-        client.agents.get('a'),
-        { code: 'invalid_reply', message: /is this the right address/ },
-        body,
-      )
+      await assert.rejects(client.agents.get('a'), { code: 'invalid_reply', message: /Check the URL/ }, body)
       await assert.rejects(async () => client.agents.list(), { code: 'invalid_reply' }, body)
     }
     given(status(200, '<html>welcome</html>'))
@@ -343,7 +355,7 @@ describe('the SDK and a service that is not well', () => {
       given(stall)
       await assert.rejects(client.agents.get('a', { timeoutMs: 100, retries: 0 }), {
         code: 'unreachable',
-        message: /no end of its reply within 0.1 s/,
+        message: /no complete reply within 0.1 s/,
       })
     })
     given((_request, response) => {

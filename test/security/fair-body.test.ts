@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate as nextPass } from 'node:timers/promises'
-import { FairBody } from '../../src/http/server/connections/fair-body.ts'
+import { FairBody } from '../../src/http/server/connections/connections.ts'
 import { head } from '../support/clients/raw.ts'
 
 /** What Node reads of a socket at once. */

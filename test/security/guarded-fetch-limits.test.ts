@@ -26,7 +26,7 @@ describe('a receiver that misbehaves', () => {
     await assert.rejects(local(silent.url, { timeout_ms: 50 }), {
       code: 'timeout',
       name: 'TimeoutError',
-      message: 'no full answer within 50 ms',
+      message: 'no complete response within 50 ms',
     })
     await hungUp(silent)
   })
@@ -74,7 +74,7 @@ describe('a receiver that misbehaves', () => {
     assert.equal(response.status, 200)
     await assert.rejects(response.arrayBuffer(), {
       code: 'too_large',
-      message: 'the answer is longer than 1000000 bytes',
+      message: 'the response is longer than 1000000 bytes',
     })
     await hungUp(endless)
     assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes were taken`)

@@ -227,7 +227,7 @@ describe('the guarded client and addresses', () => {
       const strict = new GuardedClient({ allowInsecure: true, allowedCidrs: [], lookup }).fetch
       return assert.rejects(strict(`http://hook.invalid:${port}/`), {
         code: 'blocked_address',
-        message: 'the name hook.invalid points to an address that is not public',
+        message: 'the host name hook.invalid points to an address that is not public',
       })
     })
     await Promise.all(blocked)
@@ -271,7 +271,7 @@ describe('the guarded client and addresses', () => {
     }).fetch
     await assert.rejects(failing(url), {
       code: 'dns_failed',
-      message: 'the name gone.invalid could not be resolved',
+      message: 'the host name gone.invalid could not be resolved',
     })
   })
 

@@ -33,7 +33,7 @@ describe('what another node does at the same moment', () => {
     assert.equal(reply?.status, 503)
     assert.deepEqual(reply?.body.error, {
       code: 'unavailable',
-      message: 'Something this request needs was changed at the same moment, try again',
+      message: 'Another request changed the same data at the same time. Try again.',
       retry_after: 1,
     })
     assert.equal((await rename()).status, 409)

@@ -37,7 +37,8 @@ describe('bodies on the wire', () => {
       success: false,
       error: {
         code: 'payload_too_large',
-        message: 'The body may have 1048576 bytes (limits.body): upload larger files first',
+        message:
+          'The request body can be at most 1048576 bytes (limits.body). Upload large files first and refer to them by file_id.',
       },
       request_id: headers.get('x-request-id'),
     })
@@ -106,7 +107,7 @@ describe('bodies on the wire', () => {
       assert.equal(status, 408)
       assert.deepEqual(body, {
         success: false,
-        error: { code: 'request_timeout', message: 'The request took too long to arrive' },
+        error: { code: 'request_timeout', message: "The request didn't arrive in time." },
         request_id: headers.get('x-request-id'),
       })
       assertStandardHeaders(headers)
@@ -154,7 +155,7 @@ describe('bodies on the wire', () => {
     assert.equal(empty.status, 404)
     const full = await sendOne(`${head('DELETE /v1/agents/hello', { ...auth, ...json, 'Content-Length': '7' })}{"a":1}`)
     assert.equal(full.status, 400)
-    assert.equal(full.body.error.message, 'This request takes no body')
+    assert.equal(full.body.error.message, "This operation doesn't accept a body.")
   })
 
   test('none of it was taken for an error of the service', () => {

@@ -92,7 +92,7 @@ describe('the HTTP layer', () => {
         )
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'invalid_request', message: 'The request is not valid HTTP' },
+          error: { code: 'invalid_request', message: 'The request is not valid HTTP.' },
           request_id: headers.get('x-request-id'),
         })
         assertStandardHeaders(headers)
@@ -142,7 +142,7 @@ describe('the HTTP layer', () => {
         .split('\n')
         .find((candidate) => candidate.includes(headers.get('x-request-id') ?? 'nothing'))
       const { msg, level, address } = JSON.parse(line ?? '{}')
-      assert.deepEqual([status, level, msg, address], [400, 'info', 'request that cannot be read', '127.0.0.1'])
+      assert.deepEqual([status, level, msg, address], [400, 'info', 'unreadable request', '127.0.0.1'])
     })
 
     test('a body on GET is not taken for the next request', async () => {
@@ -164,7 +164,7 @@ describe('the HTTP layer', () => {
       test(`400 for ${target}`, async () => {
         const { status, body } = await sendOne(head(`GET ${target}`, auth))
         assert.equal(status, 400)
-        assert.equal(body.error.message, 'The request target is not a valid path')
+        assert.equal(body.error.message, 'The request target is not a valid path.')
       })
     }
 
@@ -183,7 +183,7 @@ describe('the HTTP layer', () => {
         const { status, body } = await sendOne(head(`GET ${target}`, auth))
         assert.equal(status, 404)
         assert.equal(body.error.code, 'not_found')
-        assert.match(body.error.message, /^No such path/)
+        assert.match(body.error.message, /^There is nothing at this path/)
       })
     }
 
@@ -193,7 +193,7 @@ describe('the HTTP layer', () => {
         assert.equal(status, 404)
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'not_found', message: 'No such path: every path starts with /v1' },
+          error: { code: 'not_found', message: 'There is nothing at this path. Every API path starts with /v1.' },
           request_id: headers.get('x-request-id'),
         })
       })
@@ -212,7 +212,7 @@ describe('the HTTP layer', () => {
       assert.equal(status, 431)
       assert.deepEqual(body, {
         success: false,
-        error: { code: 'headers_too_large', message: 'The headers exceed 16384 bytes' },
+        error: { code: 'headers_too_large', message: 'The headers can be at most 16384 bytes.' },
         request_id: headers.get('x-request-id'),
       })
       assertStandardHeaders(headers)
@@ -225,7 +225,7 @@ describe('the HTTP layer', () => {
         assert.equal(status, 400)
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'invalid_request', message: 'The only Transfer-Encoding that is understood is chunked' },
+          error: { code: 'invalid_request', message: 'The only supported Transfer-Encoding is chunked.' },
           request_id: headers.get('x-request-id'),
         })
         assertStandardHeaders(headers)
@@ -249,7 +249,7 @@ describe('the HTTP layer', () => {
     test('400 without Host, in the envelope', async () => {
       const { status, headers, body } = await sendOne('GET /v1/agents HTTP/1.1\r\nConnection: close\r\n\r\n')
       assert.equal(status, 400)
-      assert.equal(body.error.message, 'The request needs one Host header')
+      assert.equal(body.error.message, 'The request must have exactly one Host header.')
       assertStandardHeaders(headers)
     })
 
@@ -310,7 +310,10 @@ describe('the HTTP layer', () => {
         assert.equal(headers.get('allow'), 'POST, GET, HEAD')
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'method_not_allowed', message: 'This path takes POST, GET, HEAD' },
+          error: {
+            code: 'method_not_allowed',
+            message: "This path doesn't support this method. Allowed: POST, GET, HEAD.",
+          },
           request_id: headers.get('x-request-id'),
         })
       })

@@ -104,7 +104,10 @@ onBothEngines('idempotency', (service, engine) => {
         assert.equal(status, 422)
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'idempotency_key_reused', message: 'This Idempotency-Key was used for another request' },
+          error: {
+            code: 'idempotency_key_reused',
+            message: 'This Idempotency-Key was already used with a different request. Use a new key.',
+          },
           request_id: headers.get('x-request-id'),
         })
       })
@@ -154,7 +157,7 @@ onBothEngines('idempotency', (service, engine) => {
       const twice = `${bytes.replace('\r\n\r\n', '\r\nIdempotency-Key: two\r\n\r\n')}{"name":"twice"}`
       const [reply] = await sendRaw(service().url, twice)
       assert.equal(reply?.status, 400)
-      assert.deepEqual(reply?.body.error.details, [{ field: 'Idempotency-Key', error: 'is given more than once' }])
+      assert.deepEqual(reply?.body.error.details, [{ field: 'Idempotency-Key', error: 'appears more than once' }])
     })
 
     test('255 characters are fine', async () => {

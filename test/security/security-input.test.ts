@@ -122,7 +122,7 @@ onOneEngine(
         test(`400 that names the field: ${name}`, async () => {
           const { status, text, details } = await invoke(context)
           assert.equal(status, 400, text)
-          assert.deepEqual(details, [{ field, error: 'is a number that cannot be kept exactly: send it as a text' }])
+          assert.deepEqual(details, [{ field, error: "is a number that can't be stored exactly; send it as a string" }])
         })
       }
 

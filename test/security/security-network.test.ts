@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type CallOptions, type Service, type Settings, startService } from '../support/service/service.ts'
 
-const NOT_LISTED = [403, 'forbidden', 'This address is not on the allow-list']
-const MALFORMED = [403, 'forbidden', 'X-Forwarded-For is malformed']
-const PLAIN = [403, 'https_required', 'This is served over HTTPS only. What was sent just now went in plain text']
+const NOT_LISTED = [403, 'forbidden', 'Your IP address is not on the allowlist.']
+const MALFORMED = [403, 'forbidden', 'X-Forwarded-For is malformed.']
+const PLAIN = [
+  403,
+  'https_required',
+  'HTTPS is required. This request was sent in plain text: if it contained a key, rotate that key.',
+]
 
 /** A service with these settings for the tests of a group; `get` is the status, and the error if it is one. */
 function serviceWith(settings: Settings) {
@@ -155,8 +159,8 @@ describe('security.rateLimit of the service', () => {
       const { status, headers, body } = await ask(key)
       assert.equal(status, 429)
       assert.equal(body.error.code, 'rate_limited')
-      const told = 'Rate limit exceeded: the service has 3 requests for all callers together (security.rateLimit)'
-      assert.equal(body.error.message, `${told}, try again in ${body.error.retry_after} s`)
+      const told = 'Rate limit exceeded: the service allows 3 requests from all callers together (security.rateLimit)'
+      assert.equal(body.error.message, `${told}. Try again in ${body.error.retry_after} s.`)
       assert.equal(headers.get('retry-after'), String(body.error.retry_after))
       assert.ok(body.error.retry_after > 1190 && body.error.retry_after <= 1200, String(body.error.retry_after))
     }

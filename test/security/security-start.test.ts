@@ -47,7 +47,7 @@ describe('a start that could not keep what the configuration promises', { concur
     ].join('\n')
     const { code, stdout, stderr, folder } = await start(t, yaml)
     assert.deepEqual(stderr.trimEnd().split('\n'), [
-      'moorage.yaml:4:10: server.tls.key: is not the key of the certificate beside it',
+      'moorage.yaml:4:10: server.tls.key: is not the private key of the certificate',
       'moorage.yaml:6:3: security.enforceHttp: unknown setting; did you mean enforceHttps?',
       'moorage.yaml:7:45: security.ipWhitelist.addresses[0]: must be an IP address or a CIDR range such as 10.0.0.0/8',
       'moorage.yaml:8:34: security.mtls.caCert: must name a readable file (ENOENT)',
@@ -70,17 +70,17 @@ describe('a start that could not keep what the configuration promises', { concur
     'enforceHttps that nobody could meet': [
       'security: { enforceHttps: true }',
       {},
-      /security.enforceHttps: no client could connect: set server.tls or server.trustedProxies as well\n$/,
+      /security.enforceHttps: no client could connect; also set server.tls or server.trustedProxies\n$/,
     ],
     'mutual TLS without TLS': [
       `security: { mtls: { enabled: true, caCert: ${tlsFile('ca.pem')} } }`,
       {},
-      /security.mtls.enabled: needs server.tls\n$/,
+      /security.mtls.enabled: requires server.tls\n$/,
     ],
     'introspection without a secret': [
       'auth: { type: oauth2, provider: "https://id.example.com", clientId: c, introspection: always }',
       {},
-      /auth.clientSecret: is required with introspection\n$/,
+      /auth.clientSecret: is required for introspection\n$/,
     ],
   }
   for (const [name, [yaml, env, expected]] of Object.entries(refused)) {

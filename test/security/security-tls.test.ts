@@ -10,8 +10,8 @@ import { TLS_SETTINGS, type TlsOptions, tlsCall, tlsFile, tlsText } from '../sup
 import { untilHolds } from '../support/running/until.ts'
 import { type Service, startService } from '../support/service/service.ts'
 
-const NO_CERTIFICATE = 'This needs a client certificate'
-const BAD_CERTIFICATE = 'This client certificate is not accepted'
+const NO_CERTIFICATE = 'A client certificate is required.'
+const BAD_CERTIFICATE = 'This client certificate is not accepted.'
 const STRANGERS = ['client-self-signed', 'client-other-ca', 'client-expired', 'server']
 
 /** A service with these settings for the tests of a group. */
@@ -326,7 +326,7 @@ describe('mutual TLS of agents', () => {
       assert.deepEqual(body.error.details, [
         {
           field: 'security.mtls.caCert',
-          error: 'must be the PEM text of an authority, or a file of one in server.tls.clientCaDir',
+          error: 'must be a CA certificate in PEM format, or the name of a file in server.tls.clientCaDir',
         },
       ])
     })
@@ -336,7 +336,7 @@ describe('mutual TLS of agents', () => {
     const { status, body } = await create('leak', { caCert: tlsText('ca.pem'), clientKey: tlsText('client-key.pem') })
     assert.equal(status, 400)
     assert.deepEqual(body.error.details, [
-      { field: 'security.mtls.clientKey', error: 'must be a file name, not the file itself' },
+      { field: 'security.mtls.clientKey', error: "must be a file name, not the file's content" },
     ])
   })
 

@@ -99,7 +99,7 @@ describe('YAML that cannot be read', () => {
     '- server\n': ['moorage.yaml:1:1: must be a mapping of settings, such as "server:"'],
     'auth:\n  secret: !vault x\n': ['moorage.yaml:2:11: an unknown tag; put a value that starts with ! in quotes'],
     'auth:\n  secret: *x\n': [
-      'moorage.yaml:2:11: anchors and aliases are not used here; put a value that starts with * or & in quotes',
+      'moorage.yaml:2:11: anchors and aliases are not supported; put a value that starts with * or & in quotes',
     ],
     'auth:\n  secret: @x\n': ['moorage.yaml:2:11: this character cannot start a plain value; put the value in quotes'],
     'auth:\n  secret: "\\q"\n': [
@@ -111,7 +111,9 @@ describe('YAML that cannot be read', () => {
     'auth:\n  secret: "x\n': [
       'moorage.yaml:3:1: a character is missing here, such as a closing quote, a bracket, a comma or a colon',
     ],
-    'server: {}\n---\nlog: {}\n': ['moorage.yaml:2:1: only one document is read; remove this and what follows'],
+    'server: {}\n---\nlog: {}\n': [
+      'moorage.yaml:2:1: only one YAML document is allowed; remove this line and what follows',
+    ],
   }
   for (const [yaml, expected] of Object.entries(broken)) {
     test(JSON.stringify(yaml), (t) => assert.deepEqual(configFolder(t, { 'moorage.yaml': yaml }).problems(), expected))
@@ -132,20 +134,20 @@ describe('settings that do not go together', () => {
       'enforceHttps without TLS or a proxy',
       'security: { enforceHttps: true }',
       [
-        'moorage.yaml:1:27: security.enforceHttps: no client could connect: set server.tls or server.trustedProxies as well',
+        'moorage.yaml:1:27: security.enforceHttps: no client could connect; also set server.tls or server.trustedProxies',
       ],
     ],
     [
       'mtls without TLS',
       `security: { mtls: { enabled: true, caCert: ${tlsFile('ca.pem')} } }`,
-      ['moorage.yaml:1:30: security.mtls.enabled: needs server.tls'],
+      ['moorage.yaml:1:30: security.mtls.enabled: requires server.tls'],
     ],
     [
       'mtls without TLS and authority',
       'security: { mtls: { enabled: true } }',
       [
         'moorage.yaml:1:13: security.mtls.caCert: is required when mtls is enabled',
-        'moorage.yaml:1:30: security.mtls.enabled: needs server.tls',
+        'moorage.yaml:1:30: security.mtls.enabled: requires server.tls',
       ],
     ],
     [
@@ -157,7 +159,7 @@ describe('settings that do not go together', () => {
       'a certificate and the key of another',
       `server: { tls: { cert: ${tlsFile('server.pem')}, key: ${tlsFile('client-key.pem')} } }`,
       [
-        `moorage.yaml:1:${31 + tlsFile('server.pem').length}: server.tls.key: is not the key of the certificate beside it`,
+        `moorage.yaml:1:${31 + tlsFile('server.pem').length}: server.tls.key: is not the private key of the certificate`,
       ],
     ],
     [
@@ -171,10 +173,10 @@ describe('settings that do not go together', () => {
         `security: { mtls: { enabled: true, caCert: ${tlsFile('client.pem')} } }`,
       ].join('\n'),
       [
-        'moorage.yaml:3:11: server.tls.cert: must name a PEM file that begins with a certificate',
-        'moorage.yaml:4:10: server.tls.key: must name a PEM file with a private key that is not encrypted',
+        'moorage.yaml:3:11: server.tls.cert: must be a PEM file that begins with a certificate',
+        'moorage.yaml:4:10: server.tls.key: must be a PEM file with an unencrypted private key',
         'moorage.yaml:5:18: server.tls.clientCaDir: must name a directory',
-        'moorage.yaml:6:44: security.mtls.caCert: must name a PEM file with the certificate of an authority',
+        'moorage.yaml:6:44: security.mtls.caCert: must be a PEM file with a CA certificate',
       ],
     ],
     [
@@ -187,14 +189,14 @@ describe('settings that do not go together', () => {
       'auth: { type: oauth2, provider: "https://id.test", introspection: always }',
       [
         'moorage.yaml:1:1: auth.clientId: is required',
-        'moorage.yaml:1:1: auth.clientSecret: is required with introspection',
+        'moorage.yaml:1:1: auth.clientSecret: is required for introspection',
       ],
     ],
     [
       'scopes that grant nothing',
       'auth: { type: oauth2, provider: "https://id.test", clientId: c, scopes: [openid] }',
       [
-        'moorage.yaml:1:65: auth.scopes: must name one of read:agents, invoke:agents, write:agents, delete:agents, manage:agents, approve:agents',
+        'moorage.yaml:1:65: auth.scopes: must contain one of read:agents, invoke:agents, write:agents, delete:agents, manage:agents, approve:agents',
       ],
     ],
   ]
@@ -235,7 +237,7 @@ describe('secrets and mistakes', () => {
   test('NAME and NAME_FILE together', (t) => {
     const folder = configFolder(t, { key: secret })
     assert.deepEqual(folder.problems({ REDIS_URL: secret, REDIS_URL_FILE: 'key' }), [
-      'environment REDIS_URL: is set, and so is REDIS_URL_FILE; remove one of them',
+      'environment REDIS_URL: is set together with REDIS_URL_FILE; remove one of them',
     ])
   })
 

@@ -30,7 +30,7 @@ describe('packages that are not installed with the service', () => {
       .filter(([name]) => name.startsWith(scope))
       .map(([name, version]) => `${name}@${version}`)
       .join(' ')
-  const WHERE = '(where to: docs/operations.md, Optional packages)'
+  const WHERE = '(where to: docs/deploy.md, Optional packages)'
 
   test('a collector is named, and OpenTelemetry is missing: the start says what to install', async () => {
     const { openTelemetryTracer } = await load('telemetry/open-telemetry.ts')

@@ -280,7 +280,11 @@ describe('a backlog that is full', () => {
         assert.ok(refused.length > 0, 'nothing was refused')
         for (const { status, headers, body } of refused) {
           assert.equal(status, 503)
-          const error = { code: 'unavailable', message: 'The service is overloaded, try again shortly', retry_after: 1 }
+          const error = {
+            code: 'unavailable',
+            message: 'The service is overloaded. Try again shortly.',
+            retry_after: 1,
+          }
           assert.deepEqual(body, { success: false, error, request_id: headers.get('x-request-id') })
           assert.equal(headers.get('retry-after'), '1')
         }

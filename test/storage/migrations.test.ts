@@ -90,7 +90,7 @@ onBothStores('a second migration', (opened) => {
     await migrate(storage.db, engine, [...MIGRATIONS, breaks])
     await assert.rejects(openStorage(options), {
       message:
-        'the database was changed by a newer Moorage ("agents-were-moved"), and this version cannot work with it: start that version, or restore a backup',
+        'the database was changed by a newer version of Moorage ("agents-were-moved"). Start that version, or restore a backup',
     })
     await migrate(storage.db, engine, [...MIGRATIONS, breaks, nothing])
     assert.equal((await migrated(storage.db)).at(-1), 'nothing')

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { batchOf } from '../../src/storage/journal/batch.ts'
 import type { JournalEntry } from '../../src/storage/journal/entry.ts'
 import { batchText } from '../../src/storage/postgres/postgres-write-batch.ts'
+import { until } from '../support/running/until.ts'
 import { type Service, withService } from '../support/service/service.ts'
 
 const DEAD = 30_000
@@ -34,7 +36,52 @@ describe('what every run writes to PostgreSQL', () => {
         }
       }
     }))
+
+  // What the plans do not show: triggers, the transactions of keys, and what is looked up beside the journal.
+  test('touches few pages of what runs are looked up in, however many have come and gone', (t) =>
+    withService('postgres', async (service) => {
+      await entriesOf(service)
+      await leaveDead(service)
+      const pages = []
+      for (let i = 0; i < 4; i++) pages.push(await pagesPerRun(service))
+      const least = Math.min(...pages)
+      assert.ok(least > 0 && least <= MOST_PAGES, `${pages.join(', ')} pages a run`)
+      t.diagnostic(`${least} pages a run`)
+    }))
 })
+
+/** A scan of what 30,000 runs have left is more than a thousand pages, in each commit. */
+const MOST_PAGES = 200
+
+const RUNS_AT_ONCE = 20
+
+/** Pages of the tables and their indexes that statements have looked at, for each of some runs of all kinds. */
+async function pagesPerRun(service: Service): Promise<number> {
+  const { db } = service.app.parts.storage
+  const read = async () => {
+    const { rows } = await sql<{ inserted: number; pages: number }>`
+      select sum(n_tup_ins)::int as inserted,
+        sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::int as pages
+      from pg_stat_user_tables join pg_statio_user_tables using (relid)
+      where pg_stat_user_tables.relname in ('runs', 'claims', 'steps')`.execute(db)
+    return rows[0] ?? assert.fail('no statistics')
+  }
+  const before = await read()
+  const body = { message: 'ahoy' }
+  await Promise.all(
+    Array.from({ length: RUNS_AT_ONCE }, async (_, i) => {
+      const headers = i % 2 ? { 'Idempotency-Key': randomUUID() } : {}
+      const { status, text } = await service.call('POST', '/v1/agents/hello/invoke', { body, headers })
+      assert.equal(status, 200, text)
+    }),
+  )
+  // Connections tell what they have done a second or so later, all of it at once.
+  const after = await until('the statistics', async () => {
+    const now = await read()
+    return now.inserted >= before.inserted + RUNS_AT_ONCE * 1.5 ? now : undefined
+  })
+  return Math.ceil((after.pages - before.pages) / RUNS_AT_ONCE)
+}
 
 /** What plain runs, keyed ones and those in the background hand to the journal. */
 async function entriesOf(service: Service): Promise<JournalEntry[]> {

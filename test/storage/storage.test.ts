@@ -68,7 +68,7 @@ for (const engine of ENGINES) {
         await storage.close()
         await assert.rejects(open(), {
           message:
-            'the database was changed by a newer Moorage ("far-later"), and this version cannot work with it: start that version, or restore a backup',
+            'the database was changed by a newer version of Moorage ("far-later"). Start that version, or restore a backup',
         })
       }))
 
@@ -129,7 +129,7 @@ onBothEngines('the data directory', (service) => {
     const other = randomBytes(32).toString('hex')
     await service().app.stop()
     await assert.rejects(service().beside({ MOORAGE_MASTER_KEY: other }), {
-      message: /^this database was written with another master key: set MOORAGE_MASTER_KEY to that one/,
+      message: /^this database was written with another master key\. Set MOORAGE_MASTER_KEY/,
     })
     await service().restart()
     assert.equal((await service().call('GET', '/v1/agents')).status, 200)
@@ -140,7 +140,7 @@ onBothEngines('the data directory', (service) => {
     try {
       await writeFile(join(data, 'master.key'), randomBytes(32).toString('base64'), { mode: 0o644 })
       await chmod(join(data, 'master.key'), 0o644)
-      await assert.rejects(service().beside({ MOORAGE_DATA: data }), /others may read the master key/)
+      await assert.rejects(service().beside({ MOORAGE_DATA: data }), /other users can read the master key/)
     } finally {
       await rm(data, { recursive: true })
     }
@@ -239,7 +239,7 @@ describe('a disk that is full', () => {
           assert.equal(reply.status, 503, `${kind}: ${reply.text}`)
           assert.deepEqual(reply.body.error, {
             code: 'unavailable',
-            message: 'The database is not available, try again shortly',
+            message: 'The database is not available. Try again shortly.',
             retry_after: 1,
           })
         }

@@ -29,6 +29,6 @@ test('a store that is damaged while the service runs is not ready', async (t) =>
     return status === 500
   })
   const { status, body } = await service.call('GET', '/readyz')
-  const reason = 'the file of the database is damaged'
+  const reason = 'the database file is damaged'
   assert.deepEqual([status, body], [503, { status: 'not_ready', reason }])
 })

@@ -55,7 +55,7 @@ onBothEngines('the chain of the audit log', (service) => {
     assert.equal((await verify()).ok, true)
     return [told.code, told.stderr.trim()]
   }
-  const problem = (seq: number, text: string) => [1, `error The audit log does not hold at entry ${seq}: ${text}`]
+  const problem = (seq: number, text: string) => [1, `error: Verification failed at entry ${seq}: ${text}`]
 
   before(async () => {
     for (let i = 0; i < 8; i++) await service().call('POST', '/v1/agents', { body: { name: `chained-${i}` } })
@@ -121,11 +121,11 @@ onBothEngines('the chain of the audit log', (service) => {
     assert.equal(head.code, 0, head.stderr)
     const good = await verifyOnHost('verify', '--pinned', head.stdout.trim())
     assert.equal(good.code, 0, good.stderr)
-    assert.match(good.stderr, /\d+ entries hold/)
+    assert.match(good.stderr, /\d+ entries verified/)
     assert.equal(good.stdout, head.stdout)
     const bad = await verifyOnHost('verify', '--pinned', `1:${GENESIS}`)
     assert.equal(bad.code, 1)
-    assert.match(bad.stderr, /does not hold at entry 1: the entry is not the one that was pinned/)
+    assert.match(bad.stderr, /Verification failed at entry 1: the entry is not the one that was pinned/)
     const typo = await verifyOnHost('verify', '--pinned', 'x')
     assert.equal(typo.code, 2)
   })

@@ -134,7 +134,9 @@ onBothEngines('a search of more entries than are looked through at once', (servi
 
     test('says how many more there are, and when there are none', async () => {
       const { stderr } = await logs('--limit', '3')
-      assert.deepEqual(JSON.parse(stderr), { note: `${ENTRIES.length - 3} more: --limit ${ENTRIES.length}` })
+      assert.deepEqual(JSON.parse(stderr), {
+        note: `${ENTRIES.length - 3} more not shown. Use --limit ${ENTRIES.length} to see all.`,
+      })
       const shell = newShell(service())
       const none = await shell.moorage(['logs', 'long', '--search', 'nowhere'])
       shell.remove()

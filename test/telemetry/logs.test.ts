@@ -41,11 +41,11 @@ onBothEngines('logs', (service) => {
     test('200 with the newest first, in the shape of the specification', async () => {
       const agent = await agentWith(
         [0, 'info', 'Tool weather answered', { tool: 'weather', duration_ms: 12 }],
-        [1, 'error', 'The agent failed', {}, 'req_2'],
+        [1, 'error', 'The agent failed.', {}, 'req_2'],
       )
       const expected = {
         data: [
-          { timestamp: at(1), level: 'error', message: 'The agent failed', metadata: { request_id: 'req_2' } },
+          { timestamp: at(1), level: 'error', message: 'The agent failed.', metadata: { request_id: 'req_2' } },
           {
             timestamp: at(0),
             level: 'info',

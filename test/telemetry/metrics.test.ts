@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import { bucketOf, middleOf } from '../../src/metrics/histogram.ts'
-import { metricWrites } from '../../src/metrics/store.ts'
+import { metricWrites, rollUp } from '../../src/metrics/store.ts'
 import { openJournal } from '../../src/storage/journal/journal.ts'
 import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
@@ -32,15 +32,21 @@ onBothEngines('metrics', (service) => {
     const { id, seq } = await agents.get(service().app.parts.storage.db, body.data.id)
     return { id, seq }
   }
+  const rolledUp = (limit: number) => {
+    const { now, storage } = service().app.parts
+    return storage.transaction((db) => rollUp(db, now(), limit))
+  }
   const agentWith = async (samples: Sample[]) => {
     const agent = await newAgent()
     const { journal, storage } = service().app.parts
-    await Promise.all<unknown>(
-      samples.map(({ isAlone, ...sample }) => {
-        const writes = metricWrites({ agent_seq: agent.seq, ...sample })
-        return isAlone ? storage.transaction((db) => writeRows(db, writes)) : journal.commit({ writes })
-      }),
-    )
+    const write = ({ isAlone, ...sample }: Sample) => {
+      const writes = metricWrites({ agent_seq: agent.seq, ...sample })
+      return isAlone ? storage.transaction((db) => writeRows(db, writes)) : journal.commit({ writes })
+    }
+    // The first half is summed by hour while the second one comes.
+    const half = Math.ceil(samples.length / 2)
+    await Promise.all<unknown>(samples.slice(0, half).map(write))
+    await Promise.all<unknown>([...samples.slice(half).map(write), rolledUp(1_000)])
     return agent
   }
   const get = (id: string, query: Record<string, string>) =>
@@ -260,7 +266,11 @@ onBothEngines('metrics', (service) => {
       const { status, body } = await get('hello', range(3001))
       assert.equal(status, 400)
       assert.deepEqual(body.error.details, [
-        { field: 'granularity', error: 'the range has 3001 buckets of 1m, at most 3000 are served' },
+        {
+          field: 'granularity',
+          error:
+            'the range contains 3001 intervals of 1m; the maximum is 3000. Choose a shorter range or a larger granularity',
+        },
       ])
       const longest = { metric: 'throughput', start_time: '0001-01-01T00:00:00Z' }
       assert.equal((await get('hello', longest)).body.error.details[0].field, 'start_time')
@@ -311,6 +321,7 @@ onBothEngines('metrics', (service) => {
         return order.map((write) => journal.commit({ writes: node === 0 ? write : write.toReversed() }))
       }),
     )
+    await Promise.all(nodes.map((storage) => storage.transaction((db) => rollUp(db, service().app.parts.now(), 1_000))))
     await Promise.all(nodes.map((storage) => storage.close()))
     assert.deepEqual(
       counted.filter(({ status }) => status === 'rejected'),

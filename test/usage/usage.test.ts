@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { TimeZone } from '../../src/usage/periods.ts'
-import { costOf } from '../../src/usage/prices/cost-of.ts'
+import { costOf } from '../../src/usage/prices/rates.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ENGINES, inProject, type Service } from '../support/service/service.ts'
@@ -273,7 +273,7 @@ for (const engine of ENGINES) {
       const { name } = (await service.call('GET', `/v1/agents/${agent}`)).body.data
       assert.deepEqual(await usageOf(`agent_id=${name}`), await usageOf(`agent_id=${agent}`))
       const absent = await service.call('GET', '/v1/usage?agent_id=nobody')
-      assert.deepEqual([absent.status, absent.body.error.message], [404, 'Agent "nobody" not found'])
+      assert.deepEqual([absent.status, absent.body.error.message], [404, 'Agent "nobody" not found.'])
       const other = await newAgent(service)
       const { secret: key } = await createKey(service, { permissions: ['read'], agent_id: other })
       for (const wanted of [name, 'nobody']) {
@@ -294,7 +294,9 @@ for (const engine of ENGINES) {
       }
       const { body } = await service.call('GET', '/v1/usage?group_by=model,status')
       const known = 'project, agent, version, environment, key, person, user, door, model, purpose'
-      assert.deepEqual(body.error.details, [{ field: 'group_by', error: `must be of ${known}, with commas` }])
+      assert.deepEqual(body.error.details, [
+        { field: 'group_by', error: `must be one or more of ${known}, separated by commas` },
+      ])
     })
 
     test('shows a key its own project, and all of them to a key of all projects that asks for it', async () => {

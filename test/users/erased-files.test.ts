@@ -55,7 +55,7 @@ test('503 while a long read keeps the log of the database, others can write mean
     assert.equal(status, 503)
     assert.equal(
       body.error.message,
-      'Everything is erased, but the log of the database still has it while a long read goes on, such as a backup: send the request again',
+      "The data is erased, but the database's write-ahead log couldn't be cleared because a long read, such as a backup, is in progress. Send the request again.",
     )
     backup.exec('commit')
     assert.equal((await service.call('DELETE', USER)).status, 200)

@@ -158,7 +158,7 @@ onAnyEngine(
         // A repeated request is still recognised.
         const again = await say()
         assert.equal(again.status, 404)
-        assert.match(again.body.error.message, /was erased$/)
+        assert.match(again.body.error.message, /has been erased/)
       })
 
       test('is audited, and once more finds nothing', async () => {

@@ -110,7 +110,7 @@ onAnyEngine(
       assert.equal(again.status, 409, again.text)
       assert.equal(
         again.body.error.message,
-        'This agent checks its callers, so its events go only to webhooks that were made for it (agent_id)',
+        'This agent restricts its callers, so its events are only sent to webhooks created for it (agent_id).',
       )
       await close(agent, { ipWhitelist: { enabled: false } })
       await done('POST', `${path}/${ended.id}/redeliver`)

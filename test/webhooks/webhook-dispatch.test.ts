@@ -192,7 +192,7 @@ onAnyEngine(
       await gate.held(1)
       const takeAgain = await refuse(service(), 'the success of a delivery')
       gate.release(1)
-      await until('the result is lost', () => /the disk is full.*could not settle or take/.test(service().log()))
+      await until('the result is lost', () => /the disk is full.*could not store or fetch/.test(service().log()))
       await takeAgain()
       assert.equal((await listDeliveries(service(), id))[0].attempt_count, 0)
       pass(service(), 60_000)

@@ -139,7 +139,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await until('a connection is refused', () => refused !== '')
     assert.match(refused, /^HTTP\/1\.1 503 /)
     assert.match(refused, /\r\nRetry-After: 5\r\n/i)
-    assert.match(refused, /"code":"unavailable","message":"The service has too many open connections, try again/)
+    assert.match(refused, /"code":"unavailable","message":"The service has too many open connections. Try again/)
     for (let more = 0; more < 20; more++) await open()
     await untilFires(look, 'MoorageFileHandlesAlmostOut', 'MoorageConnectionsRefused')
     const told = () => service.output().match(/the process has no file handles left/g)?.length
@@ -163,7 +163,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await service.kill()
     await service.start()
     await untilFires(look, 'MoorageNodeDied')
-    const told = `"request_id":"${data.request_id}","msg":"the lease of a run has ended, so this node took it over`
+    const told = `"request_id":"${data.request_id}","msg":"a run's lease expired, so this node took it over`
     await until('the line in the log', () => service.output().includes(told))
   })
 

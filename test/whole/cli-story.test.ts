@@ -43,7 +43,7 @@ for (const [where, way, isTerminal] of WAYS) {
       const created = await moorage(['keys', 'create', 'me', '--role', 'admin', '--tier', 'enterprise'])
       const secret = secretIn(created.stdout)
       if (!isTerminal) assert.equal(created.stdout, `${secret}\n`)
-      assert.match(created.stderr, /working on the store itself/)
+      assert.match(created.stderr, /Using the local data directly/)
 
       const answers = [{ when: /API key/, send: `${secret}\r` }]
       const { stdout, stderr } = await moorage(['login', service.url], { answers, stdin: `${secret}\n` })

@@ -8,7 +8,7 @@ const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
-  'docs/*.md',
+  'docs/**/*.md',
   'examples/**/*.md',
   'console/*.md',
   'sdk/*.md',

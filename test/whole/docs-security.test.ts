@@ -23,8 +23,10 @@ import { built } from '../support/service/built.ts'
 import { childEnv } from '../support/service/child.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-const markdown = readFileSync(at('docs/security.md'), 'utf8')
-const sections = readSections(markdown)
+const pages = ['security', 'network', 'tokens', 'mfa', 'audit-log'].map((page) =>
+  readFileSync(at(`docs/${page}.md`), 'utf8'),
+)
+const sections = pages.flatMap(readSections)
 
 /** A configuration and what is done under it. */
 type Scene = { yaml: string; blocks: Block[] }
@@ -48,7 +50,7 @@ const scripts = new Map(
     }),
 )
 
-describe('docs/security.md', () => {
+describe('the pages about security', () => {
   let idp: IdentityProviderServer
   let accessToken: string
 
@@ -117,7 +119,7 @@ describe('docs/security.md', () => {
     assert.ok(commands.length >= 45 && promised.length >= 35, `${promised.length} of ${commands.length}`)
   })
 
-  test('it names every setting', () => {
+  test('they name every setting', () => {
     const names = [
       ...Object.keys(SecuritySettings.shape),
       ...AuthSettings.options.flatMap((option) => Object.keys(option.shape)),
@@ -131,7 +133,7 @@ describe('docs/security.md', () => {
       'clientCaDir',
     ]
     assert.deepEqual(
-      names.filter((name) => !new RegExp(`\\b${name}\\b`).test(markdown)),
+      names.filter((name) => !new RegExp(`\\b${name}\\b`).test(pages.join())),
       [],
     )
   })

@@ -134,9 +134,14 @@ async function openReader(service: Service, receiver: LocalServer, COOKIE: strin
 const DOCS = [
   'docs/api.md',
   'docs/cli.md',
-  'docs/operations.md',
+  'docs/deploy.md',
+  'docs/monitor.md',
+  'docs/backup.md',
+  'docs/pause.md',
+  'docs/troubleshoot.md',
   'docs/quick-start.md',
-  'docs/runtime.md',
+  'docs/models.md',
+  'docs/tools.md',
   'docs/invocations.md',
   'docs/runs.md',
   'docs/approvals.md',
@@ -144,11 +149,14 @@ const DOCS = [
   'docs/projects.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
+  'docs/memory-search.md',
+  'docs/privacy.md',
   'docs/schedules.md',
   'docs/webhooks.md',
   'docs/mcp.md',
   'docs/openai.md',
   'docs/a2a.md',
+  'docs/a2a-agents.md',
   'README.md',
 ]
 
@@ -260,7 +268,7 @@ describe('the first commands of README.md', () => {
     })
     // npm itself takes a second or two.
     await until('it says what to try', () => /Try it:\s+(curl[\s\S]*?)\n\n/.test(printed), 30_000)
-    assert.match(printed, /Key +mrg_\w{49} +\(admin; shown this once/)
+    assert.match(printed, /Key +mrg_\w{49} +\(admin; shown only once/)
     const bash = openBash(folder, env)
     t.after(() => bash.close())
     const { code, output } = await bash.run(

@@ -84,7 +84,7 @@ describe('the examples', () => {
       `Note: Bought rope at Chandler, twelve fifty
 Record: rope at Chandler: 12.50
 Note: Bought paint
-No record: /total must be number
+No record: /total must be a number
 `,
     )
     // It may run again.
@@ -99,7 +99,7 @@ No record: /total must be number
   Paint, white: 18.90
 `
     const { stdout } = await run(process.execPath, [file])
-    assert.equal(stdout, `${record}receipt.jpg: omitted, builtin/script takes no images\n`)
+    assert.equal(stdout, `${record}receipt.jpg: omitted, builtin/script does not accept images\n`)
     const seen = { shop: 'Chandler', date: '2026-11-14', total: 35.6, currency: 'EUR', items: [] }
     model.reply({ text: [JSON.stringify(seen)] })
     const { stdout: looked } = await promisify(execFile)(process.execPath, [file], {

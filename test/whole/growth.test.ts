@@ -243,7 +243,7 @@ onBothEngines('a list of many rows', (service) => {
     const { status, body } = await service().call('GET', path)
     assert.equal(status, 400)
     const error =
-      'more than 10000 match, which are too many to be sorted by duration_ms: filter until fewer match, or sort by created_at'
+      'more than 10000 items match, which is too many to sort by duration_ms; add filters, or sort by created_at'
     assert.deepEqual(body.error.details, [{ field: 'sort', error }])
     assert.equal((await service().call('GET', `${path}&status=failed`)).status, 200)
   })

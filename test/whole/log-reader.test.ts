@@ -84,7 +84,7 @@ describe('a log that nobody reads', () => {
       } catch (error) {
         assert.equal((error as NodeJS.ErrnoException).code, 'EAGAIN')
       }
-      return /log lines were dropped/.test(log) && log.endsWith('\n')
+      return /dropped log lines/.test(log) && log.endsWith('\n')
     })
     const lines = log.trimEnd().split('\n')
     const dropped = lines.map((line) => JSON.parse(line)).find((line) => line.dropped)

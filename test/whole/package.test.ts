@@ -33,7 +33,7 @@ describe('npm pack', () => {
       'dist/service/main.js.map',
       'dist/service/LICENSES.txt',
       'dist/console/index.html',
-      'docs/operations.md',
+      'docs/deploy.md',
       'deploy/grafana/moorage.json',
       'LICENSE',
       'README.md',

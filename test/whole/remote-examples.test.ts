@@ -23,6 +23,7 @@ import { findExecutable } from '../support/stores/daemon.ts'
 const folder = fileURLToPath(new URL('examples/remote-agents/', ROOT))
 const GUIDE = readDoc('docs/remote-frameworks.md')
 const REFERENCE = readDoc('docs/remote-agents.md')
+const PROTOCOL = readDoc('docs/remote-protocol.md')
 
 const skipPython = !findExecutable('python3') && !process.env['CI'] && 'there is no python3 on this machine'
 
@@ -262,7 +263,7 @@ serve(lambda run: {'response': run.step('look', type='keep', value=1)}, os.envir
         `docs/remote-frameworks.md:${line}`,
       )
     }
-    const inPython = codeBlocks(REFERENCE).find(({ language }) => language === 'python')
+    const inPython = codeBlocks(PROTOCOL).find(({ language }) => language === 'python')
     assert.ok(sources.includes(inPython?.code ?? ''))
   })
 })

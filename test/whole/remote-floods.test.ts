@@ -12,7 +12,7 @@ type Call = { steps_url: string; steps_token: string }
 
 const MOST_MS = 50
 const GIGABYTE = 1024 ** 3
-const NO_ANSWER = 'The remote agent sent something that is not an answer'
+const NO_ANSWER = 'The remote agent returned something that is not an answer.'
 
 const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
@@ -26,7 +26,7 @@ const FLOODS: [name: string, piece: string, message: string][] = [
   [
     'spendings',
     event('usage', { input_tokens: 1, output_tokens: 1 }),
-    'The remote agent told more than 1000 times what it has spent',
+    'The remote agent reported usage more than 1000 times.',
   ],
 ]
 
@@ -82,7 +82,7 @@ onOneEngine(
         const warned = (await service().call('GET', `${path}&level=warn`)).body.data
         kept.push([pagination.total, ...warned.map(({ message }: { message: string }) => message)])
       }
-      assert.deepEqual(kept, [[1_000], [1_000, 'The agent has logged more than 1000 times: the rest is left out']])
+      assert.deepEqual(kept, [[1_000], [1_000, 'The agent wrote more than 1000 log entries. The rest is left out.']])
     })
 
     const ask = async ({ steps_url, steps_token }: Call, steps: object[]) =>
@@ -99,7 +99,7 @@ onOneEngine(
         response.end('{"response": "never"}')
       }
       const { body } = await invoke()
-      assert.equal(body.error.message, 'The agent did not finish within 1000 steps')
+      assert.equal(body.error.message, 'The agent did not finish within 1000 steps (limits.max_steps).')
       assert.ok(asked <= 1_001, String(asked))
     })
 
@@ -114,7 +114,7 @@ onOneEngine(
         response.end('{"response": "never"}')
       }
       const { body } = await invoke()
-      assert.equal(body.error.message, 'The steps of the run have more than 16 MiB together')
+      assert.equal(body.error.message, "The run's steps have more than 16 MiB in total.")
     })
   },
   LOCAL_TOOLS,
@@ -166,7 +166,7 @@ const A2A_FLOODS: [name: string, pieces: () => Pieces, message: string][] = [
   ['a long line that goes on byte by byte', oneLineInBytes, NO_ANSWER],
   ['a task between odd ends of lines', oddLines, NO_ANSWER],
   ['empty lines', () => repeated('\n', GIGABYTE), NO_ANSWER],
-  ['values', values, 'The answer is too long'],
+  ['values', values, 'The answer is too long.'],
   ['states of the task', () => repeated(working, GIGABYTE), NO_ANSWER],
 ]
 

@@ -148,7 +148,7 @@ for (const engine of ENGINES) {
       }
       const { steps } = await receipt('agent: in the background')
       const reasons = steps.flatMap(({ kind, reason }) => (kind === 'wait' ? [reason] : []))
-      assert.deepEqual(reasons, ['The remote agent broke off its answer'])
+      assert.deepEqual(reasons, ['The remote agent ended its answer early.'])
     })
 
     await t.test('the service dies', async () => {

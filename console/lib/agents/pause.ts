@@ -8,13 +8,13 @@ type Named = Pick<Agent, 'id' | 'name'>
 /** Cancels what the agent does and refuses the rest. The way back is offered; what was cancelled stays so. */
 export async function pause(agent: Named): Promise<void> {
   await service.agents.update(agent.id, { status: 'paused' })
-  toast(`${agent.name} is paused`, () => resume(agent))
+  toast(`${agent.name} paused`, () => resume(agent))
   reloadPage()
 }
 
 /** Lets a paused agent answer again. It offers no undo: a pause cancels runs, so it is asked about first. */
 export async function resume({ id, name }: Named): Promise<void> {
   await service.agents.update(id, { status: 'running' })
-  toast(`${name} answers again`)
+  toast(`${name} resumed`)
   reloadPage()
 }

@@ -4,7 +4,5 @@ import type { Invocation } from '../../../sdk/client.ts'
 export const WORKING_COPY = 'working-copy'
 
 export function servedBy({ environment, version }: Pick<Invocation, 'environment' | 'version'>): string {
-  return environment === WORKING_COPY && version === null
-    ? 'working copy'
-    : `${environment} · ${version ?? 'working copy'}`
+  return environment === WORKING_COPY && version === null ? 'draft' : `${environment} · ${version ?? 'draft'}`
 }

@@ -12,7 +12,7 @@ export function sendWithProgress(
     request.addEventListener('load', () =>
       resolve(new Response(request.responseText, { status: request.status, headers: headersOf(request) })),
     )
-    request.addEventListener('error', () => reject(new TypeError('the connection broke off')))
+    request.addEventListener('error', () => reject(new TypeError('the connection was lost')))
     request.addEventListener('abort', () => reject(signal?.reason))
     signal?.addEventListener('abort', () => request.abort(), { once: true })
     request.send(body as XMLHttpRequestBodyInit)

@@ -78,7 +78,7 @@ export function useUploads(user: string | undefined): Uploads {
     add(files) {
       const all = [...files]
       const taken = all.slice(0, MOST_FILES - latest.current.length)
-      if (taken.length < all.length) toast(`A message may have ${MOST_FILES} files`)
+      if (taken.length < all.length) toast(`A message can have at most ${MOST_FILES} files`)
       const begun = taken.map((source) => {
         const { name, type, size } = source
         return newUpload({ source, name, media_type: type || 'file', size })

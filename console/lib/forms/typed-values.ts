@@ -27,7 +27,7 @@ export function jsonProblem(text: string): string | undefined {
     JSON.parse(text)
     return undefined
   } catch (error) {
-    return `is not JSON: ${(error as Error).message}`
+    return `is not valid JSON: ${(error as Error).message}`
   }
 }
 

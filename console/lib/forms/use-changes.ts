@@ -23,10 +23,10 @@ export function useChanges<Body extends object>(
 }
 
 export function changedElsewhere(clashes: readonly Clash[]): MoorageError {
-  return new MoorageError('conflict', 'Another person changed the same while you were editing.', {
+  return new MoorageError('conflict', 'Someone else changed the same fields while you were editing.', {
     details: clashes.map(({ field, theirs }) => ({
       field,
-      error: `was changed${valueText(theirs)} while you were editing. Save again to replace that with yours.`,
+      error: `was changed${valueText(theirs)} while you were editing. Save again to overwrite it with your value.`,
     })),
   })
 }

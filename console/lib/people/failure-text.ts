@@ -1,18 +1,18 @@
 /** Why a sign-in failed, by what the service writes behind the `#`, and what to do now. */
 const TEXTS: Record<string, string> = {
-  expired: 'It took too long, or was begun in another browser. Sign in again.',
-  denied: 'You were not let in there, or have declined. Sign in again, or ask who runs the identity provider.',
+  expired: 'The sign-in timed out or was started in another browser. Try again.',
+  denied:
+    "Your identity provider denied the sign-in, or you cancelled it. Try again, or ask your identity provider's administrator.",
   refused:
-    'What the identity provider answered is not in order. Sign in again; if that does not help, tell who runs this service: its log says why.',
-  issuer_unavailable: 'The identity provider does not answer. Wait a moment; keys and links still sign in.',
-  no_role:
-    'You are known here now, but you have no role yet. Ask an administrator of this service for one, then sign in again.',
+    "The identity provider's response was invalid. Try again. If the problem persists, contact the service's administrator: details are in the service's log.",
+  issuer_unavailable: "The identity provider isn't responding. Try again shortly, or sign in with a key or link.",
+  no_role: "You don't have a role yet. Ask a service administrator to give you one, then sign in again.",
   other_domain:
-    'Your e-mail address is not one of those that may sign in here. Use another account, or ask an administrator for an invitation.',
+    "Your email address isn't allowed to sign in here. Use another account, or ask an administrator for an invitation.",
   invitation_invalid:
-    'The invitation is for another e-mail address, or was used, taken back or has expired. Open its link again and use the address that was invited, or ask for another one.',
+    'The invitation is for another email address, or it was used, revoked or has expired. Open its link again and sign in with the invited address, or ask for a new invitation.',
   email_not_verified:
-    'Your identity provider has not verified your e-mail address. Have it verified there, then open the link of the invitation again.',
+    'Your identity provider has not verified your email address. Verify it there, then open the invitation link again.',
 }
 
 export function failureText(code: string): string {

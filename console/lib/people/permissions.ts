@@ -10,7 +10,7 @@ const PERMISSIONS: { value: Permission; about: string }[] = [
   { value: 'write', about: 'create and change agents, deploy; includes invoke' },
   { value: 'delete', about: 'delete agents and clear memory' },
   { value: 'approve', about: 'decide what agents ask people' },
-  { value: 'manage', about: 'keys and rights, audit log, the service itself' },
+  { value: 'manage', about: 'manage keys, roles, the audit log and the service' },
 ]
 
 /** Those that the reader has, and may therefore give. */

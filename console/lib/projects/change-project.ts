@@ -33,8 +33,8 @@ export function watchProject(): void {
 
 function sayGone(name: string): void {
   const { projects: left, person } = session.peek() ?? {}
-  const why = person ? 'is not open to you any more' : 'is not there any more'
-  toast(`The project ${name} ${why}: you are in ${left?.[0]?.name} now`)
+  const why = person ? 'is no longer open to you' : 'no longer exists'
+  toast(`The project ${name} ${why}. You are now in ${left?.[0]?.name}.`)
   go('/', { replace: true })
 }
 

@@ -30,6 +30,6 @@ export async function pauseEverything(reason: string, scope: PauseScope): Promis
 
 export async function resumeEverything(scope: PauseScope): Promise<void> {
   pauseState.value = await service.pauses.end({ scope })
-  toast(`The ${scope} goes on`)
+  toast(scope === 'service' ? 'Service resumed' : 'Project resumed')
   reloadPage()
 }

@@ -36,7 +36,7 @@ function placeOf(offset: number, text: string): number {
 }
 
 function refuseAnchor(line: number): never {
-  throw new YamlError(line, 'Anchors and aliases are not used here: put a text that begins with & or * in quotes')
+  throw new YamlError(line, 'Anchors and aliases are not supported: put a text that begins with & or * in quotes')
 }
 
 /** A value that has a name is found at its name, because a long text begins below it. */

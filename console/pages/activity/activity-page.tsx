@@ -24,7 +24,7 @@ const DOORS: [door: Invocation['door'], label: string][] = [
   ['console', 'console'],
 ]
 /** The parameters of the URL, and what they are called. */
-const FILTERS = { agent: 'Agent', status: 'Status', door: 'Door', user: 'User', session: 'Session' }
+const FILTERS = { agent: 'Agent', status: 'Status', door: 'Channel', user: 'User', session: 'Session' }
 const LIVE_MS = 3_000
 
 /** Invocations of every agent, the newest first; it is live. */
@@ -46,12 +46,12 @@ export function ActivityPage() {
     },
     { title: 'Agent', width: '8rem', isExtra: true, cell: ({ agent_id }) => nameOf(agent_id) },
     { title: 'Status', width: '8.4rem', cell: ({ status }) => <Status value={status} isLive={status === 'running'} /> },
-    { title: 'Door', width: '6rem', isExtra: true, cell: ({ door }) => <span class="soft">{door}</span> },
+    { title: 'Channel', width: '6rem', isExtra: true, cell: ({ door }) => <span class="soft">{door}</span> },
     {
       title: 'Version',
       width: '8.2rem',
       isExtra: true,
-      cell: ({ version }) => version ?? <span class="soft">working copy</span>,
+      cell: ({ version }) => version ?? <span class="soft">draft</span>,
     },
     {
       title: 'User',
@@ -91,9 +91,9 @@ export function ActivityPage() {
   return (
     <Page title="Activity" api={{ operation: 'listAllInvocations', method: 'invocations.listAll', query }}>
       <div class="filters">
-        <ChoiceFilter name="agent" label="Agent" all="Every agent" choices={[...(names.data?.values() ?? [])]} />
-        <ChoiceFilter name="status" label="Status" all="Every status" choices={STATUSES} />
-        <ChoiceFilter name="door" label="Door" all="Every door" choices={DOORS} />
+        <ChoiceFilter name="agent" label="Agent" all="All agents" choices={[...(names.data?.values() ?? [])]} />
+        <ChoiceFilter name="status" label="Status" all="All statuses" choices={STATUSES} />
+        <ChoiceFilter name="door" label="Channel" all="All channels" choices={DOORS} />
         <TextFilter name="user" label="User ID" />
         <TextFilter name="session" label="Session ID" />
       </div>

@@ -17,7 +17,7 @@ export function Neighbours({ request_id }: { request_id: string }) {
     const query = activityQuery()
     const position = await findPosition(request_id, query)
     if (position === undefined) {
-      return toast(`This run isn't in the list, or ${countText(SEARCHED)} or more runs are before it.`)
+      return toast(`This run isn't in the list, or it comes after the first ${countText(SEARCHED)} runs.`)
     }
     const target = position + by
     const found = target < 0 ? undefined : (await load({ ...query, offset: target, limit: 1 }))[0]

@@ -21,7 +21,7 @@ export function RequestLog({ run, agent }: { run: Invocation; agent: string }) {
   return (
     <>
       <Failure error={log.error} retry={log.reload} />
-      {lines?.length === 0 && <p class="soft">No line yet.</p>}
+      {lines?.length === 0 && <p class="soft">No log entries yet.</p>}
       {lines && lines.length > 0 && (
         <div class="log short" tabIndex={0} role="region" aria-label="Log of this request">
           <ol>

@@ -45,9 +45,9 @@ export function RequestPage({ params: { request: request_id = '' } }: { params: 
   if (run === null) {
     return (
       <Page title="Request" crumbs={[{ label: 'Activity', to: '/activity' }]}>
-        <Empty title="There is no such request">
+        <Empty title="Request not found">
           <p>
-            <code>{request_id}</code> was never made here, or its receipt is older than the service keeps them.
+            <code>{request_id}</code> doesn't exist, or its receipt was deleted by retention.
           </p>
         </Empty>
       </Page>
@@ -59,7 +59,7 @@ export function RequestPage({ params: { request: request_id = '' } }: { params: 
       crumbs={[{ label: 'Activity', to: '/activity' }]}
       about={
         <>
-          <CopyButton text={request_id} label="Copy the id" />
+          <CopyButton text={request_id} label="Copy the ID" />
           {run && <Status value={run.status} isLive={run.status === 'running'} />}
         </>
       }

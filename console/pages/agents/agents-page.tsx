@@ -29,7 +29,7 @@ const COLUMNS: Column<AgentOverview>[] = [
   { title: 'Agent', sort: 'name', cell: ({ name }) => <a href={href(agentPath(name))}>{name}</a> },
   { title: 'Status', sort: 'status', cell: ({ status }) => <Status value={status} /> },
   { title: 'Kind', isExtra: true, cell: ({ kind }) => <span class="soft">{kind}</span> },
-  { title: 'Production', isExtra: true, cell: ({ version }) => version ?? <span class="soft">working copy</span> },
+  { title: 'Production', isExtra: true, cell: ({ version }) => version ?? <span class="soft">draft</span> },
   {
     title: 'Last 24 hours',
     isExtra: true,
@@ -98,7 +98,7 @@ function NewAgent({ loadForm }: { loadForm(): Promise<DialogForm> }) {
 function NoAgents() {
   return (
     <Empty title="No agents yet">
-      <p>An agent answers messages under a name. Create one with the button above, or in a terminal:</p>
+      <p>Create an agent with the button above, or in a terminal:</p>
       <Snippet
         label="commands"
         text={`${namedProject.value ? `export MOORAGE_PROJECT=${namedProject.value}\n` : ''}moorage init hello\nmoorage deploy v1\nmoorage invoke hello "Ahoy!" --url ${BASE.href.replace(/\/$/, '')}`}

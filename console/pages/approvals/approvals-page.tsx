@@ -54,7 +54,7 @@ export function ApprovalsPage() {
         <ChoiceFilter
           name="kind"
           label="Kind"
-          all="Every kind"
+          all="All kinds"
           choices={[
             ['tool', 'tool calls'],
             ['question', 'questions'],

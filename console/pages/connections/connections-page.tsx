@@ -43,7 +43,7 @@ export function ConnectionsPage() {
     <Page title="Connections" actions={actions} api={api}>
       <div class="filters">
         <Segments
-          label="Show"
+          label="View"
           value={chosen.value}
           choices={choices.map(({ value, label }) => ({ value, label }))}
           onChange={(view) =>

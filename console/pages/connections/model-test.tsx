@@ -28,7 +28,7 @@ export function ModelTest({ name }: { name: string }) {
         onEnter={() => model !== '' && !test.isBusy && void test.run()}
         suggestions={ids}
         error={reasonOf(test.error, 'model')}
-        hint="It answers one short message, which costs a few tokens."
+        hint="The model answers one short message, which costs a few tokens."
         isMono
       />
       <div>

@@ -13,9 +13,9 @@ import { alreadyThere } from './already-there.ts'
 import { ModelTest } from './model-test.tsx'
 
 const KINDS: { type: Provider['type']; title: string; about: string; name: string }[] = [
-  { type: 'openai', title: 'OpenAI', about: 'With a key of the vendor', name: 'openai' },
-  { type: 'anthropic', title: 'Anthropic', about: 'With a key of the vendor', name: 'anthropic' },
-  { type: 'openai-compatible', title: 'Compatible', about: 'Ollama, vLLM, gateways: an address of yours', name: '' },
+  { type: 'openai', title: 'OpenAI', about: 'With your OpenAI API key', name: 'openai' },
+  { type: 'anthropic', title: 'Anthropic', about: 'With your Anthropic API key', name: 'anthropic' },
+  { type: 'openai-compatible', title: 'Compatible', about: 'Ollama, vLLM, gateways: your own URL', name: '' },
 ]
 
 type Props = { provider: Provider | undefined; onClose(): void; onSaved(): void }
@@ -40,13 +40,13 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
     setSaved(name.trim())
     onSaved()
     if (!may('testProvider')) {
-      toast(`${name.trim()} is saved`)
+      toast(`${name.trim()} saved`)
       return onClose()
     }
     const test = await service.providers.test(name.trim())
     if (!test.ok || test.key === 'untested') return setTested(test)
-    const models = `its ${counted(test.models, 'model')} ${test.models === 1 ? 'was' : 'were'} listed`
-    toast(`${name.trim()} is saved: ${models}${test.key === 'accepted' ? ', and its key was accepted' : ''}`)
+    const models = `${counted(test.models, 'model')} listed`
+    toast(`${name.trim()} saved: ${models}${test.key === 'accepted' ? ', API key accepted' : ''}`)
     onClose()
   })
   const isVendor = values.type !== 'openai-compatible'
@@ -60,7 +60,7 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
       onClose={onClose}
     >
       <fieldset class="cards">
-        <legend>It speaks as</legend>
+        <legend>Protocol</legend>
         {KINDS.map(({ type, ...kind }) => (
           <label key={type}>
             <input
@@ -85,19 +85,19 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
           error={reasonOf(save.error, 'name')}
           pattern="[a-z0-9][a-z0-9\-]{0,62}"
           placeholder="local"
-          hint="Small letters, digits and hyphens. Agents name its models as name/model."
+          hint="Lowercase letters, digits and hyphens. Agents refer to its models as name/model."
           isRequired
           isMono
         />
       )}
       <Field
-        label="Address"
+        label="Base URL"
         type="url"
         value={values.base_url}
         onInput={(base_url) => setValues({ ...values, base_url })}
         error={reasonOf(save.error, 'base_url')}
         placeholder={isVendor ? '' : 'https://llm.example.com/v1'}
-        hint={isVendor ? "Leave empty for the vendor's own" : 'Up to /v1'}
+        hint={isVendor ? "Leave empty for the vendor's own URL" : 'Up to /v1'}
         isRequired={!isVendor}
         isMono
       />
@@ -113,7 +113,7 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
           hint={
             provider?.has_key
               ? 'A key is stored. Leave empty to keep it.'
-              : 'Stored sealed, and never shown again. Leave empty if it needs none.'
+              : 'Stored encrypted and never shown again. Leave empty if the provider needs no key.'
           }
           isRequired={isVendor && !provider?.has_key}
         />
@@ -121,18 +121,18 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
       {provider?.has_key && (
         <label class="check">
           <input type="checkbox" checked={isKeyless} onChange={() => setKeyless(!isKeyless)} />
-          This provider needs no key: delete the stored one
+          This provider needs no key. Delete the stored one.
         </label>
       )}
       {tested && !tested.ok && (
         <p class="notice" role="alert">
-          <b>It is saved, but the test failed.</b> {tested.error}
+          <b>Saved, but the test failed.</b> {tested.error}
         </p>
       )}
       {tested?.ok && (
         <p class="notice" role="status">
-          <b>It is saved, but its key is not tested.</b> Its list of models is public: {counted(tested.models, 'model')}
-          . Have one of them answer to test the key.
+          <b>Saved, but the key could not be tested.</b> The provider's list of models is public:{' '}
+          {counted(tested.models, 'model')}. To test the key, let a model answer.
         </p>
       )}
       {tested?.ok && <ModelTest name={name.trim()} />}
@@ -141,7 +141,7 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
 }
 
 const KEY_AGAIN =
-  'The address leads to another server, so the stored key is not sent there. Type the key again, or choose below that it needs none.'
+  'The URL leads to another server, so the stored key is not sent there. Enter the key again, or select below that the provider needs none.'
 
 function valuesOf(provider: Provider | undefined) {
   const { type = 'openai-compatible', base_url, vision = null } = provider ?? {}

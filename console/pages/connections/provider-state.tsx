@@ -15,7 +15,7 @@ export function ProviderState({ name }: { name: string }) {
     may('listProviderModels') ? `provider models ${name}` : undefined,
     (signal) => service.providers.models(name, { signal }),
   )
-  if (!data) return <span class="soft">{isLoading ? 'is asked …' : '–'}</span>
+  if (!data) return <span class="soft">{isLoading ? 'checking …' : '–'}</span>
   return (
     <span class="provider-state">
       {data.error === null ? (
@@ -27,7 +27,7 @@ export function ProviderState({ name }: { name: string }) {
           <Status value="failing" /> <span class="wrong">{data.error}</span>
         </>
       )}
-      <Button look="quiet" icon="retry" label={`Ask ${name} again`} isBusy={isLoading} onClick={reload} />
+      <Button look="quiet" icon="retry" label={`Check ${name} again`} isBusy={isLoading} onClick={reload} />
       {may('testProvider') && (
         <Button look="quiet" icon="play" label={`Test a model of ${name}`} onClick={() => setTesting(true)}>
           Test

@@ -24,7 +24,7 @@ export function ProvidersView() {
   )
   const columns: Column<Provider>[] = [
     { title: 'Name', cell: ({ name }) => <b>{name}</b> },
-    { title: 'Address', isExtra: true, cell: ({ base_url, type }) => base_url ?? `${type}, at the vendor` },
+    { title: 'URL', isExtra: true, cell: ({ base_url, type }) => base_url ?? `${type}, at the vendor` },
     { title: 'Key', isExtra: true, cell: ({ has_key }) => (has_key ? 'set' : 'none') },
     { title: 'State', cell: (provider) => <ProviderState key={provider.updated_at} name={provider.name} /> },
     {
@@ -51,18 +51,18 @@ export function ProvidersView() {
       )}
       {leaving && (
         <Confirm
-          title="Delete the provider"
+          title="Delete provider"
           action="Delete provider"
           isDanger
           onClose={() => setLeaving(undefined)}
           work={async () => {
             await service.providers.delete(leaving.name)
-            toast(`${leaving.name} is deleted`)
+            toast(`${leaving.name} deleted`)
             providers.reload()
           }}
         >
           <p>
-            Agents whose model begins with <code>{leaving.name}/</code> fail from their next run on.
+            Agents whose model begins with <code>{leaving.name}/</code> will fail from their next run.
           </p>
         </Confirm>
       )}
@@ -77,7 +77,7 @@ function Actions({ provider, onEdit, onDelete }: ActionsProps) {
   return (
     <span class="cell-actions">
       {provider.source === 'configuration' ? (
-        <span class="soft">moorage.yaml wins over what was set here</span>
+        <span class="soft">moorage.yaml overrides what was set here</span>
       ) : (
         may('setProvider') && (
           <Button look="quiet" icon="edit" label={`Change ${provider.name}`} onClick={() => onEdit(provider)} />
@@ -92,15 +92,15 @@ function Actions({ provider, onEdit, onDelete }: ActionsProps) {
 
 function NoProviders() {
   return (
-    <Empty title="No model provider yet">
+    <Empty title="No model providers yet">
       <p>
-        A provider answers for models: OpenAI, Anthropic, or anything that speaks as OpenAI does, such as Ollama, vLLM
-        or a gateway. An agent then names a model as <code>provider/model</code>.
+        A provider gives access to models: OpenAI, Anthropic, or any OpenAI-compatible server, such as Ollama, vLLM or a
+        gateway. Agents refer to a model as <code>provider/model</code>.
       </p>
       {may('setProvider') && (
         <p>
           <Button look="main" icon="plus" onClick={() => openDialog('new')}>
-            Add a provider
+            Add provider
           </Button>
         </p>
       )}

@@ -31,7 +31,7 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
       })
     }
     const saved = await service.secrets.set(name.trim(), { value, ...wanted })
-    toast(`Tools use it as {{secret.${saved.name}}}`)
+    toast(`Tools can use it as {{secret.${saved.name}}}`)
     onSaved()
     onClose()
   })
@@ -45,7 +45,7 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
           error={reasonOf(save.error, 'name')}
           pattern="[A-Za-z_][A-Za-z0-9_]{0,63}"
           placeholder="CRM_TOKEN"
-          hint="Letters, digits and _. A tool names it as {{secret.CRM_TOKEN}}."
+          hint="Letters, digits and _. Tools refer to it as {{secret.CRM_TOKEN}}."
           isRequired
           isMono
           hasFocus
@@ -58,7 +58,7 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
         value={value}
         onInput={setValue}
         error={reasonOf(save.error, 'value')}
-        hint={`${secret ? 'Type it again. It' : 'It'} is stored sealed, and never shown again.`}
+        hint={`${secret ? 'Enter the value again. It' : 'The value'} is stored encrypted and never shown again.`}
         isRequired
         hasFocus={secret !== undefined}
       />
@@ -68,7 +68,7 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
         onInput={setHosts}
         error={reasonOf(save.error, 'hosts') ?? reasonOf(save.error, 'hosts.0')}
         placeholder="api.example.com"
-        hint="The only hosts that it is sent to, with commas between them."
+        hint="Comma-separated. The secret is sent only to these hosts."
         isRequired
         isMono
       />

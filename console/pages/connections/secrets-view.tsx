@@ -37,7 +37,7 @@ export function SecretsView() {
       isNumber: true,
       cell: (secret) => (
         <span class="cell-actions">
-          {secret.overridden && <span class="soft">moorage.yaml wins</span>}
+          {secret.overridden && <span class="soft">moorage.yaml overrides it</span>}
           {may('setSecret') && (
             <Button look="quiet" icon="edit" label={`Change ${secret.name}`} onClick={() => setEdited(secret)} />
           )}
@@ -67,18 +67,18 @@ export function SecretsView() {
       )}
       {leaving && (
         <Confirm
-          title="Delete the secret"
+          title="Delete secret"
           action="Delete secret"
           isDanger
           onClose={() => setLeaving(undefined)}
           work={async () => {
             await service.secrets.delete(leaving.name)
-            toast(`${leaving.name} is deleted`)
+            toast(`${leaving.name} deleted`)
             secrets.reload()
           }}
         >
           <p>
-            Tools that name <code>{leaving.name}</code> fail from their next call on.
+            Tools that use <code>{leaving.name}</code> will fail from their next call.
           </p>
         </Confirm>
       )}
@@ -88,15 +88,15 @@ export function SecretsView() {
 
 function NoSecrets() {
   return (
-    <Empty title="No secret yet">
+    <Empty title="No secrets yet">
       <p>
-        A tool sends a secret in a header, by its name: <code>{'Bearer {{secret.NAME}}'}</code>. The model never sees
-        it, and it is sent only to the hosts that you list.
+        A tool sends a secret in a header: <code>{'Bearer {{secret.NAME}}'}</code>. The model never sees the secret, and
+        it is sent only to the hosts you list.
       </p>
       {may('setSecret') && (
         <p>
           <Button look="main" icon="plus" onClick={() => openDialog('new')}>
-            Add a secret
+            Add secret
           </Button>
         </p>
       )}

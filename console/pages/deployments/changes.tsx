@@ -23,7 +23,7 @@ export function Changes({ agent_id, deployment }: Props) {
           <p>
             {both.data.before
               ? `Compared with ${both.data.before.version}, which it replaced:`
-              : 'The first one in its environment. It serves:'}
+              : 'The first deployment in its environment. It serves:'}
           </p>
           <Diff label="Changes" from={both.data.before?.definition ?? {}} to={both.data.after.definition} />
         </>

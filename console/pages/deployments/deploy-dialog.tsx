@@ -38,7 +38,7 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
       if (error.code === 'conflict') onConflict()
       throw error
     })
-    toast(`${environment} serves ${body.version} now`)
+    toast(`${environment} now serves ${body.version}`)
     if (deployed.warnings) setWarnings(deployed.warnings)
     else onDone()
   })
@@ -63,7 +63,7 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
           hint={
             current
               ? `serves ${current.version} now`
-              : 'small letters, digits and hyphens; serves the working copy until its first deployment'
+              : 'lowercase letters, digits and hyphens; serves the draft until its first deployment'
           }
           isRequired
         />
@@ -74,8 +74,8 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
           error={reasonOf(action.error, 'version')}
           hint={
             taken
-              ? `${taken.version} exists and is not the working copy. A label never changes: choose another.`
-              : 'A label that stays. One that exists is deployed again only if it is the same as the working copy.'
+              ? `${taken.version} already exists and differs from the draft. Choose another label: versions never change.`
+              : 'A permanent label. You can reuse an existing label only if its content matches the draft.'
           }
           isRequired
           hasFocus
@@ -85,13 +85,13 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
         label="Message"
         value={message}
         onInput={setMessage}
-        placeholder="What is new?"
+        placeholder="What changed?"
         error={reasonOf(action.error, 'message')}
       />
       {before && (
         <>
           <h3>
-            What changes in {environment}: from {current?.version}, which it serves, to the working copy
+            What changes in {environment}: from {current?.version}, the current version, to the draft
           </h3>
           <Diff label="What changes" from={before} to={partsOf(agent, before)} />
         </>
@@ -106,7 +106,7 @@ function Warnings({ title, warnings, onDone }: { title: string; warnings: string
   return (
     <Dialog title={title} onClose={onDone} isWide>
       <div class="stack">
-        <p>It is deployed, but as things are this will fail:</p>
+        <p>Deployed, but with the current configuration this will fail:</p>
         <ul class="warnings">
           {warnings.map((warning) => (
             <li key={warning} class="notice">

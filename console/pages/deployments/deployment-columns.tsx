@@ -67,7 +67,7 @@ export function deploymentColumns({ onChanges, onRollback, serving, canUndo }: D
           </Button>
           {onRollback && canReturnTo(deployment) && (
             <Button icon="undo" onClick={() => onRollback(deployment)}>
-              {deployment.status === 'active' ? 'Roll back' : 'Return to it'}
+              {deployment.status === 'active' ? 'Roll back' : 'Return to this version'}
             </Button>
           )}
         </span>

@@ -43,7 +43,7 @@ export function DeploymentPage({ params: { deployment: id = '' } }: { params: Pa
               Id: (
                 <span class="id">
                   <code>{id}</code>
-                  <CopyButton text={id} label="Copy the id" />
+                  <CopyButton text={id} label="Copy the ID" />
                 </span>
               ),
             }}

@@ -99,7 +99,7 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
         <ChoiceFilter
           name="environment"
           label="Environment"
-          all="every environment"
+          all="all environments"
           choices={serving.map((deployment) => deployment.environment)}
         />
       </div>
@@ -111,8 +111,8 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
         empty={
           <Empty title="No deployments yet" filters={['environment']}>
             <p>
-              Until you deploy, {agent.name} serves its working copy, and every change takes effect immediately. A
-              deployment stores the definition under a version, so that you can roll back to it.
+              Until you deploy, {agent.name} serves its draft, and every change takes effect when you save. A deployment
+              stores the definition as a version that you can roll back to.
             </p>
           </Empty>
         }
@@ -128,7 +128,7 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
         ))}
       {isRollbackAsked && !undone && (
         <Dialog title="Roll back production" onClose={close}>
-          <p>Production has served nothing else that was not rolled back, so there is nothing to return to.</p>
+          <p>Production has served no other version that was not rolled back, so there is nothing to return to.</p>
         </Dialog>
       )}
       {open?.is === 'changes' && <ChangesDialog agent={agent} deployment={open.deployment} onClose={close} />}

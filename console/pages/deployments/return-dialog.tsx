@@ -28,7 +28,8 @@ export function ReturnDialog({ agent, deployment: { id, environment, version }, 
       onClose={onClose}
     >
       <p>
-        It was rolled back. {environment} serves {version} again from then on, as it was, instead of {current?.version}.
+        This version was rolled back. {environment} will serve {version} again, unchanged, instead of {current?.version}
+        .
       </p>
       <Failure error={compared.error} retry={compared.reload} />
       {compared.data && <Diff label="What will change" from={side('from')} to={side('to')} />}

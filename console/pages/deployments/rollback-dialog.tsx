@@ -60,14 +60,14 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
           </div>
           <Diff label="What will change" from={sideOf(shown, 'from')} to={sideOf(shown, 'to')} />
           <p class="soft">
-            Runs under way finish on {shown.from.version}. Not rolled back: memory, keys, webhooks, logs, and the
-            working copy of the agent.
+            Active runs finish on {shown.from.version}. A rollback doesn't change memory, keys, webhooks, logs or the
+            agent's draft.
           </p>
           <Field
             label="Reason"
             value={message}
             onInput={setMessage}
-            placeholder="Why? It is kept in the history."
+            placeholder="Why? Shown in the history."
             hasFocus
           />
         </>

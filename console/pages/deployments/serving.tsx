@@ -14,7 +14,7 @@ export function Serving({ active, agent }: { active: Deployment[] | undefined; a
             since <Ago time={created_at} />
           </span>
           <span class={digest === agent.digest ? 'soft' : 'ahead'}>
-            {digest === agent.digest ? 'is the working copy' : 'the working copy has changes'}
+            {digest === agent.digest ? 'same as the draft' : 'the draft has changes'}
           </span>
         </li>
       ))}

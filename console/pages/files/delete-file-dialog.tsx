@@ -8,20 +8,20 @@ type Props = { file: StoredFile; onClose(): void; onDone(): void }
 export function DeleteFileDialog({ file: { id, name, user_id }, onClose, onDone }: Props) {
   return (
     <Confirm
-      title="Delete the file"
+      title="Delete file"
       action="Delete file"
       isDanger
       onClose={onClose}
       work={async () => {
         await service.files.delete(id)
-        toast(`${name} is deleted`)
+        toast(`${name} deleted`)
         onDone()
       }}
     >
       <p>
         <b>{name}</b>
-        {user_id !== null && <> of the user {user_id}</>} is removed with its bytes. Messages that had it are kept, and
-        models are not shown it any more. This cannot be undone.
+        {user_id !== null && <> of the user {user_id}</>} is deleted. Messages that used it are kept, but it is no
+        longer sent to models. This can't be undone.
       </p>
     </Confirm>
   )

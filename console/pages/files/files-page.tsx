@@ -48,7 +48,7 @@ export function FilesPage() {
     <Page title="Files" actions={upload} api={{ operation: 'listFiles', method: 'files.list', query }}>
       <div class="filters">
         <TextFilter name="user" label="User" />
-        <ChoiceFilter name="type" label="Type" all="Every type" choices={TYPES} />
+        <ChoiceFilter name="type" label="Type" all="All types" choices={TYPES} />
       </div>
       <List of={files} label="Files" columns={columnsOf(setDeleting)} sort={query.sort} empty={<NoFiles />} />
       {opened && <FileDialog id={opened} onClose={() => setParams({ file: undefined })} onDelete={setDeleting} />}
@@ -107,7 +107,7 @@ const columnsOf = (setDeleting: (file: StoredFile) => void): Column<StoredFile>[
 function NoFiles() {
   return (
     <Empty title="No files yet" filters={['user', 'type']}>
-      <p>Files are uploaded for messages: photos, PDFs, tables.</p>
+      <p>Upload files to use them in messages: photos, PDFs, tables.</p>
       <Snippet label="command" text="moorage files put receipt.png" />
     </Empty>
   )

@@ -48,19 +48,23 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
   const allError = reasonOf(action.error, 'all_projects')
   return (
     <FormDialog
-      title={isOwn ? 'New key of your own' : 'New key'}
+      title={isOwn ? 'New personal key' : 'New key'}
       onClose={onClose}
       action="Create key"
       doing={action}
       disabled={permissions.length === 0}
     >
-      {isOwn && <p class="hint">It may do no more than you, now and later, and ends with your role.</p>}
+      {isOwn && (
+        <p class="hint">
+          A personal key never has more permissions than you do, and stops working when your role ends.
+        </p>
+      )}
       <Field
         label="Name"
         value={name}
         onInput={setName}
         placeholder="website backend"
-        hint="Who or what uses it. The audit log shows it."
+        hint="Shown in the audit log. Use the name of the person or program."
         error={reasonOf(action.error, 'name')}
         isRequired
         hasFocus
@@ -73,11 +77,11 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
           onChange={(chosen) =>
             setPermissions(self.roles.find((role) => role.name === chosen)?.permissions ?? permissions)
           }
-          hint="Ticks what keys of this role may do."
+          hint="Selects this role's permissions below."
         />
       )}
       <Checks
-        legend="It may"
+        legend="Permissions"
         choices={held}
         chosen={permissions}
         onChange={setPermissions}
@@ -85,8 +89,8 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
       />
       {permissions.includes('approve') && (
         <p class="hint">
-          It can't approve runs that you started, because you made it. For that, create the key on the server:{' '}
-          <code>moorage keys create NAME --role approver --local</code>
+          This key can't approve runs that you started, because you create it. To approve them, create the key on the
+          server: <code>moorage keys create NAME --role approver --local</code>
         </p>
       )}
       <Field
@@ -94,7 +98,7 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
         value={agent}
         onInput={setAgent}
         suggestions={names && [...names.values()]}
-        hint="The name or id of the only agent it may see. Without one, it sees every agent."
+        hint="Name or ID. Limits the key to one agent. Leave empty for all agents."
         error={reasonOf(action.error, 'agent_id')}
       />
       {hasChoice && (
@@ -109,7 +113,7 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
           </label>
           <p class={allError ? 'wrong' : 'hint'}>
             {allError ??
-              `It works in every project, also in those that are made later. Without this, it works in ${chosenProject.value?.name} only.`}
+              `The key has access to every project, including future ones. Otherwise, it only has access to ${chosenProject.value?.name}.`}
           </p>
         </div>
       )}
@@ -119,7 +123,7 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
           value={tier ?? self.default_tier}
           choices={self.tiers.map((each) => ({ value: each.name, label: tierText(each) }))}
           onChange={setTier}
-          hint="What comes faster is refused with 429. Each key is counted for itself."
+          hint="Rate limit for this key. Requests above it get a 429 error."
         />
       )}
       <Field
@@ -127,7 +131,7 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
         type="datetime-local"
         value={expires}
         onInput={setExpires}
-        hint="Without a time, it holds until it is revoked."
+        hint="Leave empty for a key that doesn't expire."
         error={reasonOf(action.error, 'expires_at')}
       />
     </FormDialog>
@@ -143,5 +147,5 @@ function roleOf(permissions: Permission[], roles: Roles): string {
 
 /** `pro: 1,000 requests a minute, 2,000 at once` */
 function tierText({ name, requests_per_minute, burst }: Self['tiers'][number]): string {
-  return `${name}: ${countText(requests_per_minute)} requests a minute, ${countText(burst)} at once`
+  return `${name}: ${countText(requests_per_minute)} requests per minute, bursts of ${countText(burst)}`
 }

@@ -58,7 +58,7 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
       {found?.status === 'active' && may('getFactor') && <SecondFactor key_id={id} />}
       {asking === 'rotate' && (
         <Confirm
-          title="Rotate the key"
+          title="Rotate key"
           action="Rotate key"
           onClose={close}
           work={async () => {
@@ -72,34 +72,31 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
             }
           }}
         >
-          <p>The key gets a new secret. The old one works for another hour, so its users can change over.</p>
-          {isOwn && (
-            <p>You are signed in with this key: you will have to sign in again once you have stored its new secret.</p>
-          )}
+          <p>The key gets a new secret. The old secret works for another hour, so you have time to replace it.</p>
+          {isOwn && <p>You are signed in with this key. Store the new secret, then sign in again.</p>}
         </Confirm>
       )}
       {asking === 'revoke' && found && (
         <Confirm
-          title="Revoke the key"
+          title="Revoke key"
           action="Revoke key"
           isDanger
           onClose={close}
           work={async () => {
             await service.keys.revoke(id)
-            toast(`The key ${found.name} is revoked`)
+            toast(`Key ${found.name} revoked`)
             key.reload()
           }}
         >
           <p>
-            From now on <b>{found.name}</b> is refused everywhere, and its sessions in the console end. This cannot be
-            undone.
+            <b>{found.name}</b> stops working immediately, and its console sessions end. This can't be undone.
           </p>
           {isOwn && <p>You are signed in with this key.</p>}
         </Confirm>
       )}
       {rotated && (
         <SecretOnce
-          title={`The new secret of ${rotated.name}`}
+          title={`${rotated.name}: new secret`}
           secret={rotated.secret}
           variable="MOORAGE_API_KEY"
           onDone={() => {

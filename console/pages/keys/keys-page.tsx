@@ -42,12 +42,12 @@ const columnsOf = (nameOf: (agent_id: string) => string, isOwn: boolean): Column
   },
   ...(session.value?.has_people && !isOwn ? [OWNER] : []),
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
-  { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
+  { title: 'Permissions', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
   {
     title: 'Agent',
     isExtra: true,
     cell: ({ agent_id, project_id }) =>
-      agent_id ? nameOf(agent_id) : isOfAllProjects(project_id) ? 'all projects' : 'every agent',
+      agent_id ? nameOf(agent_id) : isOfAllProjects(project_id) ? 'all projects' : 'all agents',
   },
   { title: 'Tier', isExtra: true, cell: ({ tier }) => tier },
   { title: 'Hint', isExtra: true, cell: ({ hint }) => <code class="soft">{hint}</code> },
@@ -61,7 +61,7 @@ const columnsOf = (nameOf: (agent_id: string) => string, isOwn: boolean): Column
 
 /** Where people make keys of their own, each key says whose it is. */
 const OWNER: Column<Key> = {
-  title: 'Of',
+  title: 'Owner',
   cell: ({ person_id, person_name }) =>
     person_id ? <Who id={person_id} name={person_name} /> : <span class="soft">a service</span>,
 }
@@ -112,7 +112,7 @@ function KeysView({ isOwn, hasChoice }: { isOwn: boolean; hasChoice: boolean }) 
       <div class="filters">
         {hasChoice && (
           <Segments
-            label="Show"
+            label="View"
             value={isOwn ? 'own' : 'all'}
             choices={VIEWS}
             onChange={(view) =>
@@ -120,7 +120,7 @@ function KeysView({ isOwn, hasChoice }: { isOwn: boolean; hasChoice: boolean }) 
             }
           />
         )}
-        <ChoiceFilter name="status" label="Status" all="Every status" choices={['active', 'expired', 'revoked']} />
+        <ChoiceFilter name="status" label="Status" all="All statuses" choices={['active', 'expired', 'revoked']} />
       </div>
       <List
         of={keys}
@@ -147,7 +147,7 @@ function KeysView({ isOwn, hasChoice }: { isOwn: boolean; hasChoice: boolean }) 
       )}
       {created && (
         <SecretOnce
-          title={`The secret of ${created.name}`}
+          title={`${created.name}: secret`}
           secret={created.secret}
           variable="MOORAGE_API_KEY"
           onDone={() => {
@@ -176,18 +176,18 @@ const revokeColumn = (onRevoke: (key: Key) => void): Column<Key> => ({
 function RevokeOwn({ of: { id, name }, onClose, onDone }: { of: Key; onClose(): void; onDone(): void }) {
   return (
     <Confirm
-      title="Revoke the key"
+      title="Revoke key"
       action="Revoke key"
       isDanger
       onClose={onClose}
       work={async () => {
         await service.people.revokePersonalKey(id)
-        toast(`The key ${name} is revoked`)
+        toast(`Key ${name} revoked`)
         onDone()
       }}
     >
       <p>
-        From now on <b>{name}</b> is refused everywhere. This cannot be undone.
+        <b>{name}</b> stops working immediately. This can't be undone.
       </p>
     </Confirm>
   )

@@ -35,10 +35,11 @@ export function SecondFactor({ key_id }: { key_id: string }) {
         )}
       </div>
       <p class="hint">
-        A code from an app on a phone, asked for where the security rules of the service or an agent want one.{' '}
+        A one-time code from an authenticator app, required where the security rules of the service or an agent ask for
+        one.{' '}
         {isOwn
-          ? 'A key cannot give itself one: use another key that has one, or this on the host.'
-          : 'To set one up takes a code of your own key.'}
+          ? "A key can't set up its own. Use another key that has one, or run this on the server:"
+          : 'You need a one-time code for your own key to set one up.'}
       </p>
       {isOwn && found?.status === 'none' && <Snippet label="command" text={`moorage mfa enrol ${key_id}`} />}
       <Failure error={factor.error ?? enrol.error} retry={factor.reload} />
@@ -53,17 +54,20 @@ export function SecondFactor({ key_id }: { key_id: string }) {
       )}
       {isRemoving && (
         <Confirm
-          title="Remove the second factor"
+          title="Remove second factor"
           action="Remove factor"
           isDanger
           onClose={() => setRemoving(false)}
           work={async () => {
             await service.mfa.remove(key_id)
-            toast('The second factor is removed')
+            toast('Second factor removed')
             factor.reload()
           }}
         >
-          <p>The key gives no codes any more. What asks for a code refuses the key until it has a factor again.</p>
+          <p>
+            The key can't provide one-time codes any more. Requests that require a code are refused until the key has a
+            second factor again.
+          </p>
         </Confirm>
       )}
     </section>
@@ -81,7 +85,7 @@ function FactorState({ factor: { status, locked_until, created_at } }: { factor:
       )}
       {locked_until && (
         <span class="wrong">
-          too many wrong codes: locked until <Ago time={locked_until} />
+          too many wrong codes; locked until <Ago time={locked_until} />
         </span>
       )}
     </>
@@ -92,16 +96,16 @@ function EnrolDialog({ enrolled, onClose }: { enrolled: NewKeyFactor; onClose():
   const [code, setCode] = useState('')
   const confirm = useAction(async () => {
     await service.mfa.confirm(enrolled.key_id, code.replaceAll(' ', ''))
-    toast('The second factor works')
+    toast('Second factor set up')
     onClose()
   })
   return (
-    <FormDialog title="Set up the second factor" onClose={onClose} isGuarded action="Confirm" doing={confirm}>
-      <p>Scan this with an authenticator app, or type the secret into it. It is shown only now.</p>
+    <FormDialog title="Set up second factor" onClose={onClose} isGuarded action="Confirm" doing={confirm}>
+      <p>Scan this with an authenticator app, or type the secret into the app. It is shown only now.</p>
       <QrCode text={enrolled.uri} label="QR code for the authenticator app" />
       <Snippet label="secret" text={enrolled.secret} />
       <Field
-        label="The code that the app shows"
+        label="Code from the app"
         value={code}
         onInput={setCode}
         inputMode="numeric"

@@ -55,7 +55,7 @@ export function LogLines({ tail }: { tail: Tail }) {
       <div class="log" ref={list} onScroll={onScroll} role="log" aria-label="Log" tabIndex={0}>
         {tail.hasOlder && (
           <Button look="quiet" onClick={tail.loadOlder}>
-            Older lines
+            Older entries
           </Button>
         )}
         {blocksOf(entries, tail.older).map(({ id, lines }) => (

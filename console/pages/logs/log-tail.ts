@@ -28,11 +28,15 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   shown.current = key
   const olderThan = useRef<Older | undefined>(undefined)
   const isLoadingOlder = useRef(false)
-  const showError = (error: MoorageError) => setLoaded((before) => ({ ...before, error }))
+  const loadedKey = useRef('')
+  // What was shown until now may be another log.
+  const showError = (error: MoorageError) =>
+    setLoaded((before) => ({ ...(loadedKey.current === key && before), error }))
 
   useEffect(() => {
     const showFirst = ({ entries, goOnAt }: LogPage) => {
       olderThan.current = goOnAt === undefined ? undefined : { end: goOnAt, known: 0 }
+      loadedKey.current = key
       setLoaded({ entries, olderThan: goOnAt })
     }
     const showNews = (entries: LogEntry[]) =>

@@ -67,7 +67,7 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
           </Button>
         ) : (
           <Button icon="play" onClick={follow}>
-            Follow the log
+            Follow log
           </Button>
         )}
         <div class="segments" role="group" aria-label="Levels">
@@ -82,27 +82,27 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
         <Button
           look="quiet"
           icon="download"
-          label="Download these lines"
+          label="Download these entries"
           onClick={() => download(name, tail.entries ?? [])}
         />
       </div>
       {query.request_id && (
         <p class="only">
-          Only lines of <Id id={query.request_id} />
+          Only entries of <Id id={query.request_id} />
           <Button
             look="quiet"
             icon="close"
-            label="Lines of every request"
+            label="Show all requests"
             onClick={() => setParams({ request: undefined })}
           />
         </p>
       )}
       <Failure error={tail.error} retry={tail.reload} />
       {tail.entries?.length === 0 && !tail.hasOlder ? (
-        <Empty title="No log lines yet" filters={['level', 'search', 'request', 'range']}>
+        <Empty title="No log entries yet" filters={['level', 'search', 'request', 'range']}>
           <p>
-            Every invocation writes log lines. Send a message in the playground.{' '}
-            {isLive ? 'New lines appear automatically.' : 'New lines appear when you follow the log.'}
+            Every invocation writes log entries. Send a message in the playground.{' '}
+            {isLive ? 'New entries appear automatically.' : 'New entries appear when you follow the log.'}
           </p>
         </Empty>
       ) : (
@@ -110,9 +110,9 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
       )}
       {until && (
         <p class="pager">
-          Lines until {exactText(until)}
+          Entries until {exactText(until)}
           <Button icon="down" onClick={toNewest}>
-            Newest lines
+            Newest entries
           </Button>
         </p>
       )}

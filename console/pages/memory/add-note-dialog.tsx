@@ -14,12 +14,12 @@ export function AddNoteDialog({ agent, onClose, onDone }: { agent: Agent; onClos
   const action = useAction(async () => {
     const context = user.trim() ? { user_id: user.trim() } : {}
     await service.memory.write(agent.id, { items: [{ content: content.trim(), kind: 'note', context }] })
-    toast('The note is remembered')
+    toast('Note added')
     onDone()
     onClose()
   })
   return (
-    <FormDialog title="Add a note" onClose={onClose} action="Add note" doing={action} disabled={!content.trim()}>
+    <FormDialog title="Add note" onClose={onClose} action="Add note" doing={action} disabled={!content.trim()}>
       <Field
         label="Note"
         rows={4}
@@ -34,7 +34,7 @@ export function AddNoteDialog({ agent, onClose, onDone }: { agent: Agent; onClos
         label="User"
         value={user}
         onInput={setUser}
-        hint="Whom it is about. Without one, it is recalled for every user."
+        hint="The user this note is about. Notes without a user are found by search but never recalled."
         error={reasonOf(action.error, 'items.0.context.user_id')}
       />
     </FormDialog>

@@ -21,13 +21,13 @@ export function ClearMemoryDialog({ agent, onClose, onDone }: { agent: Agent; on
           ...(user_id && { user_id }),
           ...(session_id && { session_id }),
         })
-        toast(`Forgotten: ${counted(deleted, 'memory', 'memories')}`)
+        toast(`${counted(deleted, 'memory', 'memories')} deleted`)
         onDone()
       }}
     >
       <p>
-        Every memory {whose.length > 0 ? <b>{whose.join(', ')}</b> : <b>of {agent.name}, of all its users,</b>} is
-        forgotten. This cannot be undone.
+        All memories {whose.length > 0 ? <b>{whose.join(', ')}</b> : <b>of {agent.name}, of all its users,</b>} are
+        deleted. This can't be undone.
       </p>
       {whose.length === 0 && (
         <p class="hint">To clear the memory of one user or session, filter the list by it first.</p>

@@ -34,11 +34,11 @@ export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
   const save = useAction(async () => {
     const now = await service.memory.get(agent.id, id)
     await saveChanges({ content }, { content: now.content }, (changes) => service.memory.update(agent.id, id, changes))
-    done('The memory is corrected')
+    done('Memory updated')
   })
   const forget = useAction(async () => {
     await service.memory.delete(agent.id, id)
-    done('The memory is forgotten')
+    done('Memory deleted')
   })
   return (
     <Dialog title={role ? `${kind} of the ${role}` : kind} onClose={onClose} isWide>
@@ -61,7 +61,7 @@ export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
             When: exactText(created_at),
             'Found by': memory.matched?.join(', '),
             Score: memory.score?.toFixed(3),
-            'Superseded by': memory.superseded_by ?? undefined,
+            'Replaced by': memory.superseded_by ?? undefined,
             Metadata: Object.keys(metadata).length > 0 ? <code>{JSON.stringify(metadata)}</code> : undefined,
             Id: <Id id={id} />,
           }}
@@ -70,7 +70,7 @@ export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
         <DialogActions>
           {may('deleteMemory') && (
             <Button look="danger" doing={forget}>
-              Forget it
+              Delete memory
             </Button>
           )}
           {may('updateMemory') && (

@@ -51,7 +51,7 @@ export function MemoryList({ agent }: { agent: Agent }) {
         <TextFilter name="search" label="Search memories" />
         <TextFilter name="user" label="User" />
         <TextFilter name="session" label="Session" />
-        {!search && <ChoiceFilter name="kind" label="Kind" all="Every kind" choices={['turn', 'fact', 'note']} />}
+        {!search && <ChoiceFilter name="kind" label="Kind" all="All kinds" choices={['turn', 'fact', 'note']} />}
       </div>
       <List of={memories} label="Memories" columns={columns} empty={<NoMemories />} />
       {opened && (
@@ -72,8 +72,8 @@ function NoMemories() {
   return (
     <Empty title="No memories yet" filters={['search', 'user', 'session', 'kind']}>
       <p>
-        Messages with a user or a session are remembered, as the agent's memory settings say. You can also add notes
-        here.
+        Messages with a user or session ID are remembered, depending on the agent's memory settings. You can also add
+        notes here.
       </p>
     </Empty>
   )

@@ -35,7 +35,7 @@ function MemoryView({ agent }: { agent: Agent }) {
     <>
       <div class="filters">
         <Segments
-          label="Show"
+          label="View"
           value={view}
           choices={[
             { value: 'memories', label: 'Memories' },
@@ -51,7 +51,7 @@ function MemoryView({ agent }: { agent: Agent }) {
         />
         {may('writeMemory') && (
           <Button icon="plus" onClick={() => setAsking('add')}>
-            Add a note
+            Add note
           </Button>
         )}
         {may('clearMemory') && (

@@ -29,9 +29,9 @@ export function PeopleList({ agent, of }: { agent: Agent; of: 'users' | 'session
       keyOf={({ user_id, session_id }) => JSON.stringify([session_id, user_id])}
       sort={query.sort}
       empty={
-        <Empty title={of === 'users' ? 'No user yet' : 'No session yet'}>
+        <Empty title={of === 'users' ? 'No users yet' : 'No sessions yet'}>
           <p>
-            They appear when a message comes with <code>context.user_id</code> or <code>context.session_id</code>.
+            They appear when a message includes <code>context.user_id</code> or <code>context.session_id</code>.
           </p>
         </Empty>
       }

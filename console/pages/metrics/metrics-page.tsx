@@ -101,7 +101,7 @@ function Charts({ performance, deployments }: { performance: Performance; deploy
       <Chart title="Response time" lines={durations} least={10} format={durationText} {...common} />
       <Chart title="Errors" lines={errors} least={5} format={(value) => percentText(value, 100)} {...common} />
       <details>
-        <summary>Show as a table</summary>
+        <summary>View as table</summary>
         <Table
           label="Metrics"
           columns={COLUMNS}

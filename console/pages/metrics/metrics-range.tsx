@@ -43,10 +43,10 @@ export function MetricsRangeFilter() {
       />
       {isZoomed ? (
         <Button icon="undo" onClick={() => setParams({ from: undefined, to: undefined }, { push: true })}>
-          Leave the zoom
+          Reset zoom
         </Button>
       ) : (
-        <span class="hint">Drag over a chart to look closer.</span>
+        <span class="hint">Drag over a chart to zoom in.</span>
       )}
     </>
   )

@@ -20,7 +20,7 @@ export function InvitationsView() {
   )
   const takeBack = useAction(async ({ id, email }: Invitation) => {
     await service.invitations.revoke(id)
-    toast(`The invitation of ${email} is taken back: its link is worth nothing now`)
+    toast(`Invitation of ${email} revoked. Its link no longer works.`)
     invitations.reload()
   })
   const columns: Column<Invitation>[] = [
@@ -28,14 +28,14 @@ export function InvitationsView() {
     { title: 'Role', cell: (invitation) => <RoleIn {...invitation} /> },
     { title: 'Status', cell: ({ status }) => <Status value={status} /> },
     {
-      title: 'Made',
+      title: 'Created',
       sort: 'created_at',
       isNumber: true,
       isExtra: true,
       cell: ({ created_at }) => <Ago time={created_at} />,
     },
     {
-      title: 'Ends',
+      title: 'Expires',
       sort: 'expires_at',
       isNumber: true,
       isExtra: true,
@@ -50,7 +50,7 @@ export function InvitationsView() {
           <Button
             look="quiet"
             icon="close"
-            label={`Take back the invitation of ${invitation.email}`}
+            label={`Revoke the invitation of ${invitation.email}`}
             isBusy={takeBack.isBusy}
             onClick={() => void takeBack.run(invitation)}
           />
@@ -65,8 +65,8 @@ export function InvitationsView() {
       columns={columns}
       sort={query.sort}
       empty={
-        <Empty title="No invitation is on its way">
-          <p>An invitation is a link that gives a role to one e-mail address, once. You send it yourself.</p>
+        <Empty title="No invitations yet">
+          <p>An invitation is a one-time link that gives a role to one email address. You send the link yourself.</p>
         </Empty>
       }
     />

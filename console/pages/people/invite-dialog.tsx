@@ -24,19 +24,19 @@ export function InviteDialog({ onClose, onCreated }: Props) {
     onCreated(await service.invitations.create({ email: email.trim(), ...given, expires_in_hours: Number(hours) }))
   })
   return (
-    <FormDialog title="Invite a person" onClose={onClose} action="Make the link" doing={create}>
+    <FormDialog title="Invite person" onClose={onClose} action="Create link" doing={create}>
       <Field
-        label="E-mail address"
+        label="Email address"
         value={email}
         onInput={setEmail}
         placeholder="ada@example.com"
-        hint="The identity provider must have verified it: the invitation is for this address only."
+        hint="The identity provider must have verified this address. No one else can accept the invitation."
         error={reasonOf(create.error, 'email')}
         isRequired
         hasFocus
       />
       <RoleField value={given} project_id={projectHere()} onChange={setGiven} error={create.error} />
-      <Select label="The link works for" value={hours} choices={HOURS} onChange={setHours} />
+      <Select label="Link expires after" value={hours} choices={HOURS} onChange={setHours} />
     </FormDialog>
   )
 }

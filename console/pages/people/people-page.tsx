@@ -46,7 +46,7 @@ export function PeoplePage() {
       }
     >
       <div class="filters">
-        <Segments label="Show" value={view} choices={views} onChange={show} />
+        <Segments label="View" value={view} choices={views} onChange={show} />
       </div>
       {view === 'invitations' ? (
         <InvitationsView key={invited?.token} />
@@ -64,11 +64,11 @@ export function PeoplePage() {
       )}
       {invited && (
         <SecretOnce
-          title={`The invitation of ${invited.email}`}
+          title={`Invitation of ${invited.email}`}
           label="link"
           secret={`${BASE.href}#invitation=${invited.token}`}
-          about={`Send it to ${invited.email} yourself: the service sends no mail. It works once, and is shown only now.`}
-          stored="I have sent or stored it"
+          about={`Send the link to ${invited.email} yourself: the service sends no email. The link works once and is shown only now.`}
+          stored="I've sent or stored it"
           onDone={() => {
             setInvited(undefined)
             show('invitations')
@@ -136,7 +136,7 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
         ) : (
           <Empty title="No people yet">
             <p>
-              People are here once they have signed in with an identity provider. Their role comes from their groups
+              People appear here once they have signed in with an identity provider. Their role comes from their groups
               there, from an invitation, or from you.
             </p>
           </Empty>
@@ -155,7 +155,7 @@ function NobodyHere({ project }: { project: string }) {
   const total = everybody.data
   return (
     <Empty title={`No one has a role in ${project}`}>
-      <p>Administrators of all projects, people of other projects and people without a role are under Everybody.</p>
+      <p>Service administrators, people of other projects and people without a role are listed under Everybody.</p>
       <Failure error={everybody.error} retry={everybody.reload} />
       {total !== undefined && total > 0 && (
         <p>

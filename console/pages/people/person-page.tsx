@@ -41,7 +41,7 @@ export function PersonPage({ params: { person: id = '' } }: { params: Params }) 
       actions={
         found && (
           <>
-            {may('setPersonRole') && <Button onClick={() => setDoing({ what: 'give' })}>Give a role</Button>}
+            {may('setPersonRole') && <Button onClick={() => setDoing({ what: 'give' })}>Give role</Button>}
             {may('deletePerson') && (
               <Button look="danger" onClick={() => setDoing({ what: 'remove' })}>
                 Remove
@@ -60,7 +60,7 @@ export function PersonPage({ params: { person: id = '' } }: { params: Params }) 
             label="Roles"
             columns={columnsOf(setDoing)}
             rows={found.roles}
-            empty={<Empty title="No role yet: they cannot sign in" />}
+            empty={<Empty title="No role yet: this person can't sign in" />}
           />
         </section>
       )}
@@ -82,7 +82,7 @@ export function PersonPage({ params: { person: id = '' } }: { params: Params }) 
 const KEY_COLUMNS: Column<Key>[] = [
   { title: 'Key', cell: ({ id, name }) => <a href={href(`/keys/${id}`)}>{name}</a> },
   { title: 'Where', cell: ({ project_id }) => placeText(project_id) },
-  { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
+  { title: 'Permissions', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
   { title: 'Expires', isNumber: true, isExtra: true, cell: ({ expires_at }) => <Ago time={expires_at} /> },
   { title: 'Last used', isNumber: true, cell: ({ last_used_at }) => <Ago time={last_used_at} /> },
 ]
@@ -129,7 +129,7 @@ function PersonFacts({ of: { id, email, email_verified, identities, created_at, 
 const columnsOf = (setDoing: (doing: Doing) => void): Column<Role>[] => [
   { title: 'Role', cell: ({ role }) => <b>{role}</b> },
   { title: 'Where', cell: ({ project_id }) => placeText(project_id) },
-  { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
+  { title: 'Permissions', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
   { title: 'From', cell: ({ source }) => sourceText(source) },
   { title: 'Since', isNumber: true, isExtra: true, cell: ({ created_at }) => <Ago time={created_at} /> },
   {
@@ -138,13 +138,8 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Role>[] => [
     cell: (role) =>
       may('setPersonRole') && (
         <span class="cell-actions">
-          <Button look="quiet" icon="edit" label="Change the role" onClick={() => setDoing({ what: 'change', role })} />
-          <Button
-            look="quiet"
-            icon="close"
-            label="Take the role away"
-            onClick={() => setDoing({ what: 'take', role })}
-          />
+          <Button look="quiet" icon="edit" label="Change role" onClick={() => setDoing({ what: 'change', role })} />
+          <Button look="quiet" icon="close" label="Remove role" onClick={() => setDoing({ what: 'take', role })} />
         </span>
       ),
   },
@@ -156,8 +151,8 @@ function TakeRole({ person, role, onClose, onDone }: Taking) {
   const all_projects = role.project_id === null
   return (
     <Confirm
-      title="Take the role away"
-      action="Take role away"
+      title="Remove role"
+      action="Remove role"
       isDanger
       onClose={onClose}
       work={async () => {
@@ -165,12 +160,13 @@ function TakeRole({ person, role, onClose, onDone }: Taking) {
           role: null,
           all_projects,
         })
-        toast(`${person.name} is not ${role.role} any more`)
+        toast(`${person.name} no longer has the role ${role.role}`)
         onDone(changed)
       }}
     >
       <p>
-        <b>{person.name}</b> is not <RoleIn {...role} /> any more, at once. Keys that were made with this role end.
+        <b>{person.name}</b> loses the role <RoleIn {...role} /> immediately. Keys that were created with this role stop
+        working.
       </p>
     </Confirm>
   )
@@ -179,21 +175,21 @@ function TakeRole({ person, role, onClose, onDone }: Taking) {
 function RemovePerson({ person: { id, name }, onClose }: { person: Person; onClose(): void }) {
   return (
     <Confirm
-      title="Remove the person"
-      action="Remove person"
+      title="Delete person"
+      action="Delete person"
       isDanger
       onClose={onClose}
       work={async () => {
         const { kept_keys, kept_webhooks } = await service.people.delete(id)
         const kept = [...kept_keys, ...kept_webhooks].join(', ')
-        toast(`${name} is removed${kept && `. What they have made for services goes on: ${kept}`}`)
+        toast(`${name} deleted${kept && `. Still active: ${kept}`}`)
         go('/people')
       }}
     >
       <p>
-        The roles, the own keys and the sessions of <b>{name}</b> end at once. A person for whom an identity provider
-        still vouches can sign in again, and has what groups give there. Webhooks and keys of services that they have
-        made go on.
+        The roles, personal keys and sessions of <b>{name}</b> are deleted immediately. If an identity provider still
+        knows this person, they can sign in again with the roles of their groups. Webhooks and service keys that they
+        created keep working.
       </p>
     </Confirm>
   )

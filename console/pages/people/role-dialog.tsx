@@ -26,7 +26,7 @@ export function RoleDialog({ person, present, onClose, onSaved }: Props) {
   const save = useAction(async () => {
     const saved = await serviceIn(project_id).people.setRole(person.id, given)
     onClose()
-    toast(`${person.name} is ${given.role}${given.all_projects ? ` in ${placeText(null)}` : ''} now`)
+    toast(`${person.name} is now ${given.role}${given.all_projects ? ` in ${placeText(null)}` : ''}`)
     onSaved(saved)
   })
   return (
@@ -38,8 +38,8 @@ export function RoleDialog({ person, present, onClose, onSaved }: Props) {
     >
       <RoleField value={given} project_id={project_id} onChange={setGiven} error={save.error} />
       <p class="hint">
-        It holds at once, over what groups give, and takes the place of a role that {person.name} has there. Keys that{' '}
-        {person.name} has made keep no more than it allows.
+        The role takes effect immediately. It overrides roles from groups and replaces {person.name}'s current role.
+        Keys that {person.name} created never keep more permissions than this role.
       </p>
     </FormDialog>
   )

@@ -27,9 +27,9 @@ export function RoleField({ value, project_id, onChange, error }: Props) {
       <Select
         label="Role"
         value={value.role}
-        choices={names.map((name) => ({ value: name, label: name || 'Choose one' }))}
+        choices={names.map((name) => ({ value: name, label: name || 'Choose a role' }))}
         onChange={(role) => onChange({ ...value, role })}
-        hint={chosen && `May ${chosen.permissions.join(', ')}.`}
+        hint={chosen && `Permissions: ${chosen.permissions.join(', ')}.`}
         error={reasonOf(error, 'role')}
       />
       {session.value?.reach === 'service' && (
@@ -41,7 +41,7 @@ export function RoleField({ value, project_id, onChange, error }: Props) {
             { value: 'all', label: placeText(null) },
           ]}
           onChange={(where) => onChange({ ...value, all_projects: where === 'all' })}
-          hint={`In ${placeText(null)}, admin is an administrator of the service.`}
+          hint={`In ${placeText(null)}, admin means service administrator.`}
         />
       )}
     </>

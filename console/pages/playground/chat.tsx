@@ -72,7 +72,7 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
                   <Button look="quiet" icon="edit" label="Edit in a new session" onClick={() => onEdit(invocation)} />
                 )}
                 <AnswerSwitch />
-                <CopyButton text={invocation.response} label="Copy the answer" />
+                <CopyButton text={invocation.response} label="Copy answer" />
               </span>
             )}
           </footer>
@@ -93,7 +93,7 @@ function Answer({ invocation, conversation }: AnswerProps) {
     <div class="answer">
       {called.map((tool) => (
         <p key={tool.id} class="tool">
-          <code>{tool.name}</code> {tool.error ? 'failed' : tool.result === undefined ? 'is called …' : 'answered'}
+          <code>{tool.name}</code> {tool.error ? 'failed' : tool.result === undefined ? 'in progress …' : 'answered'}
         </p>
       ))}
       {!isRunning && run?.status === 'waiting' && (

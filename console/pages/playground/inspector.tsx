@@ -37,9 +37,9 @@ export function Inspector({
           {run ? (
             <>
               <dl class="pairs">
-                <dt>Served by</dt>
+                <dt>Environment</dt>
                 <dd>{servedBy(run)}</dd>
-                <dt>Took</dt>
+                <dt>Duration</dt>
                 <dd>{durationText(run.duration_ms)}</dd>
                 <dt>Tokens</dt>
                 <dd>
@@ -56,7 +56,7 @@ export function Inspector({
         </section>
       )}
       <section>
-        <h2>Use it</h2>
+        <h2>Call from code</h2>
         <Segments label="Language" value={language} choices={LANGUAGES} onChange={setLanguage} />
         <Snippet label="call" text={asCode(language, agent, body)} />
       </section>

@@ -22,20 +22,25 @@ export function askedInUrl(): PlaygroundAsked {
   }
 }
 
-type Props = PlaygroundAsked & { choices: ReturnType<typeof choicesOf>; onNewSession(): void }
+/** The next message begins a new session. */
+export function leaveSession(): void {
+  setParams({ session: undefined }, { push: true })
+}
 
-export function PlaygroundFilters({ environment, beside, user, session, choices, onNewSession }: Props) {
+type Props = PlaygroundAsked & { choices: ReturnType<typeof choicesOf> }
+
+export function PlaygroundFilters({ environment, beside, user, session, choices }: Props) {
   return (
     <div class="filters">
       <Select
-        label="Served by"
+        label="Environment"
         value={environment}
         choices={choices}
         onChange={(value) => setParams({ environment: value === 'production' ? undefined : value })}
         isBare
       />
       <Select
-        label="Beside it"
+        label="Compare with"
         value={beside ?? ''}
         choices={[{ value: '', label: 'compare with …' }, ...choices]}
         onChange={(value) => setParams({ beside: value })}
@@ -49,7 +54,7 @@ export function PlaygroundFilters({ environment, beside, user, session, choices,
         isBare
       />
       <SessionField />
-      <Button icon="plus" label="New session" onClick={() => onNewSession()} disabled={!session} />
+      <Button icon="plus" label="New session" onClick={leaveSession} disabled={!session} />
     </div>
   )
 }
@@ -58,6 +63,6 @@ const TYPED_MS = 500
 
 /** Waits for a pause in the typing: each id is another conversation. */
 function SessionField() {
-  const [text, setText] = useTypedParam('session', TYPED_MS)
-  return <Field label="Session" value={text} placeholder="new session" onInput={setText} isBare isMono />
+  const [text, setText, write] = useTypedParam('session', TYPED_MS)
+  return <Field label="Session" value={text} placeholder="new session" onInput={setText} onBlur={write} isBare isMono />
 }

@@ -14,7 +14,7 @@ import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
 import { type Conversation, openConversation, type Said, type ShownInvocation, say } from './conversation.ts'
 import { Inspector } from './inspector.tsx'
-import { askedInUrl, type PlaygroundAsked, PlaygroundFilters } from './playground-filters.tsx'
+import { askedInUrl, leaveSession, type PlaygroundAsked, PlaygroundFilters } from './playground-filters.tsx'
 import { choicesOf } from './serving-choices.ts'
 
 export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
@@ -53,8 +53,8 @@ function Playground({ agent: { name } }: { agent: Agent }) {
     setText('')
     uploads.clear()
   }
-  const startOver = ({ message, attachments }: Said = { message: '', attachments: [] }) => {
-    setParams({ session: undefined }, { push: true })
+  const edit = ({ message, attachments }: Said) => {
+    leaveSession()
     setText(message)
     uploads.put(attachments)
   }
@@ -64,7 +64,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
       conversation={conversation}
       selected={beside ? undefined : shown?.key}
       onSelect={({ key }: ShownInvocation) => setSelected(key)}
-      {...(mayInvoke && { onAgain: (said) => send(said), onEdit: startOver })}
+      {...(mayInvoke && { onAgain: (said) => send(said), onEdit: edit })}
     />
   )
   const body = {
@@ -76,7 +76,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   return (
     <div class={beside ? 'playground compared' : 'playground'}>
       <DropArea class="talk" label="Playground" onFiles={mayInvoke && may('createFile') ? uploads.add : undefined}>
-        <PlaygroundFilters {...asked} choices={choices} onNewSession={startOver} />
+        <PlaygroundFilters {...asked} choices={choices} />
         <div class="conversations">
           {columns.length === 0 && (
             <div class="chat first">

@@ -9,8 +9,8 @@ export function choicesOf(active: Deployment[]): { value: string; label: string 
   }))
   const hasProduction = active.some(({ environment }) => environment === 'production')
   return [
-    ...(hasProduction ? [] : [{ value: 'production', label: 'production · working copy' }]),
+    ...(hasProduction ? [] : [{ value: 'production', label: 'production · draft' }]),
     ...deployed.toSorted((a, b) => Number(b.value === 'production') - Number(a.value === 'production')),
-    ...(hasProduction ? [{ value: WORKING_COPY, label: 'working copy' }] : []),
+    ...(hasProduction ? [{ value: WORKING_COPY, label: 'draft' }] : []),
   ]
 }

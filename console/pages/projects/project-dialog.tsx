@@ -13,28 +13,28 @@ import { NumberField } from '../../ui/forms/number-field.tsx'
 const LIMITS = [
   {
     name: 'requests_per_minute',
-    label: 'Requests a minute',
-    hint: 'A whole number, for all callers of the project together. Without one there is no limit.',
+    label: 'Requests per minute',
+    hint: "A whole number, for all of the project's callers together. Leave empty for no limit.",
   },
   {
     name: 'concurrent_runs',
-    label: 'Runs at once',
-    hint: 'Of all its agents together. Others are refused, or wait in the background.',
+    label: 'Max concurrent runs',
+    hint: 'For all of its agents together. Above the limit, requests are refused and background runs wait.',
   },
   {
     name: 'stored_bytes',
     label: 'Stored bytes',
-    hint: 'Of its receipts, logs, memories and files. A project that has more takes no further messages.',
+    hint: 'Receipts, logs, memories and files. Above this limit, the project accepts no new messages.',
   },
   {
     name: 'file_bytes',
-    label: 'Bytes of files',
-    hint: 'Of all that is uploaded. An upload that would exceed it is refused.',
+    label: 'File bytes',
+    hint: 'Total size of uploaded files. An upload that would exceed it is refused.',
   },
   {
     name: 'retention_days',
-    label: 'Days kept',
-    hint: 'Receipts, logs, memories, deliveries and files. Without a number, as long as the service keeps them.',
+    label: 'Retention (days)',
+    hint: "Receipts, logs, memories, deliveries and files. Default: the service's retention.",
   },
 ] as const
 
@@ -74,7 +74,7 @@ export function ProjectDialog({ project, onClose, onSaved }: Props) {
       })
     } else saved = await service.projects.create(bodyOf(values) as CreateProject)
     onClose()
-    onSaved(project ? `The project ${saved.name} is changed` : `The project ${saved.name} is there: open it to fill it`)
+    onSaved(project ? `Project ${saved.name} updated` : `Project ${saved.name} created. Open it to add agents.`)
     keepProject(saved)
   })
   const field = (name: keyof typeof values) => ({
@@ -94,7 +94,7 @@ export function ProjectDialog({ project, onClose, onSaved }: Props) {
           label="Name"
           pattern="[a-z0-9][a-z0-9\-]{0,62}"
           placeholder="shop"
-          hint="a to z, digits and -. Requests name the project by it."
+          hint="Lowercase letters, digits and hyphens. Requests name the project with it."
           {...field('name')}
           isRequired
           isMono

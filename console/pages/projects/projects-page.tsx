@@ -27,8 +27,10 @@ export function ProjectsPage() {
   const projects = useResource(`projects ${JSON.stringify(query)}`, (signal) =>
     service.projects.list(query as { sort: 'name' }, { signal }),
   )
-  // Others may have made or renamed some since this reader has signed in.
-  useEffect(() => projects.data?.data.forEach(keepProject), [projects.data])
+  // Others may have made or renamed some since this reader has signed in. What is remembered may be deleted since.
+  useEffect(() => {
+    if (!projects.isLoading) projects.data?.data.forEach(keepProject)
+  }, [projects.data, projects.isLoading])
   const close = () => {
     setDoing(undefined)
     closeDialog()
@@ -45,7 +47,7 @@ export function ProjectsPage() {
     >
       <div class="filters">
         <span class="hint">
-          Agents, keys, webhooks, secrets and providers belong to one project, and nothing of it is seen from another.
+          Agents, keys, webhooks, secrets and providers belong to one project and can't be seen from other projects.
         </span>
       </div>
       <List
@@ -53,7 +55,7 @@ export function ProjectsPage() {
         label="Projects"
         columns={columnsOf(setDoing)}
         sort={query.sort}
-        empty={<Empty title="No project on this page" />}
+        empty={<Empty title="No projects on this page" />}
       />
       {(openedDialog() === 'project' || doing?.what === 'edit') && (
         <ProjectDialog
@@ -84,13 +86,13 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
   },
   { title: 'Description', isWide: true, isExtra: true, cell: ({ description }) => description },
   {
-    title: 'Requests a minute',
+    title: 'Requests per minute',
     isNumber: true,
     isExtra: true,
     cell: ({ limits: { requests_per_minute: most } }) => (most === null ? 'no limit' : countText(most)),
   },
   {
-    title: 'Runs at once',
+    title: 'Concurrent runs',
     isNumber: true,
     isExtra: true,
     cell: ({ limits: { concurrent_runs: most } }) => (most === null ? 'no limit' : countText(most)),
@@ -103,10 +105,10 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
       most === null ? 'no limit' : `${shortText(stored_bytes ?? 0)} of ${shortText(most)} bytes`,
   },
   {
-    title: 'Kept',
+    title: 'Retention',
     isNumber: true,
     isExtra: true,
-    cell: ({ limits: { retention_days: days } }) => (days === null ? 'as the service' : `${countText(days)} days`),
+    cell: ({ limits: { retention_days: days } }) => (days === null ? 'service default' : `${countText(days)} days`),
   },
   {
     title: 'Created',
@@ -144,21 +146,21 @@ type Deleting = { project: Project; onClose(): void; onDone(): void }
 function DeleteProject({ project: { id, name }, onClose, onDone }: Deleting) {
   return (
     <Confirm
-      title="Delete the project"
+      title="Delete project"
       action="Delete project"
       typed={name}
       isDanger
       onClose={onClose}
       work={async () => {
         await service.projects.delete(id, { name })
-        toast(`The project ${name} is deleted`)
+        toast(`Project ${name} deleted`)
         dropProject(id)
         onDone()
       }}
     >
       <p>
-        What runs in <b>{name}</b> is cancelled. Its agents, keys, webhooks, secrets and providers are deleted with it,
-        and so are their logs, metrics and memory. This cannot be undone.
+        Active runs in <b>{name}</b> are cancelled. Its agents, keys, webhooks, secrets and providers are deleted, with
+        their logs, metrics and memory. This can't be undone.
       </p>
     </Confirm>
   )

@@ -30,18 +30,18 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
   }
   const toggle = useAction(async (enabled: boolean) => {
     await service.schedules.update(agent.id, id, { enabled })
-    toast(enabled ? 'The schedule begins runs again' : 'The schedule is paused: it begins no runs until you resume it')
+    toast(enabled ? 'Schedule resumed' : 'Schedule paused')
     reload()
   })
   const runNow = useAction(async () => {
     const { request_id } = await service.schedules.run(agent.id, id)
-    toast('A run has begun')
+    toast('Run started')
     onClose()
     go(requestPath(request_id))
   })
   const remove = useAction(async () => {
     await service.schedules.delete(agent.id, id)
-    toast('The schedule is deleted')
+    toast('Schedule deleted')
     onChanged()
     onClose()
   })
@@ -61,9 +61,7 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
               <h3>Next runs</h3>
               {found.next_runs.length === 0 ? (
                 <p class="soft">
-                  {found.enabled
-                    ? 'None: its last time has passed.'
-                    : 'None: the schedule is paused and begins no runs.'}
+                  {found.enabled ? 'None: the last scheduled time has passed.' : 'None: the schedule is paused.'}
                 </p>
               ) : (
                 <ol class="next-runs">
@@ -128,8 +126,11 @@ function ScheduleFacts({ schedule }: { schedule: Schedule }) {
         ),
         Missed:
           missed > 0 ? <Told count={missed} time={last_missed_at} why={schedule.last_missed_reason} /> : undefined,
-        Skipped: skipped > 0 ? <Told count={skipped} time={last_skipped_at} why="an earlier run went on" /> : undefined,
-        'Set by': <WhoIs id={schedule.updated_by} />,
+        Skipped:
+          skipped > 0 ? (
+            <Told count={skipped} time={last_skipped_at} why="an earlier run was still active" />
+          ) : undefined,
+        'Last changed by': <WhoIs id={schedule.updated_by} />,
         Id: <Id id={schedule.id} />,
       }}
     />

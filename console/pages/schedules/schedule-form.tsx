@@ -44,7 +44,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
       const now = changeable(await service.schedules.get(agent.id, schedule.id))
       await saveChanges(wanted, now, (changes) => service.schedules.update(agent.id, schedule.id, named(changes)))
     } else await service.schedules.create(agent.id, named(wanted) as CreateSchedule)
-    toast(schedule ? 'The schedule is changed' : 'The schedule is set')
+    toast(schedule ? 'Schedule updated' : 'Schedule created')
     onSaved()
     onClose()
   })
@@ -55,15 +55,15 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
   })
   return (
     <FormDialog
-      title={schedule ? 'Change the schedule' : 'New schedule'}
+      title={schedule ? 'Edit schedule' : 'New schedule'}
       onClose={onClose}
-      action={schedule ? 'Save' : 'Set schedule'}
+      action={schedule ? 'Save' : 'Create schedule'}
       doing={save}
     >
       <Field
         label="Message"
         rows={3}
-        hint="What the agent is asked each time."
+        hint="The message sent to the agent each time."
         isRequired
         hasFocus
         {...field('message')}
@@ -72,15 +72,21 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
         label="When"
         value={kind}
         choices={[
-          { value: 'cron', label: 'At certain times' },
-          { value: 'every', label: 'Again and again' },
+          { value: 'cron', label: 'Cron' },
+          { value: 'every', label: 'Interval' },
           { value: 'at', label: 'Once' },
         ]}
         onChange={(value) => setKind(value as Kind)}
       />
       {kind === 'cron' && (
         <div class="columns">
-          <Field label="Times" hint="Minute, hour, day, month, weekday" isMono isRequired {...field('cron')} />
+          <Field
+            label="Cron expression"
+            hint="Minute, hour, day, month, weekday"
+            isMono
+            isRequired
+            {...field('cron')}
+          />
           <Field label="Time zone" isRequired {...field('timezone')} />
         </div>
       )}
@@ -93,12 +99,12 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
       </div>
       <div class="columns">
         <Select
-          label="If one still runs"
+          label="If the previous run is still active"
           value={values.overlap}
           error={field('overlap').error}
           choices={[
-            { value: 'skip', label: 'leave this one out' },
-            { value: 'queue', label: 'begin after it' },
+            { value: 'skip', label: 'skip this run' },
+            { value: 'queue', label: 'queue this run' },
           ]}
           onChange={field('overlap').onInput}
         />
@@ -108,18 +114,18 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
           error={field('catch_up').error}
           choices={[
             { value: 'none', label: 'wait for the next time' },
-            { value: 'one', label: 'make up for it once' },
+            { value: 'one', label: 'run once to catch up' },
           ]}
           onChange={field('catch_up').onInput}
         />
       </div>
       <Select
-        label="If a budget has no room"
+        label="If a budget is used up"
         value={values.on_budget}
         error={field('on_budget').error}
         choices={[
           { value: 'fail', label: 'fail' },
-          { value: 'wait', label: 'wait until it has' },
+          { value: 'wait', label: 'wait until it resets' },
         ]}
         onChange={field('on_budget').onInput}
       />

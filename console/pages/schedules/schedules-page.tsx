@@ -56,10 +56,10 @@ function Schedules({ agent, query }: { agent: Agent; query: ReturnType<typeof pa
         columns={columnsWith(setOpened)}
         sort={query.sort}
         empty={
-          <Empty title="No schedule yet">
+          <Empty title="No schedules yet">
             <p>
-              A schedule asks the agent something at certain times, in the background: every morning, every hour, or
-              once. Each time happens once, also on many nodes and after a restart.
+              A schedule sends a message to the agent in the background: every morning, every hour, or once. Each
+              scheduled run starts only once, even with several nodes or after a restart.
             </p>
           </Empty>
         }

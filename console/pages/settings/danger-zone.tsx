@@ -24,11 +24,11 @@ export function DangerZone({ agent }: { agent: Agent }) {
         {may('updateAgent') && (
           <div>
             <p>
-              <b>{isPaused ? 'Let it answer again' : 'Pause the agent'}</b>
+              <b>{isPaused ? 'Resume agent' : 'Pause agent'}</b>
               <span class="hint">
                 {isPaused
-                  ? 'It takes messages again at once.'
-                  : 'Its runs are cancelled, it refuses messages, and its schedules wait.'}
+                  ? 'The agent accepts messages again immediately.'
+                  : 'Cancels its active runs, rejects new messages, and pauses its schedules.'}
               </span>
             </p>
             {isPaused ? (
@@ -54,7 +54,7 @@ export function DangerZone({ agent }: { agent: Agent }) {
         {may('deleteAgent') && (
           <div>
             <p>
-              <b>Delete the agent</b>
+              <b>Delete agent</b>
               <span class="hint">
                 With its versions, invocations, logs, metrics, memory and schedules, and its own webhooks and keys.
               </span>
@@ -72,21 +72,20 @@ export function DangerZone({ agent }: { agent: Agent }) {
       {openedDialog() === 'move' && mayMove && <MoveDialog agent={agent} onClose={closeDialog} />}
       {openedDialog() === 'delete' && may('deleteAgent') && (
         <Confirm
-          title="Delete the agent"
+          title="Delete agent"
           action="Delete agent"
           typed={agent.name}
           isDanger
           onClose={closeDialog}
           work={async () => {
             await service.agents.delete(agent.id)
-            toast(`${agent.name} is deleted`)
+            toast(`${agent.name} deleted`)
             go('/')
           }}
         >
           <p>
-            <b>{agent.name}</b> answers no client any more. Its versions, invocations, logs, metrics, memory and
-            schedules are deleted with it, and so are the webhooks and keys that are limited to it. This cannot be
-            undone.
+            <b>{agent.name}</b> is deleted with its versions, invocations, logs, metrics, memory and schedules, and with
+            the webhooks and keys limited to it. This can't be undone.
           </p>
         </Confirm>
       )}

@@ -15,13 +15,13 @@ const YES_OR_NO = [
 
 const KINDS = [
   { value: 'model', label: 'a model' },
-  { value: 'remote', label: 'code of yours, elsewhere' },
-  { value: 'a2a', label: 'an A2A agent, elsewhere' },
+  { value: 'remote', label: 'your own code (remote agent)' },
+  { value: 'a2a', label: 'an external A2A agent' },
 ]
 
 const FACTS = [
   { value: 'off', label: 'no' },
-  { value: 'model', label: 'yes, by its own model' },
+  { value: 'model', label: "with the agent's own model" },
 ]
 
 type Props = {
@@ -51,25 +51,25 @@ export function DefinitionForm({ values, before, error, onInput }: Props) {
   }
   const schema = reasonWithin(error, 'output.schema')
   const schemaProblem = schema && (jsonProblem(values['output.schema'] ?? '') ?? schema)
-  const longestCall = number('remote.timeout_ms', 'Longest call, in milliseconds', 'Empty: as long as the run')
+  const longestCall = number('remote.timeout_ms', 'Request timeout (ms)', "Default: the run's timeout")
   return (
     <>
       <fieldset disabled={!may('updateAgent')}>
         <legend>The agent</legend>
-        <Field label="Description" hint="For people; the model does not read it." {...field('description')} />
-        {choice('kind', 'What answers', KINDS, 'Code of yours is called where it runs, and may ask for steps.')}
+        <Field label="Description" hint="Shown to people. The model doesn't see it." {...field('description')} />
+        {choice('kind', 'Runs as', KINDS, 'Remote agents run on your own server. Moorage calls them over HTTP.')}
         {values['kind'] === 'remote' && (
           <div class="columns">
             <Field
-              label="Address"
-              hint="Is sent a signed POST for each message"
+              label="URL"
+              hint="Receives a signed POST request for each message"
               isMono
               isRequired
               {...field('remote.url')}
             />
             <Field
               label="Secret"
-              hint="The name of the secret that signs"
+              hint="Name of the secret that signs requests"
               isMono
               isRequired
               {...field('remote.secret')}
@@ -79,13 +79,13 @@ export function DefinitionForm({ values, before, error, onInput }: Props) {
         )}
         {values['kind'] === 'a2a' && (
           <div class="columns">
-            <Field label="Agent card" hint="The URL of its card" isMono isRequired {...field('remote.a2a')} />
+            <Field label="Agent card" hint="URL of the agent card" isMono isRequired {...field('remote.a2a')} />
             {longestCall}
           </div>
         )}
         <Field
           label="Model"
-          hint="provider/model. Begin to type to see what your providers have. With commas: the next one is asked if the one before cannot answer."
+          hint="provider/model. Start typing to see your providers' models. Separate fallback models with commas; they're tried in order."
           suggestions={models}
           onFocus={() => setChoosing(true)}
           isMono
@@ -95,54 +95,62 @@ export function DefinitionForm({ values, before, error, onInput }: Props) {
         <Field
           label="Instructions"
           rows={8}
-          hint="What the model is told before every message."
+          hint="The system prompt. Sent to the model with every message."
           {...field('instructions')}
         />
         <div class="columns">
-          {number('temperature', 'Temperature', "Empty: the model's own")}
-          {number('limits.max_output_tokens', 'Longest answer, in tokens', "Empty: the model's own")}
-          {number('limits.max_steps', 'Rounds of tools', 'How often the model may ask for tools')}
+          {number('temperature', 'Temperature', "Default: the model's own")}
+          {number('limits.max_output_tokens', 'Max output tokens', "Default: the model's limit")}
+          {number('limits.max_steps', 'Max steps', 'Maximum model calls in one run')}
         </div>
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>
-        <legend>Structured answers</legend>
+        <legend>Structured output</legend>
         <Field
-          label="JSON Schema of the answer"
+          label="Output schema (JSON Schema)"
           rows={8}
-          hint="Every answer is a value that fits it. Empty: the agent answers in words."
+          hint="Every answer must match this schema. Leave empty for plain text answers."
           isMono
           {...field('output.schema')}
           error={schemaProblem}
         />
-        {number('output.retries', 'Retries', 'How often the model is shown what does not fit. Empty: 2')}
+        {number(
+          'output.retries',
+          'Retries',
+          "How often to ask again when an answer doesn't match the schema. Default: 2",
+        )}
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>
         <legend>Memory</legend>
         <div class="columns">
           {choice('memory.remember', 'Remember', YES_OR_NO)}
-          {number('memory.history', 'Turns of the session', 'How many the model is shown')}
-          {number('memory.recall', 'Recalled memories', 'How many the model is shown')}
-          {number('memory.retention_days', 'Forget after days', 'Empty: never')}
-          {number('memory.summarize', 'Summarize after turns', 'Empty: no summary of long sessions')}
-          {choice('memory.facts', 'Write down facts', FACTS, 'When a conversation has fallen silent')}
+          {number('memory.history', 'Session history', 'Number of turns sent to the model')}
+          {number('memory.recall', 'Recalled memories', 'Number of memories sent to the model')}
+          {number('memory.retention_days', 'Delete memories after (days)', 'Leave empty to keep them')}
+          {number('memory.summarize', 'Summarize after (turns)', 'Leave empty to turn summaries off')}
+          {choice('memory.facts', 'Extract facts', FACTS, 'After a conversation has been idle')}
         </div>
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>
         <legend>Limits</legend>
         <div class="columns">
-          {number('limits.timeout_ms', 'Longest run, in milliseconds', "Empty: the service's limit")}
-          {number('limits.max_concurrency', 'Runs at once', 'Empty: no limit')}
-          {number('limits.max_input_tokens', 'Longest prompt, in tokens', 'Empty: what the model takes')}
-          {number('limits.max_tool_calls', 'Calls of tools in a run', 'Empty: no limit')}
-          {number('limits.max_tokens_per_run', 'Tokens of a run', 'Empty: no limit')}
-          {number('limits.max_cost_per_run', 'Cost of a run, in US dollars', 'Empty: no limit')}
+          {number('limits.timeout_ms', 'Timeout (ms)', "Default: the service's limit")}
+          {number('limits.max_concurrency', 'Max concurrent runs', 'Leave empty for no limit')}
+          {number('limits.max_input_tokens', 'Max input tokens', "Default: the model's context window")}
+          {number('limits.max_tool_calls', 'Max tool calls per run', 'Leave empty for no limit')}
+          {number('limits.max_tokens_per_run', 'Max tokens per run', 'Leave empty for no limit')}
+          {number('limits.max_cost_per_run', 'Max cost per run (USD)', 'Leave empty for no limit')}
         </div>
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>
         <legend>Approvals</legend>
         <div class="columns">
-          {choice('approvals.self', 'Who asked may decide', YES_OR_NO)}
-          {number('approvals.expires_after_seconds', 'Rejected after seconds', 'If no person has decided by then')}
+          {choice('approvals.self', 'Allow the requester to decide', YES_OR_NO)}
+          {number(
+            'approvals.expires_after_seconds',
+            'Reject automatically after (seconds)',
+            'If no one decides in time',
+          )}
         </div>
       </fieldset>
     </>

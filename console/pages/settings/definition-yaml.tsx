@@ -44,7 +44,7 @@ function readDefinition(text: string): Reading {
   try {
     const { value, lines } = readYaml(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { said: value, lines }
-    return { problem: { line: 1, message: 'A definition has fields, each with its name and a colon' } }
+    return { problem: { line: 1, message: 'Write the definition as fields: a name, a colon and a value' } }
   } catch (error) {
     if (!(error instanceof YamlError)) throw error
     return { problem: { line: error.line, message: error.message } }

@@ -20,7 +20,7 @@ export function MoveDialog({ agent, onClose }: { agent: Agent; onClose(): void }
       onClose={onClose}
       work={async () => {
         await service.agents.move(agent.id, { project: to })
-        toast(`${agent.name} is in ${target} now`)
+        toast(`${agent.name} moved to ${target}`)
         go(`${agentPath(agent.name, 'settings')}?project=${encodeURIComponent(target)}`)
       }}
     >
@@ -31,9 +31,9 @@ export function MoveDialog({ agent, onClose }: { agent: Agent; onClose(): void }
         onChange={setTo}
       />
       <p>
-        <b>{agent.name}</b> moves with its versions, history, memory and schedules, and with the keys and webhooks that
-        are limited to it. Keys of people end that were made with a role in this project. From its next run on it uses
-        the secrets and providers of the other project.
+        <b>{agent.name}</b> moves with its versions, history, memory and schedules, and with the keys and webhooks
+        limited to it. Personal keys that were created with a role in this project stop working. From its next run, the
+        agent uses the other project's secrets and providers.
       </p>
     </Confirm>
   )

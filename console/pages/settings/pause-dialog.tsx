@@ -21,11 +21,11 @@ export function PauseDialog({ agent, onClose }: { agent: Agent; onClose(): void 
     { everyMs: 2_000 },
   )
   return (
-    <Confirm title="Pause the agent" action="Pause agent" isDanger onClose={onClose} work={() => pause(agent)}>
-      <p role="status">{counts.data ? cancelledText(counts.data) : 'Every run that has not ended is cancelled.'}</p>
+    <Confirm title="Pause agent" action="Pause agent" isDanger onClose={onClose} work={() => pause(agent)}>
+      <p role="status">{counts.data ? cancelledText(counts.data) : 'All unfinished runs are cancelled.'}</p>
       <p>
-        Until you resume it, <b>{agent.name}</b> refuses messages with <code>409 agent_paused</code>, and its schedules
-        begin no run.
+        Until you resume the agent, <b>{agent.name}</b> refuses messages with <code>409 agent_paused</code>, and its
+        schedules start no runs.
       </p>
     </Confirm>
   )
@@ -39,8 +39,8 @@ async function countOf(agent_id: string, status: (typeof UNFINISHED)[number][0],
 /** `3 runs are cancelled at once: 1 running, 2 waiting. They cannot be taken up again.` */
 function cancelledText(counts: number[]): string {
   const total = counts.reduce((sum, count) => sum + count, 0)
-  if (total === 0) return 'No run is under way now. One that begins before you pause is cancelled.'
+  if (total === 0) return 'No runs are active. Any run that starts before you pause is cancelled.'
   const parts = UNFINISHED.flatMap(([, text], i) => (counts[i] ? [`${countText(counts[i])} ${text}`] : []))
   const begin = counted(total, 'run is', 'runs are')
-  return `${begin} cancelled at once: ${parts.join(', ')}. This cannot be taken back.`
+  return `${begin} cancelled immediately: ${parts.join(', ')}. This can't be undone.`
 }

@@ -22,19 +22,19 @@ export function RemoteCheck({ agent }: { agent: Agent }) {
       <h2>Check</h2>
       <p class="hint">
         {isA2a
-          ? 'Reads the agent card, and asks its address for a task that does not exist. No message is sent.'
-          : 'Calls the agent as it is saved, up to eight times. The service plays the host: no tool is called, and no model or person is asked.'}
+          ? "Reads the agent card and requests a task that doesn't exist. No message is sent."
+          : 'Calls the saved agent up to eight times. Tool, model and approval steps are simulated.'}
       </p>
       {!isA2a && (
         <Field
           label="Message"
-          hint="Choose one that makes the agent ask for steps"
+          hint="Choose a message that makes the agent use steps"
           value={message}
           onInput={setMessage}
         />
       )}
       <Button icon="play" doing={check} disabled={message === ''}>
-        Check now
+        Run check
       </Button>
       <Failure error={check.error} />
       {checked && !check.error && <Result checked={checked} />}
@@ -59,7 +59,8 @@ function Result({ checked: { points, error, duration_ms } }: { checked: Checked 
       </ul>
       {error !== null && <p class="wrong">{error}</p>}
       <p class="soft">
-        {failed > 0 ? `${failed} of ${points.length} points failed` : 'No point failed'}, in {durationText(duration_ms)}
+        {failed > 0 ? `${failed} of ${points.length} checks failed` : 'No checks failed'}, in{' '}
+        {durationText(duration_ms)}
       </p>
     </div>
   )

@@ -41,7 +41,7 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
       if (error.code === 'conflict') resource.reload()
       throw error
     })
-    toast('The working copy is saved')
+    toast('Draft saved')
     resource.replace(saved)
   })
   const discard = () => {
@@ -56,22 +56,22 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
     <>
       <div class="filters">
         <Segments
-          label="Show as"
+          label="View"
           value={view}
           choices={VIEWS}
           onChange={(value) => {
-            if (!fields) toast('Mend the marked line first: the fields cannot show this text')
+            if (!fields) toast("Fix the marked line first. The form can't show invalid YAML.")
             else setParams({ view: value === 'form' ? undefined : value }, { push: true })
           }}
         />
         <span class="hint">
-          This is the working copy. An environment that was deployed to goes on with its version; elsewhere every save
-          takes effect at once.
+          You're editing the draft. Environments with a deployment keep serving their version. In all others, changes
+          take effect when you save.
         </span>
       </div>
       {draft.isBehind && (
         <p class="notice">
-          The agent was changed elsewhere after you began. Saving replaces only what you have changed.
+          Someone else changed this agent while you were editing. Saving overwrites only the fields you changed.
         </p>
       )}
       <Form class="settings" onSubmit={() => save.run()}>
@@ -94,7 +94,7 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
         <Failure error={save.error} />
         {may('updateAgent') && (
           <footer class="actions">
-            {draft.isChanged && <span class="hint">Not saved yet. It is kept in this tab.</span>}
+            {draft.isChanged && <span class="hint">Unsaved changes (kept in this tab)</span>}
             <Button disabled={!draft.isChanged} onClick={discard}>
               Discard
             </Button>

@@ -105,7 +105,7 @@ const MOST_TRIES = 3
 /** Puts the draft onto the agent as it is now. If it is changed again before that is stored, it is put onto that. */
 async function saveOnto({ id }: Agent, draft: Draft, onClash: (from: Definition) => void): Promise<Agent> {
   const wanted = wantedBy(draft)
-  if (!wanted) throw new MoorageError('invalid_request', 'The text cannot be read: see the marked line')
+  if (!wanted) throw new MoorageError('invalid_request', 'The text is not valid YAML. See the marked line.')
   for (let tries = 1; ; tries++) {
     const now = await service.agents.get(id)
     const merged = mergeChanges(draft.from, wanted, definitionOf(now))

@@ -45,7 +45,7 @@ const COLUMNS: Column<AuditEntry>[] = [
           )}
         </span>
       ) : (
-        'not recognised'
+        'not recognized'
       ),
   },
   { title: 'On', isExtra: true, cell: ({ target }) => target && <code>{target}</code> },
@@ -67,9 +67,9 @@ export function AuditView() {
   return (
     <>
       <div class="filters">
-        <ChoiceFilter name="outcome" label="Outcome" all="Every outcome" choices={['success', 'started', 'refused']} />
-        <TextFilter name="actor" label="Who (an id)" />
-        <TextFilter name="action" label="What (an operation)" />
+        <ChoiceFilter name="outcome" label="Outcome" all="All outcomes" choices={['success', 'started', 'refused']} />
+        <TextFilter name="actor" label="Who (ID)" />
+        <TextFilter name="action" label="Action" />
         {session.value?.agent_id === null && may('getAuditHead') && projects.value.length === 0 && <Verify />}
       </div>
       <List
@@ -89,19 +89,20 @@ function Verify() {
   if (!globalThis.isSecureContext) {
     return (
       <span class="hint">
-        Check the chain with <code>moorage audit verify</code>
+        Verify the log with <code>moorage audit verify</code>
       </span>
     )
   }
   return (
     <>
-      <Button doing={verify}>Check the chain</Button>
+      <Button doing={verify}>Verify log</Button>
       <span role="status">
         {verdict && (
           <>
             <Status value={verdict.problem ? 'broken' : 'whole'} />{' '}
             <span class="soft">
-              {verdict.problem ?? `the chain of the newest ${counted(verdict.checked, 'entry', 'entries')} holds`}
+              {verdict.problem ??
+                `the newest ${counted(verdict.checked, 'entry', 'entries')} are unchanged; moorage audit verify also checks what retention removed`}
             </span>
           </>
         )}

@@ -23,7 +23,7 @@ export function SessionsView() {
   )
   const end = useAction(async (session: ConsoleSession) => {
     await service.console.endSession(session.id)
-    toast(`${session.person_name ?? session.key_name} is signed out there`)
+    toast(`${session.person_name ?? session.key_name} signed out there`)
     sessions.reload()
   })
   const columns: Column<ConsoleSession>[] = [
@@ -56,7 +56,7 @@ export function SessionsView() {
       isNumber: true,
       cell: ({ last_used_at }) => <Ago time={last_used_at} />,
     },
-    { title: 'Ends', isNumber: true, isExtra: true, cell: ({ expires_at }) => <Ago time={expires_at} /> },
+    { title: 'Expires', isNumber: true, isExtra: true, cell: ({ expires_at }) => <Ago time={expires_at} /> },
     {
       title: '',
       isNumber: true,

@@ -14,7 +14,7 @@ type Queue = System['queues'][number]
 const QUEUES: Column<Queue>[] = [
   { title: 'Queue', cell: ({ queue }) => queue },
   { title: 'Waiting', isNumber: true, cell: ({ waiting }) => countText(waiting) },
-  { title: 'In hand', isNumber: true, cell: ({ leased }) => countText(leased) },
+  { title: 'In progress', isNumber: true, cell: ({ leased }) => countText(leased) },
   { title: 'Oldest', isNumber: true, cell: ({ oldest }) => (oldest ? <Ago time={oldest} /> : '–') },
 ]
 
@@ -60,7 +60,7 @@ export function StateView() {
               Health: <Status value={healthOf(system)} />,
               Version: found.version,
               Store: found.engine === 'postgres' ? 'PostgreSQL' : 'SQLite',
-              'Size of the store': (
+              'Database size': (
                 <>
                   {megabytes(found.storage.bytes)}{' '}
                   <span class="soft">
@@ -79,7 +79,7 @@ export function StateView() {
           </div>
           <Table label="Queues" columns={QUEUES} rows={found.queues} keyOf={({ queue }) => queue} />
           <div class="section-head">
-            <h2>What is stored</h2>
+            <h2>Stored data</h2>
           </div>
           <Growth storage={found.storage} />
         </>
@@ -112,5 +112,5 @@ function Growth({ storage: { rows, days } }: { storage: System['storage'] }) {
   const daysOf = (kind: string) =>
     kind === 'invocations' || kind === 'logs' || kind === 'audit_log' ? days.map((day) => day[kind]) : undefined
   const kinds = Object.entries(rows).map(([kind, count]) => ({ kind, rows: count, days: daysOf(kind) }))
-  return <Table label="What is stored" columns={KINDS} rows={kinds} keyOf={({ kind }) => kind} />
+  return <Table label="Stored data" columns={KINDS} rows={kinds} keyOf={({ kind }) => kind} />
 }

@@ -34,7 +34,7 @@ export function SystemPage() {
     <Page title="System" actions={actions} api={{ operation: 'getSystem', method: 'system.get' }}>
       <div class="filters">
         <Segments
-          label="Show"
+          label="View"
           value={chosen.value}
           choices={choices.map(({ value, label }) => ({ value, label }))}
           onChange={(view) =>

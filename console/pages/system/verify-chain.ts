@@ -13,7 +13,7 @@ const TRIM = 'trimAuditLog'
 /**
  * Computes the hashes of the newest entries again, in the browser: each entry has the hash of the one before it, and
  * the newest has the one that the service calls the end of the chain. It begins where retention says, or with the first
- * entry. The proof in that entry takes a key that only the service has.
+ * entry. Only the service has the key that proves this, so the page refers to the command line.
  */
 export async function verifyChain(): Promise<Verdict> {
   const end = await service.audit.head()
@@ -25,8 +25,8 @@ export async function verifyChain(): Promise<Verdict> {
   for (const entry of chain) {
     const { seq, hash, prev_hash } = entry
     if (seq !== expected.seq) break
-    if (hash !== expected.hash) return { checked, problem: `entry ${seq} does not carry the hash that follows from it` }
-    if (hash !== (await hashOf(entry))) return { checked, problem: `entry ${seq} was altered` }
+    if (hash !== expected.hash) return { checked, problem: `entry ${seq} has a hash that doesn't match it` }
+    if (hash !== (await hashOf(entry))) return { checked, problem: `entry ${seq} was changed` }
     expected = { seq: seq - 1, hash: prev_hash ?? '' }
     checked++
   }

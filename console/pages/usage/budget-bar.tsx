@@ -15,7 +15,7 @@ export function BudgetBar({ budget }: { budget: Budget }) {
       <div
         class={`budget-bar ${look}`}
         role="img"
-        aria-label={`${percentText(used, limit)} used, ${percentText(reserved, limit)} held`}
+        aria-label={`${percentText(used, limit)} used, ${percentText(reserved, limit)} reserved`}
       >
         <i style={{ width: share(used) }} />
         <i class="held" style={{ width: share(Math.min(reserved, Math.max(limit - used, 0))) }} />
@@ -27,8 +27,8 @@ export function BudgetBar({ budget }: { budget: Budget }) {
       </div>
       <span>
         {amountText(kind, used)} of {amountText(kind, limit)} {kind !== 'cost_usd' && kind}
-        {reserved > 0 && <span class="soft"> · {amountText(kind, reserved)} held</span>}
-        {subject !== null && <span class="soft"> · most: {subject}</span>}
+        {reserved > 0 && <span class="soft"> · {amountText(kind, reserved)} reserved</span>}
+        {subject !== null && <span class="soft"> · highest: {subject}</span>}
       </span>
     </div>
   )

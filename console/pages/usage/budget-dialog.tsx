@@ -21,7 +21,7 @@ const KINDS: { value: LimitKind; label: string }[] = [
 ]
 const ACTIONS = [
   { value: 'refuse', label: 'refuse the call' },
-  { value: 'notify', label: 'only tell' },
+  { value: 'notify', label: 'only notify' },
 ]
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
@@ -69,7 +69,7 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
       saved = await service.budgets.create({ ...body, scope: scopeBody(scope), per, timezone: timezone.trim() })
     }
     onClose()
-    onSaved(budget ? `The budget ${body.name} is changed` : `The budget ${body.name} holds from now on`, saved)
+    onSaved(budget ? `Budget ${body.name} updated` : `Budget ${body.name} created`, saved)
   })
   const field = (name: keyof typeof values, told: string = name) => ({
     value: values[name],
@@ -99,7 +99,7 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
           isRequired
           {...field('amount', reasonOf(save.error, 'limit') ? 'limit' : `limit.${values.kind}`)}
         />
-        {!budget && <Select label="In" choices={KINDS} {...choice('kind')} />}
+        {!budget && <Select label="Unit" choices={KINDS} {...choice('kind')} />}
       </div>
       {!budget && (
         <div class="columns">
@@ -112,10 +112,10 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
         </div>
       )}
       <div class="columns">
-        <Select label="When it is reached" choices={ACTIONS} {...choice('action')} />
+        <Select label="When the limit is reached" choices={ACTIONS} {...choice('action')} />
         <Field
-          label="Tell at"
-          hint="Per cent of the limit, for webhooks."
+          label="Notify at (%)"
+          hint="Percentages of the limit at which webhooks are notified."
           {...field('thresholds')}
           error={reasonWithin(save.error, 'thresholds')}
         />
@@ -140,7 +140,7 @@ function UnpricedWarning({ values: { kind, action } }: { values: ReturnType<type
   if (!isInDollars || models.length === 0) return null
   return (
     <p class="notice" role="status">
-      No price is known for {namesText(models)}. A budget in US dollars{' '}
+      These models have no price: {namesText(models)}. A budget in US dollars{' '}
       {action === 'refuse' ? 'refuses' : "doesn't count"} calls without a price.{' '}
       <a href={href('/usage/prices')}>Set prices</a>
     </p>

@@ -12,17 +12,17 @@ export type ScopeChoice = { choice: Choice; id: string }
 const CHOICES: { value: Choice; label: string }[] = [
   { value: 'project', label: 'this project' },
   { value: 'agent', label: 'an agent' },
-  { value: 'each user', label: 'each user for itself' },
+  { value: 'each user', label: 'each user separately' },
   { value: 'user', label: 'one user' },
-  { value: 'each key', label: 'each key for itself' },
+  { value: 'each key', label: 'each key separately' },
   { value: 'key', label: 'one key' },
 ]
 const SERVICE = { value: 'service', label: 'the whole service' }
 
 const IDS: Partial<Record<Choice, { label: string; hint: string }>> = {
-  agent: { label: 'Agent', hint: 'Its name or id.' },
-  key: { label: 'Key', hint: 'Its id: key_…' },
-  user: { label: 'User', hint: 'As user_id of the context names it.' },
+  agent: { label: 'Agent', hint: 'Its name or ID.' },
+  key: { label: 'Key', hint: 'Its ID: key_…' },
+  user: { label: 'User', hint: "The user_id from the request's context." },
 }
 
 export function scopeBody({ choice, id }: ScopeChoice): CreateBudget['scope'] {
@@ -41,7 +41,7 @@ export function BudgetScopeFields({ scope, setScope, error }: Props) {
   return (
     <div class="columns">
       <Select
-        label="For"
+        label="Applies to"
         value={scope.choice}
         choices={isOverAll ? [...CHOICES, SERVICE] : CHOICES}
         onChange={(choice) => setScope({ choice: choice as Choice, id: '' })}

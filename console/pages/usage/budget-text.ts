@@ -18,16 +18,16 @@ export function amountText(kind: LimitKind, amount: number): string {
 }
 
 export const PERIODS: Record<Budget['per'], string> = {
-  hour: 'an hour',
-  day: 'a day',
-  month: 'a month',
-  ever: 'in all',
+  hour: 'per hour',
+  day: 'per day',
+  month: 'per month',
+  ever: 'in total',
 }
 
 /** Whose spending counts. */
 export function scopeText({ scope: { type, id } }: Budget, nameOf: (column: string, value: string) => string): string {
   if (type === 'service') return 'the whole service'
   if (type === 'project') return 'this project'
-  if (id === null) return `each ${type} for itself`
+  if (id === null) return `each ${type} separately`
   return `${type} ${nameOf(`${type}_id`, id)}`
 }

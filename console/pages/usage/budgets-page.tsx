@@ -71,8 +71,7 @@ export function BudgetsPage() {
           </Button>
         ) : (
           <span class="hint">
-            Before each call of a model, the most that it can cost is held in every budget over it. A call without room
-            is not made.
+            Each model call first reserves the most it could cost. Calls that don't fit in a budget are refused.
           </span>
         )}
       </div>
@@ -99,10 +98,10 @@ const ONE = { limit: 1, offset: 0, total: 1, has_more: false }
 
 function NoBudget() {
   return (
-    <Empty title="No budget yet">
+    <Empty title="No budgets yet">
       <p>
-        Nothing limits what agents may spend. A budget limits dollars, tokens or runs for the project, an agent, a key
-        or each user, an hour, a day or a month long.
+        Spending isn't limited yet. A budget limits dollars, tokens or runs per hour, day or month, or in total: for the
+        project, an agent, a key or each user.
       </p>
     </Empty>
   )
@@ -121,7 +120,7 @@ const columnsOf = (
     cell: ({ per, timezone }) => <span title={timezone}>{PERIODS[per]}</span>,
   },
   {
-    title: 'Opens again',
+    title: 'Resets',
     isExtra: true,
     cell: ({ resets_at }) => (resets_at === null ? <span class="soft">never</span> : <Ago time={resets_at} />),
   },
@@ -130,8 +129,10 @@ const columnsOf = (
     isExtra: true,
     cell: ({ action, thresholds }) => (
       <>
-        {action === 'refuse' ? 'refuses' : 'only tells'}
-        {thresholds.length > 0 && <span class="soft"> · told at {thresholds.map((at) => `${at} %`).join(', ')}</span>}
+        {action === 'refuse' ? 'refuses' : 'notifies only'}
+        {thresholds.length > 0 && (
+          <span class="soft"> · notifies at {thresholds.map((at) => `${at} %`).join(', ')}</span>
+        )}
       </>
     ),
   },
@@ -166,19 +167,19 @@ type Deleting = { budget: Budget; onClose(): void; onDone(): void }
 function DeleteBudget({ budget: { id, name }, onClose, onDone }: Deleting) {
   return (
     <Confirm
-      title="Delete the budget"
+      title="Delete budget"
       action="Delete budget"
       isDanger
       onClose={onClose}
       work={async () => {
         await service.budgets.delete(id)
-        toast(`The budget ${name} is deleted`)
+        toast(`Budget ${name} deleted`)
         setParams({ budget: undefined })
         onDone()
       }}
     >
       <p>
-        <b>{name}</b> limits nothing any more. What it has counted is forgotten; what was used stays in the usage.
+        <b>{name}</b> is deleted and no longer limits anything. Usage records are kept.
       </p>
     </Confirm>
   )

@@ -24,8 +24,8 @@ const GROUPS: UsageGroup[] = [
   { by: 'key', label: 'Key', column: 'key_id', none: 'no key' },
   { by: 'person', label: 'Person', column: 'person_id', none: 'no person' },
   { by: 'user', label: 'User', column: 'user_id', none: 'no user' },
-  { by: 'door', label: 'Door', column: 'door', none: 'in the background' },
-  { by: 'version', label: 'Version', column: 'version', none: 'working copy' },
+  { by: 'door', label: 'Channel', column: 'door', none: 'in the background' },
+  { by: 'version', label: 'Version', column: 'version', none: 'draft' },
   { by: 'environment', label: 'Environment', column: 'environment', none: 'no environment' },
   { by: 'purpose', label: 'Purpose', column: 'purpose', none: '–' },
 ]

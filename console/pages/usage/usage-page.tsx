@@ -74,12 +74,12 @@ function Splits() {
     <>
       <ChoiceFilter
         name="by"
-        label="Split"
+        label="Group by"
         all={first ? wordOf(first) : ''}
         choices={others.map((group) => [group.by, wordOf(group)])}
       />
       {mayAskService() && (
-        <ChoiceFilter name="scope" label="Whose" all="This project" choices={[['service', 'All projects']]} />
+        <ChoiceFilter name="scope" label="Scope" all="This project" choices={[['service', 'All projects']]} />
       )}
     </>
   )
@@ -128,13 +128,13 @@ function Found({ usage, group, nameOf }: { usage: FoundUsage; group: UsageGroup;
           Cost: <b>{costText(totals)}</b>,
           Calls: <b>{countText(totals.calls)}</b>,
           Input: <b>{`${countText(totals.input_tokens)} tokens`}</b>,
-          'Of it cached': totals.cached_tokens > 0 ? countText(totals.cached_tokens) : undefined,
+          Cached: totals.cached_tokens > 0 ? countText(totals.cached_tokens) : undefined,
           Output: <b>{`${countText(totals.output_tokens)} tokens`}</b>,
-          'Of it reasoning': totals.reasoning_tokens > 0 ? countText(totals.reasoning_tokens) : undefined,
+          Reasoning: totals.reasoning_tokens > 0 ? countText(totals.reasoning_tokens) : undefined,
         }}
       />
       <Unpriced models={usage.unpriced} />
-      {!usage.isSplit && <p class="notice">There are too many to draw them one by one. The table has each of them.</p>}
+      {!usage.isSplit && <p class="notice">There are too many to draw one by one. The table lists all of them.</p>}
       {totals.priced_cost_usd > 0 && (
         <Chart title={`Cost per ${granularity}`} lines={cost} least={0.000001} format={usdText} {...common} />
       )}

@@ -44,7 +44,7 @@ export function UsageTable({ usage: { rows, totals }, group, nameOf }: Props) {
       />
       {rows.length > shown.length && (
         <p class="hint">
-          The {countText(shown.length)} that cost most, of {countText(rows.length)}. The CSV has all of them.
+          Shows the {countText(shown.length)} most expensive of {countText(rows.length)}. The CSV has all of them.
         </p>
       )}
     </>

@@ -21,7 +21,7 @@ const LIMIT = 25
 const COLUMNS: Column<Delivery>[] = [
   { title: 'Event', cell: ({ id, webhook_id, event }) => <a href={href(`/webhooks/${webhook_id}/${id}`)}>{event}</a> },
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
-  { title: 'Answer', cell: ({ attempts }) => answerOf(attempts.at(-1)) },
+  { title: 'Response', cell: ({ attempts }) => answerOf(attempts.at(-1)) },
   { title: 'Attempts', isNumber: true, isExtra: true, cell: ({ attempt_count }) => attempt_count },
   {
     title: 'Next try',
@@ -76,8 +76,8 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
     <section aria-label="Deliveries">
       <div class="section-head">
         <h2>Deliveries</h2>
-        <ChoiceFilter name="status" label="Status" all="Every status" choices={['pending', 'delivered', 'failed']} />
-        <ChoiceFilter name="event" label="Event" all="Every event" choices={EVENT_TYPES.map(({ value }) => value)} />
+        <ChoiceFilter name="status" label="Status" all="All statuses" choices={['pending', 'delivered', 'failed']} />
+        <ChoiceFilter name="event" label="Event" all="All events" choices={EVENT_TYPES.map(({ value }) => value)} />
         {may('redeliver') && failed.length > 0 && (
           <Button icon="retry" doing={recover}>
             Send {counted(failed.length, 'failed delivery', 'failed deliveries')} again

@@ -19,8 +19,8 @@ import { answerOf } from './deliveries.tsx'
 const COLUMNS: Column<DeliveryAttempt>[] = [
   { title: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt },
   { title: 'Result', cell: ({ error }) => <Status value={error === null ? 'delivered' : 'failed'} /> },
-  { title: 'Answer', cell: answerOf },
-  { title: 'Took', isNumber: true, cell: ({ duration_ms }) => durationText(duration_ms) },
+  { title: 'Response', cell: answerOf },
+  { title: 'Duration', isNumber: true, cell: ({ duration_ms }) => durationText(duration_ms) },
   { title: 'At', isNumber: true, cell: ({ at }) => <Ago time={at} /> },
 ]
 
@@ -31,7 +31,7 @@ export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { 
   const of = useResource(`webhook ${webhook}`, (signal) => service.webhooks.get(webhook, { signal }))
   const redeliver = useAction(async () => {
     await service.webhooks.redeliver(webhook, id)
-    toast('It is sent again')
+    toast('Event sent again')
     delivery.reload()
   })
   const found = delivery.data
@@ -49,7 +49,7 @@ export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { 
         may('redeliver') &&
         found.status !== 'pending' && (
           <Button icon="retry" doing={redeliver}>
-            Deliver again
+            Redeliver
           </Button>
         )
       }
@@ -74,7 +74,7 @@ export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { 
             empty={<Empty title="Not tried yet" />}
           />
           <div class="section-head">
-            <h2>What is sent</h2>
+            <h2>Request body</h2>
           </div>
           <Snippet label="body" text={indented(found.body)} />
         </>

@@ -4,21 +4,21 @@ type EventType = CreateWebhook['events'][number]
 
 /** A ping is sent by the test button, to every webhook. */
 const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
-  'agent.completed': 'a run has ended with an answer',
-  'agent.failed': 'a run has ended without one',
-  'agent.cancelled': 'a person or a client has stopped a run',
-  'agent.waiting': 'a run asks a person, and waits for the decision',
-  'deployment.created': 'an environment serves another version',
-  'deployment.rolled_back': 'it serves an earlier one again',
-  'webhook.disabled': 'a webhook gets nothing any more',
-  'project.deleted': 'a project is gone; told in the default project',
-  'budget.threshold': 'a budget has reached a threshold',
-  'budget.exceeded': 'a budget has no room left',
-  'project.paused': 'everything in the project is stopped',
-  'project.resumed': 'it goes on',
-  'service.paused': 'everything in the service is stopped; told in the default project',
-  'service.resumed': 'it goes on; told in the default project',
-  '*': 'every event, also those that come with later versions',
+  'agent.completed': 'a run completed',
+  'agent.failed': 'a run failed',
+  'agent.cancelled': 'a person or a client cancelled a run',
+  'agent.waiting': "a run is waiting for a person's decision",
+  'deployment.created': 'a version was deployed to an environment',
+  'deployment.rolled_back': 'an environment was rolled back',
+  'webhook.disabled': 'a webhook was disabled',
+  'project.deleted': 'a project was deleted; sent to the default project',
+  'budget.threshold': 'a budget reached a threshold',
+  'budget.exceeded': 'a budget is used up',
+  'project.paused': 'the project was paused',
+  'project.resumed': 'the project was resumed',
+  'service.paused': 'the service was paused; sent to the default project',
+  'service.resumed': 'the service was resumed; sent to the default project',
+  '*': 'every event, including those added in later versions',
 }
 
 /** Every event, and when it happens. */

@@ -21,10 +21,10 @@ export function Verification({ secret_hint }: { secret_hint: string }) {
   const [language, setLanguage] = useState('TypeScript')
   return (
     <details class="verification">
-      <summary>Check the signature in your receiver</summary>
+      <summary>Verify the signature in your receiver</summary>
       <div class="stack">
         <p class="hint">
-          The secret is <code>{secret_hint}</code>. Answer 401 and do nothing else when the check fails.
+          The secret is <code>{secret_hint}</code>. If the check fails, return 401 and do nothing else.
         </p>
         <Segments
           label="Language"

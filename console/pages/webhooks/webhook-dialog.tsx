@@ -52,7 +52,7 @@ export function EditWebhookDialog({
     })
     onChanged(saved)
   }
-  return <WebhookDialog title="Edit the webhook" action="Save" webhook={webhook} onClose={onClose} work={work} />
+  return <WebhookDialog title="Edit webhook" action="Save" webhook={webhook} onClose={onClose} work={work} />
 }
 
 function WebhookDialog({ title, action, webhook, onClose, work }: Props) {
@@ -68,7 +68,7 @@ function WebhookDialog({ title, action, webhook, onClose, work }: Props) {
   return (
     <FormDialog title={title} onClose={onClose} action={action} doing={saving} disabled={events.length === 0}>
       <Field
-        label="Address of the receiver"
+        label="Endpoint URL"
         type="url"
         value={url}
         onInput={setUrl}
@@ -89,7 +89,7 @@ function WebhookDialog({ title, action, webhook, onClose, work }: Props) {
           label="Agent"
           value={agent}
           onInput={setAgent}
-          hint="Its name or id. Without one, the events of every agent are sent, except agents that check their callers."
+          hint="Name or ID. Leave empty for the events of all agents, except agents that restrict their callers."
           error={reasonOf(saving.error, 'agent_id')}
         />
       )}

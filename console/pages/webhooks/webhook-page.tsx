@@ -37,7 +37,7 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
   })
   const toggle = useAction(async (status: Webhook['status']) => {
     await service.webhooks.update(id, { status })
-    toast(status === 'enabled' ? 'Events are sent again' : 'No event is sent from now on', () =>
+    toast(status === 'enabled' ? 'Webhook enabled' : 'Webhook disabled', () =>
       toggle.run(status === 'enabled' ? 'disabled' : 'enabled'),
     )
     webhook.reload()
@@ -54,7 +54,7 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
           <>
             {may('testWebhook') && (
               <Button icon="send" doing={test}>
-                Send a test
+                Send test event
               </Button>
             )}
             {may('updateWebhook') && (
@@ -87,14 +87,14 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
           onClose={close}
           onChanged={(changed) => {
             close()
-            toast('The webhook is changed')
+            toast('Webhook updated')
             webhook.replace(changed)
           }}
         />
       )}
       {asking === 'rotate' && (
         <Confirm
-          title="Rotate the secret"
+          title="Rotate secret"
           action="Rotate secret"
           onClose={close}
           work={async () =>
@@ -102,32 +102,31 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
           }
         >
           <p>
-            A new secret signs from now on. For 24 hours deliveries carry both signatures, so the receiver can change
-            over without losing one.
+            Deliveries are signed with a new secret. For 24 hours they also have a signature with the old secret, so the
+            receiver can switch without losing events.
           </p>
         </Confirm>
       )}
       {asking === 'delete' && found && (
         <Confirm
-          title="Delete the webhook"
+          title="Delete webhook"
           action="Delete webhook"
           isDanger
           onClose={close}
           work={async () => {
             await service.webhooks.delete(id)
-            toast('The webhook is deleted')
+            toast('Webhook deleted')
             go('/webhooks')
           }}
         >
           <p>
-            Nothing is sent to <b>{found.url}</b> any more. Its deliveries, also those still to be tried, are deleted
-            too.
+            No more events are sent to <b>{found.url}</b>. Its deliveries are deleted, including those still waiting.
           </p>
         </Confirm>
       )}
       {rotated && (
         <SecretOnce
-          title="The new secret"
+          title="New secret"
           secret={rotated.secret}
           variable="WEBHOOK_SECRET"
           onDone={() => {
@@ -167,14 +166,14 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
       of={{
         Health: <WebhookHealth {...webhook} />,
         Receiver: <code>{url}</code>,
-        Events: events.includes('*') ? 'every event' : events.join(', '),
+        Events: events.includes('*') ? 'all events' : events.join(', '),
         Agent: <AgentLink id={agent_id} />,
         Secret: (
           <>
             <code>{secret_hint}</code>
             {previous_secret_expires_at && (
               <span class="soft">
-                the old one signs too, until <Ago time={previous_secret_expires_at} />
+                the old secret also signs until <Ago time={previous_secret_expires_at} />
               </span>
             )}
           </>
@@ -198,6 +197,6 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
 
 function resultOf({ delivered, response_status, error, duration_ms }: WebhookTest): string {
   const took = durationText(duration_ms)
-  if (delivered) return `The receiver took the test event (${response_status}, ${took})`
-  return `The test event was not taken: ${response_status ?? error} after ${took}`
+  if (delivered) return `Test event delivered (${response_status}, ${took})`
+  return `Test event not delivered: ${response_status ?? error} after ${took}`
 }

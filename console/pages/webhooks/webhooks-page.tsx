@@ -24,7 +24,7 @@ const LIMIT = 25
 
 const COLUMNS: Column<Webhook>[] = [
   {
-    title: 'Receiver',
+    title: 'Endpoint',
     sort: 'url',
     cell: ({ id, url }) => (
       <a class="breaks" href={href(`/webhooks/${id}`)}>
@@ -33,7 +33,7 @@ const COLUMNS: Column<Webhook>[] = [
     ),
   },
   { title: 'Health', sort: 'status', cell: (webhook) => <WebhookHealth {...webhook} /> },
-  { title: 'Events', isExtra: true, cell: ({ events }) => (events.includes('*') ? 'every event' : events.join(', ')) },
+  { title: 'Events', isExtra: true, cell: ({ events }) => (events.includes('*') ? 'all events' : events.join(', ')) },
   {
     title: 'Changed',
     sort: 'updated_at',
@@ -63,11 +63,11 @@ export function WebhooksPage() {
   return (
     <Page title="Webhooks" actions={create} api={{ operation: 'listWebhooks', method: 'webhooks.list', query }}>
       <div class="filters">
-        <ChoiceFilter name="status" label="Status" all="Every status" choices={['enabled', 'disabled']} />
+        <ChoiceFilter name="status" label="Status" all="All statuses" choices={['enabled', 'disabled']} />
         <ChoiceFilter
           name="event"
           label="Event"
-          all="Every event"
+          all="All events"
           choices={EVENT_TYPES.map(({ value }) => value).filter((value) => value !== '*')}
         />
       </div>
@@ -83,7 +83,7 @@ export function WebhooksPage() {
       )}
       {created && (
         <SecretOnce
-          title="The secret that signs its events"
+          title="Signing secret"
           secret={created.secret}
           variable="WEBHOOK_SECRET"
           onDone={() => go(`/webhooks/${created.id}`)}
@@ -97,8 +97,8 @@ function NoWebhooks() {
   return (
     <Empty title="No webhooks yet" filters={['status', 'event']}>
       <p>
-        A webhook notifies another program when a run ends or a version is deployed. Every delivery is signed, and
-        retried for days. To see events without a public URL:
+        A webhook notifies another program, for example when a run ends or a version is deployed. Every delivery is
+        signed, and retried for days. To see events without a public URL:
       </p>
       <Snippet label="command" text="moorage webhooks listen" />
     </Empty>

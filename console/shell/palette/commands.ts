@@ -21,13 +21,13 @@ const OF_SERVICE: Opening[] = [
   { label: 'New agent', icon: 'plus', needs: 'createAgent', to: '/?open=agent' },
   { label: 'New key', icon: 'plus', needs: 'createKey', to: '/keys?open=key' },
   {
-    label: 'New key of your own',
+    label: 'New personal key',
     icon: 'plus',
     needs: 'createPersonalKey',
     to: '/keys?view=own&open=key',
   },
   {
-    label: 'Invite a person',
+    label: 'Invite person',
     icon: 'plus',
     needs: 'createInvitation',
     to: '/people?open=invite',

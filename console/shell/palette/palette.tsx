@@ -52,11 +52,11 @@ export function Palette() {
         <input
           type="text"
           role="combobox"
-          aria-label="A page, a command, an agent, or any id"
+          aria-label="Search pages, commands and agents, or paste an ID"
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant={chosen && `target-${targets.indexOf(chosen)}`}
-          placeholder="A page, a command, an agent, or any id"
+          placeholder="Search pages, commands and agents, or paste an ID"
           autocomplete="off"
           spellcheck={false}
           value={text}
@@ -83,7 +83,7 @@ export function Palette() {
           </li>
         ))}
       </ul>
-      {targets.length === 0 && <p class="soft">Nothing is called that.</p>}
+      {targets.length === 0 && <p class="soft">Nothing found.</p>}
     </dialog>
   )
 }

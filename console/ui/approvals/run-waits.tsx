@@ -33,7 +33,7 @@ export function RunWaits({ run, agentName, onDecided }: Props) {
       {isKnown && (
         <p class="notice">
           {waitingText({ approvals, reason })}{' '}
-          {approvals.length > 0 && <a href={href(`/approvals?request=${request_id}`)}>See what is to be decided</a>}
+          {approvals.length > 0 && <a href={href(`/approvals?request=${request_id}`)}>Go to approvals</a>}
         </p>
       )}
       <Failure error={pending.error} retry={pending.reload} />

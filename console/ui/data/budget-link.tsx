@@ -7,5 +7,5 @@ type Detail = { field: string; error: string }
 export function BudgetLink({ details = [] }: { details?: readonly Detail[] | undefined }) {
   const id = details.find(({ field }) => field === 'budget_id')?.error
   if (id === undefined || !may('getBudget')) return null
-  return <a href={href(`/usage/budgets?budget=${encodeURIComponent(id)}`)}>See the budget</a>
+  return <a href={href(`/usage/budgets?budget=${encodeURIComponent(id)}`)}>Open budget</a>
 }

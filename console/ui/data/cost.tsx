@@ -4,7 +4,7 @@ import { usdText } from '../../lib/text/format.ts'
 export function Cost({ usd }: { usd: number | null }) {
   if (usd !== null) return <>{usdText(usd)}</>
   return (
-    <span class="soft" title="The model has no price. Set one under Usage, Prices.">
+    <span class="soft" title="The model has no price. Set one under Usage → Prices.">
       –
     </span>
   )

@@ -6,7 +6,7 @@ const SPOKEN = { '+': 'added', '-': 'removed', ' ': '', '…': '' }
 /** What changed between two values, by the lines of their YAML. */
 export function Diff({ from, to, label }: { from: unknown; to: unknown; label: string }) {
   const lines = lineDiff(yamlText(from), yamlText(to))
-  if (lines.length === 0) return <p class="soft">Nothing differs.</p>
+  if (lines.length === 0) return <p class="soft">No changes.</p>
   return (
     <pre class="diff" tabIndex={0} aria-label={label}>
       {lines.map(({ mark, text }, i) => (

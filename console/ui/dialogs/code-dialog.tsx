@@ -20,7 +20,7 @@ export function CodeDialog() {
   return (
     <Dialog title="One-time code" onClose={() => answer(undefined)}>
       <Form onSubmit={() => answer(code.trim())}>
-        <p>This needs the six digits that your authenticator shows now.</p>
+        <p>Enter the six digits from your authenticator app.</p>
         <Field
           label="Code"
           value={code}

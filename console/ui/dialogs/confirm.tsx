@@ -34,7 +34,9 @@ export function Confirm({ title, action, isDanger = false, typed, work, onClose,
       onClose={onClose}
     >
       {children}
-      {typed !== undefined && <Field label={`Type ${typed} to go on`} value={text} onInput={setText} isMono hasFocus />}
+      {typed !== undefined && (
+        <Field label={`Type ${typed} to confirm`} value={text} onInput={setText} isMono hasFocus />
+      )}
     </FormDialog>
   )
 }

@@ -38,9 +38,16 @@ export function FormDialog({
         <Failure error={doing.error} />
         <DialogActions>
           <Button onClick={dialog.onClose}>{cancel}</Button>
-          <Button look={isDanger ? 'danger' : 'main'} type="submit" isBusy={doing.isBusy || isBusy} disabled={disabled}>
-            {action}
-          </Button>
+          {action && (
+            <Button
+              look={isDanger ? 'danger' : 'main'}
+              type="submit"
+              isBusy={doing.isBusy || isBusy}
+              disabled={disabled}
+            >
+              {action}
+            </Button>
+          )}
         </DialogActions>
       </Form>
     </Dialog>

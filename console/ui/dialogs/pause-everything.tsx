@@ -21,7 +21,7 @@ export function PauseEverything({ onClose }: { onClose(): void }) {
   return (
     <Confirm
       title="Pause everything"
-      action={scope === 'service' ? 'Pause the service' : 'Pause the project'}
+      action={scope === 'service' ? 'Pause service' : 'Pause project'}
       isDanger
       onClose={onClose}
       work={() => pauseEverything(reason.trim(), scope)}
@@ -35,15 +35,15 @@ export function PauseEverything({ onClose }: { onClose(): void }) {
         />
       )}
       <p>
-        Everything that may cost money stops within a second: runs under way wait, new messages get{' '}
-        <code>409 agent_paused</code>, schedules and the work on memory wait. Nothing is lost: it all goes on when you
-        resume.
+        Everything that can cost money stops within a second: active runs wait, new messages get{' '}
+        <code>409 agent_paused</code>, and schedules and work on memory wait. Nothing is lost: everything continues when
+        you resume.
       </p>
       <Field
         label="Reason"
         value={reason}
         onInput={setReason}
-        hint="Clients and everybody in the console are told."
+        hint="Shown to API clients and to everyone in the console."
         isRequired
         hasFocus
       />

@@ -25,9 +25,9 @@ export function SecretOnce({
   title,
   secret,
   label = 'secret',
-  about = 'This is the only time that it is shown. Put it where secrets belong.',
+  about = "This is the only time it's shown. Store it in a safe place.",
   variable,
-  stored = 'I have stored it',
+  stored = "I've stored it",
   onDone,
 }: Props) {
   const [isStored, setStored] = useState(false)
@@ -37,7 +37,7 @@ export function SecretOnce({
       <div class="stack">
         <p class="notice">{about}</p>
         <Snippet label={label} text={secret} />
-        {variable && <Snippet label="line for the shell" text={`export ${variable}='${secret}'`} />}
+        {variable && <Snippet label="shell command" text={`export ${variable}='${secret}'`} />}
         <label class="check">
           <input type="checkbox" checked={isStored} onChange={() => setStored(!isStored)} />
           {stored}

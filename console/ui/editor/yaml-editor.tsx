@@ -98,7 +98,7 @@ export function YamlEditor({ label, value, onInput, marks, wordsAt, onFocus }: P
       <p id={`${id}-marks`} class={marks.length > 0 ? 'wrong' : 'hint'} role="status">
         {marks.length > 0
           ? marks.map(({ line, message }) => `Line ${line}: ${message}`).join('. ')
-          : 'Ctrl + Space shows what may stand here.'}
+          : 'Press Ctrl+Space for suggestions.'}
       </p>
     </div>
   )

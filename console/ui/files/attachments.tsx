@@ -5,7 +5,7 @@ import { DownloadButton } from './download-button.tsx'
 import { FileChip } from './file-chip.tsx'
 import { Lightbox } from './lightbox.tsx'
 
-const SHOWN_AS = { image: 'shown as an image', text: 'shown as text', omitted: 'not shown to the model' }
+const SHOWN_AS = { image: 'sent as an image', text: 'sent as text', omitted: 'not sent to the model' }
 
 type Props = { files: readonly ShownAttachment[] | undefined; label?: string }
 

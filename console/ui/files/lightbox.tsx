@@ -29,10 +29,10 @@ export function Lightbox({ pictures, shown, onShow, onClose }: Props) {
         </span>
         {pictures.length > 1 && (
           <>
-            <Button icon="left" label="The picture before" disabled={position === 0} onClick={() => move(-1)} />
+            <Button icon="left" label="Previous image" disabled={position === 0} onClick={() => move(-1)} />
             <Button
               icon="right"
-              label="The next picture"
+              label="Next image"
               disabled={position === pictures.length - 1}
               onClick={() => move(1)}
             />

@@ -33,6 +33,7 @@ export type FieldProps = Labelled & {
   /** What the Enter key does instead of sending the form. */
   onEnter?: (() => void) | undefined
   onFocus?: (() => void) | undefined
+  onBlur?: (() => void) | undefined
 }
 
 /** One line, or several, to be typed. */
@@ -122,9 +123,9 @@ function objectionTo(
   label: string,
   hint: ComponentChildren,
 ): string {
-  if (validity.valueMissing) return `${label} is missing.`
-  if (validity.typeMismatch) return `${label} must be a whole address: https://example.com`
-  if (validity.patternMismatch) return `${label} does not fit.${typeof hint === 'string' ? ` ${hint}` : ''}`
+  if (validity.valueMissing) return `${label} is required.`
+  if (validity.typeMismatch) return `${label} must be a full URL: https://example.com`
+  if (validity.patternMismatch) return `${label} is not valid.${typeof hint === 'string' ? ` ${hint}` : ''}`
   return validationMessage
 }
 
@@ -132,13 +133,9 @@ function classOf({ isBare, isChanged }: Record<'isBare' | 'isChanged', boolean |
   return ['field', isBare && 'bare', isChanged && 'changed'].filter(Boolean).join(' ')
 }
 
-const TYPES: Record<string, string> = { int: 'a whole number', number: 'a number', record: 'JSON with fields' }
-
-/** The service names a field as the API does: `url must use https` is about what the form calls the address. */
+/** The service says what is wrong with a field. Here the label is its name. */
 function reasonText(label: string, reason: string): string {
-  return reason
-    .replace(/^Invalid input: expected (\w+), received \w+$/, (_, type: string) => `must be ${TYPES[type] ?? type}`)
-    .replace(/^(url )?(?=must |is not JSON|was changed)/, `${label} `)
+  return reason.replace(/^(?=(must|is|was|has|can't|already) )/, `${label} `)
 }
 
 type Choice = { value: string; label: string }

@@ -21,7 +21,7 @@ export function PromptShown({ run, step }: Asked) {
   const prompt = usePrompt({ run, step }, isOpen ? step : undefined)
   return (
     <details class="prompt" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>What the model was shown</summary>
+      <summary>Prompt</summary>
       <Failure error={prompt.error} retry={prompt.reload} />
       {prompt.data && <Messages prompt={prompt.data} />}
     </details>
@@ -76,7 +76,7 @@ export function RecalledMemories({ run, step }: Asked) {
             <span class="tag">{role ?? kind}</span>
             <span>
               {content}
-              {!shown && <span class="soft"> (did not fit)</span>}
+              {!shown && <span class="soft"> (left out)</span>}
             </span>
           </li>
         ))}

@@ -19,10 +19,10 @@ export function StepDetail({ run, position, step }: { run: Invocation; position:
     case 'tool':
       return (
         <div class="detail">
-          <Value label="Called with" value={step.arguments} />
-          {step.result !== undefined && <Value label="Answered" value={step.result} />}
-          {step.error !== undefined && <Value label="Failed" value={step.error} />}
-          <Attachments files={step.files} label="Files that it made" />
+          <Value label="Arguments" value={step.arguments} />
+          {step.result !== undefined && <Value label="Result" value={step.result} />}
+          {step.error !== undefined && <Value label="Error" value={step.error} />}
+          <Attachments files={step.files} label="Files" />
         </div>
       )
     case 'approval':
@@ -36,7 +36,7 @@ export function StepDetail({ run, position, step }: { run: Invocation; position:
               </span>
             )}
           </p>
-          {step.arguments !== undefined && <Value label="Called with, instead" value={step.arguments} />}
+          {step.arguments !== undefined && <Value label="Changed arguments" value={step.arguments} />}
           {step.note !== undefined && <Value label="Note" value={step.note} />}
           {step.answer !== undefined && <Value label="Answer" value={step.answer} />}
         </div>
@@ -73,18 +73,18 @@ function ModelDetail({ run, position, step }: { run: Invocation; position: numbe
       </p>
       {left_out && (
         <p class="notice">
-          It did not all fit. Left out: {counted(left_out.turns, 'older turn')},{' '}
+          The prompt was too long. Left out: {counted(left_out.turns, 'older turn')},{' '}
           {counted(left_out.memories, 'memory', 'memories')}. Shortened: {counted(left_out.shortened, 'turn')}.
         </p>
       )}
       {unfit && (
         <>
-          <h4>Answered, and does not fit</h4>
+          <h4>The answer doesn't match the schema</h4>
           <Unfit {...unfit} />
         </>
       )}
-      {said !== '' && <Value label="Said" value={said} />}
-      {calls.length > 0 && <Value label="Wanted to call" value={calls.join('\n')} />}
+      {said !== '' && <Value label="Text" value={said} />}
+      {calls.length > 0 && <Value label="Requested tool calls" value={calls.join('\n')} />}
       {may('getPrompt') && <PromptShown run={run} step={position} />}
     </div>
   )

@@ -13,7 +13,7 @@ export function AnswerSwitch() {
     <Button
       look="quiet"
       icon="code"
-      label={isPlain ? 'Show the markdown' : 'Show as plain text'}
+      label={isPlain ? 'Show Markdown' : 'Show as plain text'}
       onClick={() => setParams({ text: isPlain ? undefined : 'plain' })}
     />
   )

@@ -58,7 +58,7 @@ function shown(block: Block, key: number): ComponentChildren {
 
 function MarkdownTable({ head, rows }: { head: string[]; rows: string[][] }) {
   return (
-    <div class="table-scroll" tabIndex={0} role="region" aria-label="Table of the answer">
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Table in the answer">
       <table>
         <thead>
           <tr>

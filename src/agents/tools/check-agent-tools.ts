@@ -44,9 +44,9 @@ export async function checkAgentTools(
       const agent = found.get(placeOf(ref, environment))
       // The caller is not stored yet as it will be, so it is known by its name too.
       if (ref === caller.name || ref === caller.id || (agent && agent.id === caller.id)) {
-        problems.set(field, `is a circle: ${[...path, caller.name].join(' → ')}`)
+        problems.set(field, `creates a loop: ${[...path, caller.name].join(' → ')}`)
       } else if (depth === 1 && !(agent && isVisible(agent.id))) {
-        problems.set(field, `is no agent of this project: ${ref}`)
+        problems.set(field, `no agent "${ref}" exists in this project`)
       } else if (agent) {
         const way = [...path, isVisible(agent.id) ? agent.name : '…']
         for (const [further, where] of agent.calls) {
@@ -59,11 +59,11 @@ export async function checkAgentTools(
     }
     const [first] = next
     if (first && depth === MOST_DEEP) {
-      problems.set(first.field, `leads more than ${MOST_DEEP} agents deep: ${first.path.join(' → ')} → …`)
+      problems.set(first.field, `leads to calls more than ${MOST_DEEP} agents deep: ${first.path.join(' → ')} → …`)
       break
     }
     if (first && seen.size > MOST_CALLED) {
-      problems.set(first.field, `leads to more than ${MOST_CALLED} calls of agents`)
+      problems.set(first.field, `can lead to more than ${MOST_CALLED} agent calls`)
       break
     }
     level = next

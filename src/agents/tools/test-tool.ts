@@ -10,14 +10,16 @@ import { AgentParams } from '../agent.ts'
 
 const TestToolBody = z
   .strictObject({
-    tool: Tool.describe("A tool as an agent's `tools` have it; the agent need not have it yet"),
+    tool: Tool.describe("A tool, in the same form as in an agent's `tools`. The agent doesn't have to use it yet"),
     call: z
       .strictObject({
-        name: Label(128).optional().describe("Which of an MCP server's tools; others need no name"),
+        name: Label(128)
+          .optional()
+          .describe('Which tool of an MCP server to call; not needed for other kinds of tools'),
         arguments: z.record(z.string(), z.unknown()).default({}),
       })
       .optional()
-      .describe('The call to make. Without it, the reply says what the model would be offered'),
+      .describe('The call to make. If absent, the reply lists the tools that the model would be offered'),
   })
   .meta({ id: 'TestTool' })
 
@@ -27,7 +29,7 @@ export const testTool = operation({
   path: '/v1/agents/{agent_id}/tools/test',
   summary: 'Test a tool',
   description:
-    'Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and no person is asked to approve it. Nothing is stored but an entry in the audit log.',
+    'Calls a tool once, the way a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call is real, with real effects, and skips approval. Nothing is stored except an entry in the audit log.',
   permission: 'write',
   audit: { target: 'agent_id' },
   mfa: 'update',
@@ -40,8 +42,8 @@ export const testTool = operation({
     .object({
       tools: z
         .array(z.object({ name: z.string(), description: z.string(), input_schema: z.record(z.string(), z.unknown()) }))
-        .describe('What the model would be offered'),
-      result: z.string().nullable().describe('The result as the model would read it'),
+        .describe('The tools that the model would be offered'),
+      result: z.string().nullable().describe('The result as the model would see it'),
       error: z.string().nullable().describe('Why the tool could not be used or called'),
       duration_ms: z.int(),
     })
@@ -61,8 +63,12 @@ export const testTool = operation({
     const problem = tool.type === 'http' ? schemaProblem(tool.input_schema) : undefined
     if (problem) throw invalid({ field: 'tool.input_schema', error: problem })
     if (call && tool.type === 'ask_person')
-      throw invalid({ field: 'call', error: 'a person is asked, nothing is called' })
-    if (call && tool.type === 'agent') throw invalid({ field: 'call', error: 'is for other tools: invoke the agent' })
+      throw invalid({
+        field: 'call',
+        error: "can't be used with `ask_person` tools: they ask a person instead of calling something",
+      })
+    if (call && tool.type === 'agent')
+      throw invalid({ field: 'call', error: "can't be used with agent tools; invoke the agent instead" })
     const cancellation = new Cancellation()
     onHangUp?.(() => cancellation.cancel())
     const started = now()

@@ -41,6 +41,8 @@ type Decided = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)
 
 /** One transaction gives room to this number of calls at most. */
 const MOST_AT_ONCE = 200
+/** And it locks this number of counters at most, unless one call has more. */
+const MOST_COUNTERS = 2_000
 const AGAIN_MS = 500
 /** A call waits for this long for what other calls hold and may not use. */
 const PATIENCE_MS = 30_000
@@ -157,9 +159,11 @@ export class BudgetDesk implements Desk {
     while (this.#waiting.length > 0 || this.#unsure.size > 0) {
       const group = this.#waiting.splice(0, MOST_AT_ONCE)
       try {
-        const asking = await Promise.all(
+        const all = await Promise.all(
           group.map(async (waiting) => ({ waiting, applied: await this.#appliedTo(waiting) })),
         )
+        const asking = firstOf(all)
+        this.#waiting.unshift(...group.splice(asking.length))
         const { answers, heldUp } = await this.#parts.storage.transaction((db) => this.#reserveAll(db, asking))
         this.#unsure.clear()
         for (const answer of answers) answer()
@@ -167,7 +171,7 @@ export class BudgetDesk implements Desk {
       } catch (error) {
         const again = group.filter(({ since }) => isPassing(error) && this.#parts.now() < since + LEASE_MS)
         for (const { reject } of group.filter((one) => !again.includes(one))) {
-          reject(new StepNotKept('room in a budget could not be reserved', { cause: error }))
+          reject(new StepNotKept('could not reserve an amount in a budget', { cause: error }))
         }
         // A transaction that the database has refused will be refused again.
         if (!isPassing(error)) this.#unsure.clear()
@@ -262,6 +266,13 @@ export class BudgetDesk implements Desk {
 /** Nothing is reserved where nothing is refused: the answer may be as long as it would be without budgets. */
 function refusesNothing(applied: readonly Applied[]): boolean {
   return applied.every(({ budget }) => budget.action === 'notify')
+}
+
+/** As many calls as one transaction takes, and at least one. */
+function firstOf(asking: readonly Asking[]): readonly Asking[] {
+  let counters = 0
+  const end = asking.findIndex(({ applied }, i) => (counters += applied.length) > MOST_COUNTERS && i > 0)
+  return end < 0 ? asking : asking.slice(0, end)
 }
 
 /** No caller can hold less than nothing, whatever it says that it needs. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
 import { insertMany } from '../../storage/journal/write-rows.ts'
+import { toJson } from '../../storage/postgres/postgres-write-batch.ts'
 import type { BudgetCountersTable } from '../../storage/tables/usage-tables.ts'
 
 /** What was spent of a budget in one period, and of what events have told. */
@@ -53,11 +54,14 @@ export async function findCounters(
   keys: readonly CounterKey[],
   isLocked = false,
 ): Promise<Map<string, BudgetCounter>> {
-  const values = keys.map(
-    ({ budget_id, subject, period_start }) => sql`(${budget_id}, ${subject}, cast(${period_start} as bigint))`,
-  )
+  // The keys are one parameter, because both engines limit the number of parameters.
+  const list = toJson(keys.map(({ budget_id, subject, period_start }) => [budget_id, subject, period_start]))
+  const wanted =
+    engineOf(db) === 'postgres'
+      ? sql`select value ->> 0, value ->> 1, (value ->> 2)::bigint from jsonb_array_elements(${list}::jsonb)`
+      : sql`select value ->> 0, value ->> 1, value ->> 2 from json_each(${list})`
   const { rows } = await sql<BudgetCounter>`
-    select * from budget_counters where (budget_id, subject, period_start) in (values ${sql.join(values)})
+    select * from budget_counters where (budget_id, subject, period_start) in (${wanted})
     order by budget_id, subject, period_start ${isLocked ? sql`for update` : sql``}`.execute(db)
   return new Map(rows.map((row) => [counterName(row), row]))
 }

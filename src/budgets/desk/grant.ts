@@ -1,4 +1,4 @@
-import type { Cost } from '../../runtime/models/cost.ts'
+import type { Cost } from '../../runtime/models/usage.ts'
 import type { Used } from '../../usage/reservation.ts'
 import type { Budget } from '../budget.ts'
 

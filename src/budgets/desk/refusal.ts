@@ -28,12 +28,10 @@ export function noRoom(lacking: Lacking<Met>, now: number): SpendingRefused {
   const { subject } = counter
   const isHeld = isHeldByOthers(lacking)
   const of = subject ? ` of ${JSON.stringify(subject)}` : ''
-  const held = reserved > 0 ? ` and ${saidAmount(budget, reserved)} held by calls under way` : ''
-  const amounts = `: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call may need ${saidAmount(budget, wanted)}`
-  const hint = isTooMuch(lacking)
-    ? `, more than the whole budget: limits.max_output_tokens of the agent lets it need less`
-    : ''
-  const message = `${nameOf(budget)}${of} has no room${isOfService(budget) ? ' for this call' : amounts}${hint}`
+  const held = reserved > 0 ? ` and ${saidAmount(budget, reserved)} reserved by calls in progress` : ''
+  const amounts = `: ${saidAmount(budget, used)} of ${saidAmount(budget, budget.amount)} used${held}, and this call could need ${saidAmount(budget, wanted)}`
+  const hint = isTooMuch(lacking) ? `, more than the whole budget. Lower the agent's limits.max_output_tokens` : ''
+  const message = `${nameOf(budget)}${of} doesn't have enough left${isOfService(budget) ? ' for this call' : amounts}${hint}.`
   if (isTooMuch(lacking)) return new SpendingRefused(message, metOf(met))
   const opens = isHeld ? now + SOON_MS : (until ?? undefined)
   return new SpendingRefused(message, metOf(met), { until: opens, isHeld, state: stateOf(budget) })
@@ -41,7 +39,7 @@ export function noRoom(lacking: Lacking<Met>, now: number): SpendingRefused {
 
 /** A budget in dollars is over a model whose price is not known. */
 export function noPrice(met: Met, model: string): SpendingRefused {
-  const message = `${nameOf(met.budget)} is in dollars, and no price is known for the model ${JSON.stringify(model)}: set one with \`moorage prices set\`, or under "prices" in moorage.yaml`
+  const message = `${nameOf(met.budget)} is in dollars, but the model ${JSON.stringify(model)} has no price. Set one with \`moorage prices set\`, or under \`prices\` in moorage.yaml.`
   return new SpendingRefused(message, metOf(met))
 }
 

@@ -1,10 +1,11 @@
 import { ownLogWrite } from '../../logs/store.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { usdOf } from '../../runtime/models/cost.ts'
+import { usdOf } from '../../runtime/models/usage.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import type { LedgerLine } from '../../usage/ledger-line.ts'
 import { takeLapsed } from '../../usage/reserved-store.ts'
+import { sumWrites } from '../../usage/store.ts'
 import type { Budget } from '../budget.ts'
 import * as budgets from '../store.ts'
 import { lapseWrites } from './charges.ts'
@@ -30,11 +31,11 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
       const found = await takeLapsed(db, { now: now(), limit: MOST_LAPSED, except: held() })
       await writeRows(
         db,
-        found.flatMap(({ line, charges }) => [...lapseWrites(charges), ...toldLost(line, now())]),
+        found.flatMap(({ line, charges }) => [...sumWrites(line), ...lapseWrites(charges), ...toldLost(line, now())]),
       )
       return found.length
     })
-    if (lapsed > 0) log.warn({ lapsed }, 'calls whose node has died count as if they had used all that they held')
+    if (lapsed > 0) log.warn({ lapsed }, 'a node has stopped: the amounts its calls had reserved are counted as spent')
   }
   const untold = await listUntold(storage.db, now() - LONGEST_PERIOD_MS, MOST_TOLD)
   if (untold.length > 0) await tellAll(parts, untold)
@@ -44,7 +45,7 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
 function toldLost(line: LedgerLine, timestamp: number): Write[] {
   const { agent_seq, id, request_id, model, input_tokens, output_tokens, cost_nano } = line
   if (agent_seq === null) return []
-  const message = `A call of ${model} was under way when its node died: it counts with the most that it may have used`
+  const message = `A call to ${model} was in progress when its node stopped, so the most it could have used is counted.`
   const metadata = { model, input_tokens, output_tokens, cost_usd: usdOf(cost_nano) }
   return [ownLogWrite({ agent_seq, request_id: request_id ?? id }, { timestamp, level: 'warn', message, metadata })]
 }
@@ -53,16 +54,14 @@ function toldLost(line: LedgerLine, timestamp: number): Write[] {
 export function watchCounters(parts: TendParts & Pick<Parts, 'errands'>): () => void {
   const { errands, journal } = parts
   const touched = new Map<string, CounterKey>()
-  journal.onWritten((writes) => {
-    for (const { into, row } of writes) {
-      if (into === COUNTERS) touched.set(counterName(row as CounterKey), row as CounterKey)
-    }
+  journal.onWritten(COUNTERS, (writes) => {
+    for (const { row } of writes) touched.set(counterName(row as CounterKey), row as CounterKey)
   })
   const timer = setInterval(() => {
     if (touched.size === 0) return
     const keys = [...touched.values()]
     touched.clear()
-    errands.begin('telling events of budgets', () => tellAll(parts, keys))
+    errands.begin('sending budget events', () => tellAll(parts, keys))
   }, TELL_MS).unref()
   return () => clearInterval(timer)
 }

@@ -37,8 +37,8 @@ export async function withClientOrStore<T>(
   const { openLocalStore } = await import('../connect/local-store.ts')
   const store = await openLocalStore(world, options)
   try {
-    const reason = options.local ? '' : 'no key: '
-    note(world, `${reason}working on the store itself (${store.name})`, 'dim')
+    const who = options.local ? 'Using' : 'No key is configured. Using'
+    note(world, `${who} the local data directly (${store.name})`, 'dim')
     const project = projectOf(world, options)
     return await suggesting(createClient({ url: 'http://local', project, fetch: store.fetch, retries: 0 }), work)
   } finally {

@@ -2,7 +2,7 @@ import { type Client, MoorageError } from '../../../sdk/client.ts'
 import { nearest } from '../../lib/text/nearest.ts'
 import { EXIT, Failure } from '../failure.ts'
 
-const MISSING_AGENT = /^Agent "([^"]+)" not found$/
+const MISSING_AGENT = /^Agent "([^"]+)" not found\.?$/
 const MOST_AGENTS = 1000
 
 /** If no agent has the name, adds the name that was probably meant to the error. */

@@ -50,7 +50,7 @@ function requireFile({ data }: Config): string {
   if (existsSync(file)) return file
   throw new Failure(
     EXIT.notFound,
-    `There is no store in ${data}`,
+    `There is no Moorage data in ${data}.`,
     '  Run this where the service runs, or name its folder with --data; for a service elsewhere: `moorage login`',
   )
 }
@@ -63,7 +63,7 @@ export function requireSqlite(config: Config, tool: string): string {
 
 export function refusePostgres({ database }: Config, tool: string): void {
   if (!database.url) return
-  throw new Failure(EXIT.usage, "The store is PostgreSQL: use PostgreSQL's own tools", `  ${tool}`)
+  throw new Failure(EXIT.usage, "This service uses PostgreSQL. Use PostgreSQL's own tools.", `  ${tool}`)
 }
 
 export function readConfig(

@@ -12,11 +12,11 @@ export async function patiently<T>(world: World, work: () => Promise<T>): Promis
   for (let tries = 0; ; tries++) {
     try {
       const result = await work()
-      if (tries > 0) note(world, 'The service is back', 'dim')
+      if (tries > 0) note(world, 'The service is available again.', 'dim')
       return result
     } catch (error) {
       if (!(error instanceof MoorageError && isPassing(error))) throw error
-      if (tries === 0) note(world, `${error.message}: trying again`, 'dim')
+      if (tries === 0) note(world, `${error.message}: retrying`, 'dim')
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS)
       await sleep(Math.max(pauseMs, (error.retry_after ?? 0) * 1000), undefined, { signal: world.signal })
     }

@@ -40,7 +40,7 @@ export function writeProfiles(world: World, profiles: Profiles): void {
 export function noProfile(exitCode: number, name: string, { profiles }: Profiles): Failure {
   const meant = nearest(name, Object.keys(profiles))
   const hint = meant === undefined ? '`moorage profile` lists them' : `Did you mean ${meant}?`
-  return new Failure(exitCode, `There is no profile "${name}"`, `  ${hint}`)
+  return new Failure(exitCode, `No login profile named "${name}"`, `  ${hint}`)
 }
 
 /** The profile that a flag or the environment names, or the current one. */

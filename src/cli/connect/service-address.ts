@@ -29,7 +29,7 @@ export function addressOf(world: World, flags: AddressFlags): Address {
   // A login that is chosen by flag wins over the environment.
   const { MOORAGE_URL, MOORAGE_API_KEY } = flags.profile === undefined ? world.env : {}
   const url = flags.url ?? (MOORAGE_URL || login?.url || DEFAULT_URL)
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw usage(`"${url}" is no http(s) URL`)
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw usage(`"${url}" is not an http(s) URL.`)
   const credentials: Credential[] = []
   if (MOORAGE_API_KEY) {
     // A key without an address belongs to the default service.
@@ -49,9 +49,9 @@ export function addressOf(world: World, flags: AddressFlags): Address {
 /** Says why there is no key for this address, and what to do about it. */
 export function noKey({ env }: World, { url }: Address): Failure {
   const hint = env.MOORAGE_API_KEY
-    ? `  MOORAGE_API_KEY belongs to another service: log in with \`moorage login ${url}\`, or set MOORAGE_URL as well`
+    ? `  MOORAGE_API_KEY is for another service. Log in with \`moorage login ${url}\`, or set MOORAGE_URL as well`
     : `  Log in with \`moorage login ${url}\`, or set MOORAGE_URL and MOORAGE_API_KEY`
-  const lost = "  Lost it? On the server's machine: `moorage keys create admin --role admin --local`"
+  const lost = '  Lost it? Run `moorage keys create admin --role admin --local` on the server.'
   return new Failure(EXIT.auth, `No key for ${url}`, `${hint}\n${lost}`)
 }
 

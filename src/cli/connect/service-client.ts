@@ -44,7 +44,7 @@ function bringingCodes(world: World, otp: string | undefined, fetch: Fetch): Fet
 
 async function askForCode(world: World): Promise<string | undefined> {
   if (!isInteractive(world)) return undefined
-  return ask(world, { message: 'One-time code', missing: 'Send the code with --otp' })
+  return ask(world, { message: 'One-time code', missing: 'Specify the code with --otp.' })
 }
 
 const REPEAT_MS = 30_000
@@ -56,7 +56,7 @@ function sayWaits(world: World): (error: MoorageError, waitMs: number) => void {
     const isLimited = status === 429
     if (message === said.message && Date.now() - said.at < REPEAT_MS && !isLimited) return
     said = { message, at: Date.now() }
-    const when = isLimited ? `trying again in ${Math.ceil(waitMs / 1000)} s` : 'trying again'
+    const when = isLimited ? `retrying in ${Math.ceil(waitMs / 1000)} s` : 'retrying'
     note(world, `${message}: ${when}`, 'dim')
   }
 }

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Pages } from '../../../sdk/client.ts'
 import { count } from '../command.ts'
 import type { World } from '../world.ts'
-import { type Column, note, printRows } from './output.ts'
+import { note } from './output.ts'
 
 export type Limit = { limit: number }
 
@@ -31,17 +31,7 @@ export async function gather<T>(
   if (searched_to !== undefined && items.length === limit) {
     note(world, `there may be more: --limit ${Math.max(total, 2 * limit)}`, 'dim')
   } else if (total > items.length) {
-    note(world, `${total - items.length} more: --limit ${total}`, 'dim')
+    note(world, `${total - items.length} more not shown. Use --limit ${total} to see all.`, 'dim')
   }
   return items
-}
-
-/** Prints the first `limit` items as a list. */
-export async function printList<T>(
-  world: World,
-  options: Limit & { json?: boolean },
-  columns: Column<T>[],
-  load: (pageLimit: number) => Pages<T>,
-): Promise<void> {
-  printRows(world, await gather(world, options, load), columns, options)
 }

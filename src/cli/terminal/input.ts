@@ -22,7 +22,7 @@ function momentOf(given: string, direction: 1 | -1): string {
   try {
     return formatTime(Date.now() + direction * parseDuration(given))
   } catch {
-    throw usage(`"${given}" is neither a duration such as 15m nor a time such as 2026-11-15T03:11:00Z`)
+    throw usage(`"${given}" must be a duration such as 15m or a time such as 2026-11-15T03:11:00Z`)
   }
 }
 
@@ -31,7 +31,7 @@ export async function readMessage({ stdin }: World, words: string[]): Promise<st
   const given = words.join(' ')
   if (given !== '' && given !== '-') return given
   const read = stdin.isTTY && given === '' ? '' : (await text(stdin)).replace(/\r?\n$/, '')
-  if (read === '') throw usage('Say something, or send it on stdin')
+  if (read === '') throw usage('Give a message as an argument or on stdin.')
   return read
 }
 
@@ -58,6 +58,7 @@ export function parseJson(given: string, what: string): unknown {
 /** `Name: value` */
 export function readHeader(header: string): [string, string] {
   const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(header) ?? []
-  if (name === undefined || value === undefined) throw usage(`"${header}" is no header: write Name: value`)
+  if (name === undefined || value === undefined)
+    throw usage(`"${header}" is not a valid header. Use the form "Name: value".`)
   return [name, value]
 }

@@ -61,7 +61,7 @@ export function warn(world: World, text: string): void {
 export function complain(world: World, error: unknown): void {
   if (world.isJson) writeLine(world, JSON.stringify(failureBody(error)))
   else if (exitCodeOf(error) === EXIT.waiting) marked(world, 'yellow', 'waiting', explain(error))
-  else marked(world, 'red', 'error', explain(error))
+  else marked(world, 'red', 'error:', explain(error))
 }
 
 function marked(world: World, style: Style, mark: string, text: string): void {

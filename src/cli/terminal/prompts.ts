@@ -6,11 +6,11 @@ import { isInteractive, type World } from '../world.ts'
 /** Asks for a yes. Without a terminal, --yes is needed. */
 export async function confirm(world: World, question: string, { yes }: { yes?: boolean }): Promise<void> {
   if (yes) return
-  if (!isInteractive(world)) throw usage(`${question} There is no terminal to ask at: say --yes`)
+  if (!isInteractive(world)) throw usage(`${question} Pass --yes to confirm: there is no terminal to ask on.`)
   const prompts = await import('@clack/prompts')
   const answer = await prompts.confirm({ ...streams(world), message: visible(question), initialValue: false })
   if (prompts.isCancel(answer)) throw interrupted()
-  if (!answer) throw new Failure(EXIT.declined, 'Nothing was changed')
+  if (!answer) throw new Failure(EXIT.declined, 'Cancelled. Nothing was changed.')
 }
 
 type TextQuestion = { message: string; initial?: string | undefined; secret?: boolean; missing: string }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { csvOf } from '../../lib/text/csv.ts'
-import { prefers } from '../input/accept.ts'
+import { prefers } from '../input/request-headers.ts'
 import type { Writer } from './dialect.ts'
 
 /** Whether the client wants the items of a reply as CSV. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { ApiError } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Door } from '../../operation/door.ts'
@@ -32,8 +32,6 @@ export type Dialect = {
   routes(operations: readonly Operation[]): Route[]
   /** Whether errors on this path are written in the dialect, even if it has no route there. */
   owns(path: string): boolean
-  /** The credentials of the request, in the form of an Authorization header. */
-  authorization(headers: IncomingHttpHeaders): string | undefined
   /** The headers that every reply has. */
   headers(request_id: string): Record<string, string>
   error(error: ApiError, request_id: string): Rendered

@@ -49,5 +49,5 @@ export function renderRpcError(error: ApiError, request_id: string): Rendered {
  */
 export function requireShortNames(...names: unknown[]): void {
   if (names.every((name) => typeof name !== 'string' || name.length <= MAX_ID_CHARACTERS)) return
-  throw badRequest(`An id or a progress token has at most ${MAX_ID_CHARACTERS} characters`)
+  throw badRequest(`An ID or progress token can have at most ${MAX_ID_CHARACTERS} characters.`)
 }

@@ -7,10 +7,9 @@ import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
 import type { Content } from '../../storage/bytes/content.ts'
 import type { Page, PageQuery } from '../../storage/queries/page.ts'
-import { prefers } from '../input/accept.ts'
 import { readBody } from '../input/body.ts'
-import { readIdempotencyKey } from '../input/idempotency-key.ts'
-import { queryReader } from '../input/query.ts'
+import { prefers, readIdempotencyKey } from '../input/request-headers.ts'
+import { queryReader } from '../input/validate.ts'
 import { csvWriter, wantsCsv } from './csv-writer.ts'
 import type { Dialect, Rendered, Route, SentEvent, Writer } from './dialect.ts'
 import { isOpenaiClient, openaiFileQuery, openaiFileWriter } from './openai-files.ts'
@@ -24,7 +23,6 @@ export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Op
   door: 'api',
   routes: (operations) => operations.map((operation) => routeTo(operation, moorage, enveloped)),
   owns: () => false,
-  authorization: (headers) => headers.authorization,
   headers: standardHeaders,
   error: renderError,
 }
@@ -45,6 +43,7 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
       const body = operation.upload ? {} : readBody(operation, bytes)
       const isOpenai = forOpenai && isOpenaiClient(message.headers)
       const asked = readQuery(isOpenai && operation.list ? openaiFileQuery(query) : query)
+      const isKeyed = idempotent && message.headers['idempotency-key'] !== undefined
       const isCsv = asCsv && wantsCsv(message.headers.accept, asked['format'])
       return {
         body,
@@ -52,7 +51,7 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
         sent: body,
         mode: modeOf(operation, message.headers),
         last_event_id: message.headers['last-event-id'] as string | undefined,
-        idempotencyKey: idempotent ? readIdempotencyKey(message) : undefined,
+        idempotencyKey: isKeyed ? readIdempotencyKey(message) : undefined,
         writer: isCsv ? asCsv : isOpenai ? forOpenai : writer,
       }
     },

@@ -3,7 +3,7 @@ import type { ApiError } from '../../errors.ts'
 import type { Mode } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { Content } from '../../storage/bytes/content.ts'
-import { readIdempotencyKey } from '../input/idempotency-key.ts'
+import { readIdempotencyKey } from '../input/request-headers.ts'
 import { validate } from '../input/validate.ts'
 import type { CallRunner, Received, Rendered } from './dialect.ts'
 import { enveloped } from './moorage.ts'
@@ -41,6 +41,11 @@ export class OperationCalls {
     this.runner = runner
     this.#operations = operations
     this.#onFailure = onFailure
+  }
+
+  /** Whether the client has sent an Idempotency-Key. */
+  get isKeyed(): boolean {
+    return readIdempotencyKey(this.received.message) !== undefined
   }
 
   /** Rejects with an ApiError; the audit log has heard of a refusal. */

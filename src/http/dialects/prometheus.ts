@@ -1,5 +1,5 @@
-import type { Reading } from '../../telemetry/instruments.ts'
 import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text.ts'
+import type { Reading } from '../../telemetry/telemetry.ts'
 import type { Dialect, Writer } from './dialect.ts'
 import { moorage, routeTo } from './moorage.ts'
 

@@ -14,10 +14,6 @@ const SURE_WITH_EXPONENT = 4
 /** Below this length a number without an exponent that is not 0 is neither infinite nor rounded to 0. */
 const SURE_NOT_ZERO = 300
 
-export function startsNumber(byte: number | undefined): boolean {
-  return byte === MINUS || isDigit(byte)
-}
-
 /** The position after the last character that can belong to the number. */
 export function endOfNumber(bytes: Buffer, start: number): number {
   let end = start + 1

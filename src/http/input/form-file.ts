@@ -6,7 +6,7 @@ import { lazily } from '../../lib/lazily.ts'
 
 const busboy = lazily<typeof Form>('@fastify/busboy')
 
-const ONE_FILE = 'The form must have one file and nothing else, except `purpose`: the rest goes into the query'
+const ONE_FILE = 'The form must contain exactly one file. Except for `purpose`, send other fields in the query string.'
 
 /** OpenAI's clients send it. It is not kept. */
 const PURPOSE = 'purpose'
@@ -75,5 +75,7 @@ function parserOf(headers: IncomingHttpHeaders): Form.BusboyInstance {
 }
 
 function badForm(): ApiError {
-  return badRequest('The form cannot be read: it must be multipart/form-data with a boundary, and end with it')
+  return badRequest(
+    "The form can't be read. It must be multipart/form-data with a boundary, and end with that boundary.",
+  )
 }

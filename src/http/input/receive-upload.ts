@@ -4,8 +4,8 @@ import { within } from '../../lib/work/within.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
 import { Upload } from '../../storage/bytes/upload.ts'
+import { tooSlow } from './body.ts'
 import { openForm } from './form-file.ts'
-import { tooSlow } from './read-bytes.ts'
 
 /** What a form has besides its file. */
 const FORM_BYTES = 65_536
@@ -44,7 +44,7 @@ async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Asy
     if (size > maxBytes) throw fileTooLarge(maxBytes)
     if (piece.length > 0) yield piece
   }
-  if (size === 0) throw badRequest('The file is empty')
+  if (size === 0) throw badRequest('The file is empty.')
 }
 
 /** The body may have `bodyBytes`, and the file in it `maxBytes`. */
@@ -70,7 +70,9 @@ async function* bodyOf(
       yield next.value
     }
   } catch (error) {
-    throw error === message.errored ? new ApiError('request_timeout', 'The request was cut off') : error
+    throw error === message.errored
+      ? new ApiError('request_timeout', 'The request ended before its body was complete.')
+      : error
   } finally {
     const ended = pieces.return?.().catch(() => {})
     // If the client says nothing more, this would take as long as its connection.

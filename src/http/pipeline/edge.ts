@@ -18,7 +18,7 @@ export type Edge = {
   parts: Parts
   operations: readonly Operation[]
   /** What the service asks of every request, with the present content of the files that its settings name. */
-  gate(): Gate
+  service: { readonly gate: Gate }
   keys: KeyCheck
   verifyToken: VerifyToken | undefined
   /** An agent of a project, by id or name. */

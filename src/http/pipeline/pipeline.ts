@@ -1,120 +1,170 @@
-import type { ReplyChannel } from '../../operation/reply-channel.ts'
-import type { Operation } from '../../operation.ts'
+import type { Socket } from 'node:net'
+import type { Config } from '../../config.ts'
+import { ApiError } from '../../errors.ts'
+import type { Actor } from '../../operation/actor.ts'
+import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
+import type { Rate, RateLimiter } from '../../security/limits/rate-limiter.ts'
 import { runTokenReader } from '../../security/run-token.ts'
 import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
-import type { CallRequest, NamedCall, Rendered } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
 import { authenticator, validUntil } from './guards/authenticate.ts'
-import { authorise, authoriseNamed } from './guards/authorise.ts'
 import { hasMoved, inProject } from './guards/choose-project.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
 import { failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
-import { countRequest, takeFromGate, takeFromProject } from './guards/rate-limit.ts'
-import type { Arrived, Authorised, GuardedAgent, Known, PathParams } from './request.ts'
-import { runAuthorised } from './run-authorised.ts'
+import type { Arrived, GuardedAgent, Known } from './request.ts'
 
 /**
- * The steps of a request, in this order. A request is authenticated once and may carry several calls: each call is
- * counted, authorised and run.
+ * The first steps of a request, until it is known who asks. A request is authenticated once and may carry several calls:
+ * each call is counted (`countRequest`), authorised (`authorise`) and run (`runAuthorised`).
  */
 export type Pipeline = {
   /** Checks the address, the service's gate and the page's origin of every request, except for health checks. */
   enter(arrived: Arrived): Promise<void>
-  /** Finds out who asks. */
+  /** Finds out who asks, and in which project. */
   authenticate(arrived: Arrived): Promise<Known>
-  /** When the right ends with which a request came in that is still answered. */
-  validUntil(known: Known): Promise<number>
   /** Counts a failed sign-in of an address. Throws when there were too many. */
   countFailure(bucket: string): Promise<void>
-  /** Applies the rate limits of the actor, its project and the service. Finds the agent that the path names. */
-  count(known: Known): Promise<Known>
-  /** Decides whether the actor may have this operation on this agent, before the body is read. */
-  authorise(known: Known, operation: Operation, params: PathParams): Promise<Authorised>
-  /** The same for a call that the body of an authorised request names. */
-  authoriseNamed(authorised: Authorised, call: NamedCall): Promise<Authorised>
-  /** With the body: asks for a second factor, validates, runs once, renders. */
-  run(authorised: Authorised, wanted: CallRequest, channel: ReplyChannel): Promise<Rendered>
 }
 
 /** Every request takes these steps; an operation cannot forget one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { parts, keys, verifyToken, findAgent, mayBeOfAgent } = edge
+  const { parts, service, keys, verifyToken, findAgent, mayBeOfAgent } = edge
   const { config, findProject, limiter, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
-  const takeAddress = findAddress(ipList(config.server.trustedProxies))
+  const trusted = ipList(config.server.trustedProxies)
+  // A connection without a forwarded address has the same address for all its requests.
+  const direct = new WeakMap<Socket, string>()
   const grantOrigin = allowOrigin({
-    gate: edge.gate,
+    service,
     findGates: (ref) => findGates(edge, ref),
     agentGates: async () => (await edge.guardedAgents()).map((agent) => agent.gate),
     now,
   })
-  const count = async (known: Known) => {
-    const { arrived, actor } = known
-    const { run, scope } = actor
-    if (run && arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return known
-    await countRequest(known, limiter, config.limits)
-    const ref = arrived.params['agent_id']
-    const agent = known.agent ?? (ref === undefined ? undefined : await findAgent(scope.project_id, ref))
-    await takeFromProject(arrived, agent?.project ?? (await findProject(scope.project_id)), limiter)
-    await takeFromGate(arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
-    return { arrived, actor, agent }
-  }
+  const authenticate = authenticator({
+    keys,
+    verifyToken,
+    findAgent,
+    findProject,
+    mayBeOfAgent,
+    readRunToken: runTokenReader(parts.keyring),
+    inNamedProject: (known) => inNamedProject(edge, known),
+    failures,
+    console: edge.console,
+    tier: config.limits.defaultTier,
+    bodyLimits: config,
+    log,
+  })
   return {
     async enter(arrived) {
-      takeAddress(arrived)
-      passGate(arrived, edge.gate(), now())
-      await grantOrigin(arrived)
+      const { headers, socket } = arrived.message
+      const isDirect = headers['x-forwarded-for'] === undefined
+      const address = (isDirect && direct.get(socket)) || findAddress(arrived, trusted)
+      if (isDirect) direct.set(socket, address)
+      arrived.address = address
+      const { gate } = service
+      if (gate.connection) passGate(arrived, gate, now())
+      if (headers.origin !== undefined) await grantOrigin(arrived)
     },
-    authenticate: inNamedProject(
-      edge,
-      count,
-      authenticator({
-        keys,
-        verifyToken,
-        findAgent,
-        findProject,
-        mayBeOfAgent,
-        readRunToken: runTokenReader(parts.keyring),
-        failures,
-        console: edge.console,
-        tier: config.limits.defaultTier,
-        bodyLimits: config,
-        log,
-      }),
-    ),
-    async validUntil(known) {
-      const { agent_id } = known.arrived.trace
-      const isMoved = agent_id !== null && (await hasMoved(edge, known.actor, agent_id))
-      return isMoved ? 0 : validUntil(edge, known)
-    },
+    authenticate,
     countFailure: (bucket) => failures.count(bucket),
-    count,
-    authorise: (known, operation, params) => authorise(edge, known, operation, params),
-    authoriseNamed: (authorised, call) => authoriseNamed(edge, authorised, call),
-    run: (authorised, wanted, channel) => runAuthorised(edge, authorised, wanted, channel),
   }
 }
 
+/** When the right ends with which a request came in that is still answered. */
+export async function endOfAccess(edge: Edge, known: Known): Promise<number> {
+  const { agent_id } = known.arrived.trace
+  const isMoved = agent_id !== null && (await hasMoved(edge, known.actor, agent_id))
+  return isMoved ? 0 : validUntil(edge, known)
+}
+
 /** Works in the project that the request names. A request that names another than it may is counted like any other. */
-function inNamedProject(
-  { parts: { findProject } }: Edge,
-  count: (known: Known) => Promise<Known>,
-  identify: (arrived: Arrived) => Promise<Known>,
-) {
-  return async (arrived: Arrived): Promise<Known> => {
-    const known = await identify(arrived)
-    try {
-      const actor = await inProject(arrived, known.actor, findProject)
-      arrived.trace.actor = actor
-      return { arrived, actor }
-    } catch (error) {
-      await count(known)
-      throw error
-    }
+async function inNamedProject(edge: Edge, known: Known): Promise<Known> {
+  const { arrived } = known
+  try {
+    const actor = await inProject(arrived, known.actor, edge.parts.findProject)
+    arrived.trace.actor = actor
+    return { arrived, actor }
+  } catch (error) {
+    await countRequest(edge, known)
+    throw error
   }
+}
+
+/**
+ * Counts a request, or a further call in it: against the tier of its actor, its project and the service. Finds the agent
+ * that the path names.
+ */
+export async function countRequest(edge: Edge, known: Known): Promise<Known> {
+  const { arrived, actor } = known
+  const { run, scope } = actor
+  const { config, findProject, limiter } = edge.parts
+  if (run && arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return known
+  await takeFromTier(arrived, actor, limiter, config.limits)
+  const ref = arrived.params['agent_id']
+  const agent = known.agent ?? (ref === undefined ? undefined : await edge.findAgent(scope.project_id, ref))
+  const project = agent?.project ?? (await findProject(scope.project_id))
+  const limit = project?.limits.requests_per_minute ?? null
+  if (project && limit !== null) {
+    const reason = () => `the project allows ${limit} requests per minute (the project's limits)`
+    const rate = { perMinute: limit, burst: limit }
+    await takeRate(arrived, limiter, { bucket: `project:${project.id}`, rate, limit, reason })
+  }
+  const { gate } = edge.service
+  if (gate.rate) await takeFromGate(arrived, gate.rate, { bucket: 'service', whose: 'the service' }, limiter)
+  return { arrived, actor, agent }
+}
+
+/** Counts a request against the tier of its actor. */
+export async function takeFromTier(
+  arrived: Arrived,
+  actor: Actor,
+  limiter: RateLimiter,
+  { tiers, defaultTier }: Config['limits'],
+): Promise<void> {
+  const name = Object.hasOwn(tiers, actor.tier) ? actor.tier : defaultTier
+  const tier = tiers[name]
+  if (!tier) return
+  const { requestsPerMinute: limit, burst } = tier
+  const reason = () => `tier "${name}" allows ${limit} requests per minute (limits.tiers.${name})`
+  await takeRate(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
+}
+
+/** Counts a request against the limit that the service or an agent sets for all its callers together. */
+export async function takeFromGate(
+  arrived: Arrived,
+  rate: NonNullable<Gate['rate']>,
+  { bucket, whose }: { bucket: string; whose: string },
+  limiter: RateLimiter,
+): Promise<void> {
+  const { limit } = rate
+  const reason = () => `${whose} allows ${limit} requests from all callers together (security.rateLimit)`
+  await takeRate(arrived, limiter, { bucket, rate, limit, reason })
+}
+
+type RateLimit = { bucket: string; rate: Rate; limit: number; reason(): string }
+
+/** When several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
+async function takeRate(
+  arrived: Arrived,
+  limiter: RateLimiter,
+  { bucket, rate, limit, reason }: RateLimit,
+): Promise<void> {
+  const decision = await limiter.take(bucket, rate)
+  const { allowed, remaining, reset_at, retry_after_ms } = decision
+  if (allowed && arrived.rate && arrived.rate.remaining <= remaining) return
+  arrived.rate = decision
+  const { headers } = arrived
+  headers['X-RateLimit-Limit'] = String(limit)
+  headers['X-RateLimit-Remaining'] = String(Math.min(remaining, limit))
+  headers['X-RateLimit-Reset'] = String(Math.ceil(reset_at / 1000))
+  if (allowed) return
+  const retry_after = Math.max(1, Math.ceil(retry_after_ms / 1000))
+  throw new ApiError('rate_limited', `Rate limit exceeded: ${reason()}. Try again in ${retry_after} s.`, {
+    retry_after,
+  })
 }
 
 /** Answered from memory, because a client that has shown no key yet must not cause a query. */

@@ -62,8 +62,8 @@ export type Arrived = {
 /** A key by its hash, and what it was found to be. */
 export type SentKey = { readonly hash: string; verified?: VerifiedKey | undefined }
 
-/** A key that is in force, as it is remembered. */
-export type VerifiedKey = { readonly actor: Actor }
+/** A key as it is remembered, and until when it is in force. */
+export type VerifiedKey = { readonly actor: Actor; readonly until: number }
 
 /** A request of which it is known who asks. */
 export type Known = {

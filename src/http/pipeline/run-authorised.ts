@@ -3,20 +3,19 @@ import type { Actor } from '../../operation/actor.ts'
 import type { Uploads } from '../../operation/context.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
-import { isOneTransaction } from '../../operation.ts'
 import { sha256 } from '../../security/digest.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { CallRequest, Rendered } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
 import type { Edge } from './edge.ts'
 import { unauthorized, validUntil } from './guards/authenticate.ts'
-import { enterAgent } from './guards/authorise.ts'
+import { enterGate } from './guards/authorise.ts'
 import { hasMoved } from './guards/choose-project.ts'
 import { passesGate, passGate } from './guards/pass-gate.ts'
 import { readCode, requireRight } from './guards/require-code.ts'
 import { fingerprint, type Repeatable } from './idempotency/repeatable.ts'
 import type { Authorised, FoundAgent } from './request.ts'
-import { type Input, runAlone, runOperation, runWithin } from './run-operation.ts'
+import { type Call, type Input, runOperation } from './run-operation.ts'
 
 /** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
 export async function runAuthorised(
@@ -25,105 +24,90 @@ export async function runAuthorised(
   wanted: CallRequest,
   channel: ReplyChannel,
 ): Promise<Rendered> {
+  const { parts, service } = edge
+  const { actor, arrived, operation } = authorised
+  const { given, idempotencyKey, rename, sent, writer } = wanted
+  let uploads: Uploads | undefined
   try {
-    return await runChecked(edge, authorised, wanted, channel)
+    // The body may have taken long to come.
+    if (operation.body) await requireStillAllowed(edge, authorised)
+    // Some operations concern an agent that only their input names. That agent may ask for a code too.
+    const early = (operation.concerns || operation.calls) && readInput(authorised, wanted)
+    const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
+    const { mfa, calls, removesProject, acrossAgents } = operation
+    if (mfa === 'always' || calls || removesProject || acrossAgents || service.gate.mfa || agent?.gate?.mfa) {
+      const answered = await checkCode(edge, { ...authorised, agent }, wanted, early || undefined)
+      if (answered) return answered
+    }
+    const input = early || readInput(authorised, wanted)
+    await operation.check?.(input, parts, actor)
+    uploads = await operation.receive?.({ ...input, given }, actor, parts)
+    const { dialect, path, request_id, address, span } = arrived
+    const call: Call = {
+      door: actor.console_session === undefined ? dialect.door : 'console',
+      given,
+      uploads,
+      writer,
+      operation,
+      input,
+      fields: Object.keys(Object(sent)),
+      actor,
+      agent_id: agent?.id ?? null,
+      entered: agent?.snapshot,
+      path,
+      request_id,
+      address,
+      span,
+      closedAgents: () => findClosed(authorised, edge),
+    }
+    if (idempotencyKey === undefined) return await runOperation(parts, call, channel)
+    const repeatable = repeatableOf(authorised, wanted, idempotencyKey)
+    return await runOperation(parts, call, channel, { repeatable, idempotency: edge.idempotency })
   } catch (error) {
-    const { rename } = wanted
     if (!rename || !(error instanceof ApiError) || !error.details) throw error
     throw error.withDetails(error.details.map((detail) => ({ ...detail, field: rename(detail.field) })))
-  }
-}
-
-async function runChecked(
-  edge: Edge,
-  authorised: Authorised,
-  wanted: CallRequest,
-  channel: ReplyChannel,
-): Promise<Rendered> {
-  const { actor, operation } = authorised
-  // The body may have taken long to come.
-  if (operation.body) await requireStillAllowed(edge, authorised)
-  const { body } = wanted
-  // Some operations concern an agent that only their input names. That agent may ask for a code too.
-  const early = (operation.concerns || operation.calls) && readInput(authorised, wanted)
-  const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
-  const gates = operation.removesProject
-    ? await enterAll(edge, authorised, readInput(authorised, wanted))
-    : operation.acrossAgents
-      ? await gatesInReach(edge, authorised)
-      : gatesOf(edge, agent)
-  const called = async () => (early ? gatesOfCalled(edge, authorised, early) : [])
-  const code = await readCode(authorised, body, { gates, called })
-  if (code !== undefined) {
-    const tried = await edge.spendCode(actor.id, code)
-    // A code counts once. A request that is sent again has spent its own, and gets its answer. A wrong code gets none.
-    const isSpent = tried?.ok === false && tried.reason === 'reused'
-    const repeatable = isSpent ? repeatableOf(authorised, wanted) : undefined
-    const answered = repeatable && (await edge.idempotency.findAnswer(repeatable))
-    if (answered) return answered
-    requireRight(tried)
-  }
-  const input = early ?? readInput(authorised, wanted)
-  await operation.check?.(input, edge.parts, actor)
-
-  const { given } = wanted
-  const uploads = await operation.receive?.({ ...input, given }, actor, edge.parts)
-  try {
-    return await runOnce(edge, authorised, wanted, channel, { input, agent, uploads })
   } finally {
     await uploads?.release()
   }
 }
 
-type Prepared = { input: Input; agent: FoundAgent | undefined; uploads: Uploads | undefined }
-
-/** Runs the call; with an Idempotency-Key, only if it was not run before. */
-async function runOnce(
+/**
+ * Asks for a one-time code where a policy wants one. Returns the stored answer to a request that is sent again with the
+ * code that it has spent.
+ */
+async function checkCode(
   edge: Edge,
   authorised: Authorised,
   wanted: CallRequest,
-  channel: ReplyChannel,
-  { input, agent, uploads }: Prepared,
-): Promise<Rendered> {
-  const { given, writer, sent } = wanted
-  const isWithin = isOneTransaction(authorised.operation, channel.mode)
-  // A transaction that needs another connection deadlocks when all connections are in transactions.
-  const known = isWithin ? await findClosed(authorised, edge) : undefined
-  const closedAgents = async () => known ?? findClosed(authorised, edge)
-  const { arrived, actor, operation } = authorised
-  const { path, request_id, address } = arrived
-  const call = {
-    door: actor.console_session === undefined ? arrived.dialect.door : 'console',
-    given,
-    uploads,
-    writer,
-    operation,
-    input,
-    fields: Object.keys(Object(sent)),
-    actor,
-    agent_id: agent?.id ?? null,
-    entered: agent?.snapshot,
-    path,
-    request_id,
-    address,
-    span: arrived.span,
-    closedAgents,
-  }
-  const repeatable = repeatableOf(authorised, wanted)
-  if (!repeatable) return runOperation(edge.parts, call, channel)
-  // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
-  const unattended = { ...channel, onHangUp: undefined }
-  return isWithin
-    ? edge.idempotency.onceWithin(repeatable, (db, repeated) => runWithin(db, edge.parts, call, unattended, repeated))
-    : edge.idempotency.once(repeatable, (held) => runAlone(edge.parts, call, unattended, held))
+  early: Input | undefined,
+): Promise<Rendered | undefined> {
+  const { operation, agent } = authorised
+  const { service } = edge
+  const gates = operation.removesProject
+    ? await enterAll(edge, authorised, readInput(authorised, wanted))
+    : operation.acrossAgents
+      ? await gatesInReach(edge, authorised)
+      : agent?.gate
+        ? [service.gate, agent.gate]
+        : [service.gate]
+  const called = async () => (early ? gatesOfCalled(edge, authorised, early) : [])
+  const code = await readCode(authorised, wanted.body, { gates, called })
+  if (code === undefined) return undefined
+  const tried = await edge.spendCode(authorised.actor.id, code)
+  // A code counts once. A request that is sent again has spent its own, and gets its answer. A wrong code gets none.
+  const isSpent = tried?.ok === false && tried.reason === 'reused'
+  const { idempotencyKey: key } = wanted
+  const repeatable = isSpent && key !== undefined && repeatableOf(authorised, wanted, key)
+  const answered = repeatable ? await edge.idempotency.findAnswer(repeatable) : undefined
+  if (!answered) requireRight(tried)
+  return answered
 }
 
-/** Undefined for a request without an Idempotency-Key. */
 function repeatableOf(
   { arrived, actor, operation, params }: Authorised,
-  { sent, idempotencyKey: key }: CallRequest,
-): Repeatable | undefined {
-  if (key === undefined) return undefined
+  { sent }: CallRequest,
+  key: string,
+): Repeatable {
   return {
     // The reply to a request about a run is found when the run is erased.
     request_id: params['request_id'] ?? arrived.request_id,
@@ -141,7 +125,8 @@ async function requireStillAllowed(edge: Edge, known: Authorised): Promise<void>
   const { memo, now } = edge.parts
   const isSameAgent = !agent || memo.holds('snapshots', agent.snapshot)
   if (!isSameAgent && (await hasMoved(edge, actor, agent.id))) throw notFound('Agent', agent.id)
-  const isSameKey = arrived.key?.verified && edge.keys.isStill(arrived.key.verified)
+  const key = arrived.key?.verified
+  const isSameKey = key && memo.holds('keys', key) && key.until > now()
   if (!isSameKey && (await validUntil(edge, known)) <= now()) throw unauthorized()
 }
 
@@ -160,29 +145,26 @@ async function enterConcerned(
   const agent = await edge.findAgent(actor.scope.project_id, ref)
   requireScope(actor, agent?.id ?? null)
   if (!agent) return named
-  await enterAgent(arrived, agent, edge)
+  arrived.trace.agent_id = agent.id
+  if (agent.gate) await enterGate(arrived, agent.gate, agent.id, edge)
   return agent
-}
-
-function gatesOf({ gate }: Edge, agent: FoundAgent | undefined) {
-  return agent?.gate ? [gate(), agent.gate] : [gate()]
 }
 
 /** The gates of all agents of the project that the operation removes. The request must pass each of them. */
 async function enterAll(edge: Edge, { arrived, operation }: Authorised, input: Input): Promise<Gate[]> {
-  const { gate, guardedIn, parts } = edge
+  const { service, guardedIn, parts } = edge
   const project_id = (await operation.removesProject?.(input, parts.storage.db)) ?? null
   const own = project_id === null ? [] : (await guardedIn(project_id)).map((agent) => agent.gate)
   for (const each of own) passGate(arrived, each, parts.now())
-  return [gate(), ...own]
+  return [service.gate, ...own]
 }
 
 /** The gates of all agents whose data the operation may change. An agent that is closed to the request is left out. */
-async function gatesInReach({ gate, guardedIn, parts }: Edge, { arrived, actor }: Authorised): Promise<Gate[]> {
+async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, actor }: Authorised): Promise<Gate[]> {
   const { project_id, agent_id: only } = actor.scope
   const time = parts.now()
   const guarded = (await guardedIn(project_id)).filter(({ id }) => (only ?? id) === id)
-  return [gate(), ...guarded.map((agent) => agent.gate).filter((own) => passesGate(arrived, own, time))]
+  return [service.gate, ...guarded.map((agent) => agent.gate).filter((own) => passesGate(arrived, own, time))]
 }
 
 /** The gates of the agents that the input calls. One that is closed to the request is not found later: it asks for nothing. */

@@ -1,12 +1,12 @@
 import { ApiError, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
-import { type CommitReply, CommittedReply } from '../../operation/committed-reply.ts'
+import { COMMITTED, type CommitReply } from '../../operation/committed-reply.ts'
 import type { Context, Repeated, Uploads } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
-import { auditTarget, isAudited, isOneTransaction, type Operation } from '../../operation.ts'
+import { auditTarget, type Operation } from '../../operation.ts'
 import type { AskedGiven } from '../../runtime/given.ts'
 import { tellMisshapen } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
@@ -15,7 +15,8 @@ import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Rendered, Writer } from '../dialects/dialect.ts'
-import type { Held } from './idempotency/repeatable.ts'
+import type { Idempotency } from './idempotency/idempotency.ts'
+import type { Held, Repeatable } from './idempotency/repeatable.ts'
 
 /** The input of an operation, in its shapes. */
 export type Input = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown }
@@ -44,14 +45,32 @@ export type Call = {
   closedAgents(): Promise<readonly string[]>
 }
 
-/** Runs the operation of a call that carries no Idempotency-Key. */
-export function runOperation(parts: Parts, call: Call, channel: ReplyChannel): Promise<Rendered> {
-  if (!isOneTransaction(call.operation, channel.mode)) return runAlone(parts, call, channel)
-  return parts.storage.transaction((db) => runWithin(db, parts, call, channel))
+/** What makes a request with an Idempotency-Key run once. */
+type Once = { repeatable: Repeatable; idempotency: Idempotency }
+
+/**
+ * Runs the operation of a call; with an Idempotency-Key, only if it was not run before. Most changes are one transaction:
+ * their effects, their audit entry and their stored reply commit together.
+ */
+export async function runOperation(parts: Parts, call: Call, channel: ReplyChannel, once?: Once): Promise<Rendered> {
+  const { method, transaction } = call.operation
+  // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
+  const attended = once ? { ...channel, onHangUp: undefined } : channel
+  if (method === 'GET' || (transaction === false && channel.mode !== 'background')) {
+    if (!once) return runAlone(parts, call, attended)
+    return once.idempotency.once(once.repeatable, (held) => runAlone(parts, call, attended, held))
+  }
+  // A transaction that needs another connection deadlocks when all connections are in transactions.
+  const closed = await call.closedAgents()
+  const within = { ...call, closedAgents: async () => closed }
+  if (!once) return parts.storage.transaction((db) => runWithin(db, parts, within, attended))
+  return once.idempotency.onceWithin(once.repeatable, (db, repeated) =>
+    runWithin(db, parts, within, attended, repeated),
+  )
 }
 
 /** Runs the operation inside a transaction: its effects and their audit entry commit together. */
-export async function runWithin(
+async function runWithin(
   db: Database,
   parts: Parts,
   call: Call,
@@ -63,24 +82,29 @@ export async function runWithin(
     call.input,
     contextOf(parts, call, channel, { db, commitReply, repeatable: repeated }),
   )
-  if (isAudited(call.operation, call.input)) await recordChange(parts, call, 'success', result, db)
+  const { audit } = call.operation
+  if (audit && (audit.when?.(call.input) ?? true)) await recordChange(parts, call, 'success', result, db)
   return replyTo(parts, call, result)
 }
 
 /** Runs an operation that is not one transaction. What it leaves and the stored reply commit together. */
-export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: Held): Promise<Rendered> {
+async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: Held): Promise<Rendered> {
   const { operation, input } = call
   const { db } = parts.storage
+  const isAudited = operation.audit && (operation.audit.when?.(input) ?? true)
   // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
-  if (isAudited(operation, input)) await recordChange(parts, call, 'started', undefined, db)
+  if (isAudited) await recordChange(parts, call, 'started', undefined, db)
+  let committed: Rendered | undefined
   const commitReply: CommitReply = async (entry, answer, lease) => {
-    const reply = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
-    const isWritten = held ? await writeHeld(parts, { entry, lease }, reply, held) : await parts.journal.commit(entry)
-    return isWritten ? new CommittedReply(reply) : undefined
+    committed = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
+    const isWritten = held
+      ? await writeHeld(parts, { entry, lease }, committed, held)
+      : await parts.journal.commit(entry)
+    return isWritten ? COMMITTED : undefined
   }
   const result = await operation.run(input, contextOf(parts, call, channel, { db, commitReply, repeatable: held }))
-  const written = result instanceof CommittedReply ? (result.reply as Rendered) : undefined
-  if (isAudited(operation, input)) await recordChange(parts, call, 'success', result, db)
+  const written = result === COMMITTED ? committed : undefined
+  if (isAudited) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(parts, call, result)
   if (held && !written && !(await held.complete(reply))) throw takenOver()
   return reply
@@ -117,12 +141,12 @@ function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknow
   const { writer, operation, input, path } = call
   // A search has its paging in the body.
   const asked = { path, paging: operation.method === 'GET' ? input.query : input.body }
-  const rendered = (answer: unknown) => {
-    const { leftOut = [], ...reply } = writer.reply(operation, answer, asked)
-    for (const { id, problem } of leftOut) tellMisshapen(storage.db, String(id), problem)
-    return reply
+  if (result instanceof KnownAnswer) {
+    return result.replyIn(writer, () => replyTo({ storage }, call, result.answer))
   }
-  return result instanceof KnownAnswer ? result.replyIn(writer, () => rendered(result.answer)) : rendered(result)
+  const { leftOut, ...reply } = writer.reply(operation, result, asked)
+  for (const { id, problem } of leftOut ?? []) tellMisshapen(storage.db, String(id), problem)
+  return reply
 }
 
 /** Stored work goes on if its end cannot be written, and a repeated request must find it: see `StillRunning`. */
@@ -134,13 +158,13 @@ async function writeHeld(
 ): Promise<boolean> {
   try {
     if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return true
-    if (await held.isOurs()) throw new StillRunning('Another node goes on with this request, try again shortly')
+    if (await held.isOurs()) throw new StillRunning('Another node is handling this request. Try again shortly.')
     // Another request has the key. It follows this work if it is stored, so its end is written all the same.
     if (!lease || !(await commitPatiently(entry, lease, parts))) throw takenOver()
     return true
   } catch (error) {
     if (!lease || error instanceof ApiError) throw error
-    throw new StillRunning('The answer could not be stored, try again shortly', error)
+    throw new StillRunning('The reply could not be stored. Try again shortly.', error)
   }
 }
 

@@ -17,17 +17,17 @@ export function llmsText(document: OpenApi): string {
 
 > ${document.info.summary}. Self-hosted; REST, JSON over HTTP. All paths are relative to this service.
 
-- Authentication: \`Authorization: Bearer <key>\`, a key or token; never in the URL.
-- One thing is \`{"success": true, "data": {}}\`; a list is \`{"data": [], "pagination": {"limit", "offset", "total", "has_more"}}\`.
+- Authentication: \`Authorization: Bearer <key>\`, with a key or token. Never put it in the URL.
+- A single object is \`{"success": true, "data": {}}\`; a list is \`{"data": [], "pagination": {"limit", "offset", "total", "has_more"}}\`.
 - Errors are \`{"success": false, "error": {"code", "message", "details", "retry_after"}, "request_id"}\`; retry_after is in seconds.
-- POST and PATCH take \`Idempotency-Key\`: the same request within 24 hours runs once.
-- \`{agent_id}\` takes an agent's id or its name. Times are RFC 3339. Unknown fields and parameters are refused.
+- POST and PATCH accept \`Idempotency-Key\`: within 24 hours, the same request runs only once.
+- \`{agent_id}\` is an agent's ID or name. Times are RFC 3339. Unknown fields and parameters are refused.
 
 ${groups.join('\n\n')}
 
 ## Documents
 
 - [OpenAPI 3.1](/v1/openapi.json): every field, parameter and error
-- [Reference](/docs): the same for people, with curl samples
+- [Reference](/docs): the same as a web page, with curl samples
 `
 }

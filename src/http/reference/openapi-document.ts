@@ -15,6 +15,8 @@ export type OperationObject = {
   'x-permission'?: string
   /** The permission that is enough for what the key itself started. */
   'x-own-permission'?: string
+  'x-for-people'?: true
+  'x-for-remote-agents'?: true
   parameters: Parameter[]
   /** In JSON, or bytes of any type. */
   requestBody?: { required: boolean; content: Partial<Record<'application/json' | '*/*', { schema: ShownSchema }>> }

@@ -80,12 +80,11 @@ export function paginationSchema(): JsonSchema {
         type: 'string',
         format: 'date-time',
         description:
-          'A search did not look at everything: `total` counts what it found so far. Go on with this time as `end_time`, or as `start_time` where the oldest come first',
+          'Returned when a search stopped before it had looked at everything; `total` counts the matches so far. To continue, send this time as `end_time`, or as `start_time` if the oldest come first',
       },
       next_after: {
         type: 'string',
-        description:
-          'With `after`: what comes next comes after this; `total` counts what was looked through up to here',
+        description: 'With `after`: send it as the next `after`. `total` counts the entries up to here',
       },
     },
   }

@@ -47,7 +47,7 @@ export async function openApiDocument(operations: readonly Operation[], url = '/
       version: DOCUMENT_VERSION,
       summary: 'Named AI agents behind one REST API',
       description:
-        'Every path but this one needs `Authorization: Bearer <key>`. A key of all projects says with the header `Moorage-Project` in which one it asks, by id or name.',
+        'Every path except this one requires `Authorization: Bearer <key>`. With a key that has access to all projects, name the project in the `Moorage-Project` header, by ID or name.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url }],
@@ -60,7 +60,7 @@ export async function openApiDocument(operations: readonly Operation[], url = '/
         key: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key (`mrg_…`), or a token of the identity provider that is configured.',
+          description: 'An API key (`mrg_…`), or a token from the configured identity provider.',
         },
       },
     },
@@ -78,8 +78,8 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
     },
   }
   if (operation.content) {
-    responses[206] = { description: 'The part that `Range` asks for', content: contentOf(operation, schemas) }
-    responses[304] = { description: 'The client has it already, by the `ETag` in `If-None-Match`' }
+    responses[206] = { description: 'The part requested with `Range`', content: contentOf(operation, schemas) }
+    responses[304] = { description: "Not modified: the client's copy is current, by the `ETag` in `If-None-Match`" }
   }
   if (operation.csv !== undefined) {
     const { content } = responses[success] as { content: JsonSchema }
@@ -88,13 +88,13 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
   if (operation.streams) {
     const { content } = responses[success] as { content: JsonSchema }
     content['text/event-stream'] = {
-      schema: { type: 'string', description: 'Server-sent events; `done` carries the reply' },
+      schema: { type: 'string', description: 'Server-sent events; the event `done` contains the reply' },
     }
   }
   if (operation.accepted) {
     const data = toSchema(operation.accepted, 'output', schemas)
     responses[202] = {
-      description: 'Accepted: it runs in the background',
+      description: 'Accepted: the run continues in the background',
       content: { 'application/json': { schema: successSchema(data) } },
     }
   }
@@ -156,13 +156,11 @@ function envelope(
 }
 
 function parametersOf(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema[] {
-  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-    ...(name === 'agent_id' && { description: "The agent's id or name" }),
-  }))
+  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const own = (operation.params?.shape as Record<string, z.ZodType> | undefined)?.[name]?.description
+    const description = name === 'agent_id' ? "The agent's ID or name" : own
+    return { name, in: 'path', required: true, schema: { type: 'string' }, ...(description && { description }) }
+  })
   const query = operation.query ? toSchema(operation.query, 'input', schemas) : {}
   const required = (query.required ?? []) as string[]
   const inQuery = Object.entries((query.properties ?? {}) as Record<string, JsonSchema>).map(
@@ -178,14 +176,14 @@ function parametersOf(operation: Operation, schemas: Record<string, JsonSchema>)
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: 'Makes a retry safe: the same request with the same key within 24 hours runs once.',
+    description: 'Makes a retry safe: within 24 hours, the same request with the same key runs only once.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   }
   const code = {
     name: 'X-Service-OTP',
     in: 'header',
     required: operation.mfa === 'always',
-    description: 'A one-time code of the key, where `security.mfa` asks for one.',
+    description: "The key's one-time code, if `security.mfa` requires one.",
     schema: { type: 'string', pattern: '^\\d{6}$' },
   }
   return [
@@ -217,12 +215,12 @@ function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
 function replyHeaders(operation: Operation): JsonSchema {
   const header = (description: string, type: string) => ({ description, schema: { type } })
   return {
-    'X-Request-Id': header('The id of this request', 'string'),
-    'X-RateLimit-Limit': header('Requests a minute', 'integer'),
-    'X-RateLimit-Remaining': header('Requests left now', 'integer'),
-    'X-RateLimit-Reset': header('Epoch seconds when all are there again', 'integer'),
-    ...(operation.success === 201 && { Location: header('Where the new resource is', 'string') }),
-    ...(operation.idempotent && { 'Idempotent-Replayed': header('`true` on a repeated answer', 'string') }),
+    'X-Request-Id': header('The ID of this request', 'string'),
+    'X-RateLimit-Limit': header('Requests per minute', 'integer'),
+    'X-RateLimit-Remaining': header('Requests left', 'integer'),
+    'X-RateLimit-Reset': header('When all requests are available again, in seconds since 1970', 'integer'),
+    ...(operation.success === 201 && { Location: header('The URL of the new resource', 'string') }),
+    ...(operation.idempotent && { 'Idempotent-Replayed': header('`true` if this is a repeated reply', 'string') }),
   }
 }
 

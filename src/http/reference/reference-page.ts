@@ -49,7 +49,7 @@ ${groups.map(
   (group) => html`<section class="group"><h2 id="${group.name}">${title(group.name)}</h2>
 ${group.operations.map((operation) => articles.get(operation))}</section>`,
 )}
-<p id="nothing" hidden>No operation fits.</p>
+<p id="nothing" hidden>No operations match.</p>
 </main>
 </body>
 </html>
@@ -70,10 +70,10 @@ function introduction({ info }: OpenApi): Html {
 <h1>${info.title} API</h1>
 <p class="lead">${info.summary}. <a href="v1/openapi.json">OpenAPI document</a> · <a href="llms.txt">llms.txt</a></p>
 <div class="cards">
-<div><h3>Authentication</h3><p>Every path under <code>/v1</code> takes <code>Authorization: Bearer &lt;key&gt;</code>. A key holds some of the permissions <code>read</code>, <code>invoke</code>, <code>write</code> (which includes <code>invoke</code>), <code>delete</code>, <code>manage</code>, and may be limited to one agent.</p></div>
-<div><h3>Replies</h3><p>One thing: <code>{"success": true, "data": {…}}</code>. A list: <code>{"data": […], "pagination": {…}}</code>, with <code>limit</code>, <code>offset</code> and <code>sort</code>. Every reply carries <code>X-Request-Id</code>.</p></div>
-<div><h3>Errors</h3><p><code>{"success": false, "error": {"code", "message"}, "request_id"}</code>. <code>details</code> names each field that is wrong; <code>retry_after</code> is in seconds.</p></div>
-<div><h3>Safe retries</h3><p>Send <code>Idempotency-Key</code> with POST and PATCH: the same request within 24 hours runs once and is answered alike.</p></div>
+<div><h3>Authentication</h3><p>Every path under <code>/v1</code> requires <code>Authorization: Bearer &lt;key&gt;</code>. A key has some of the permissions <code>read</code>, <code>invoke</code>, <code>write</code> (which includes <code>invoke</code>), <code>delete</code>, <code>manage</code>, and can be limited to one agent.</p></div>
+<div><h3>Replies</h3><p>A single object: <code>{"success": true, "data": {…}}</code>. A list: <code>{"data": […], "pagination": {…}}</code>, with <code>limit</code>, <code>offset</code> and <code>sort</code>. Every reply has the header <code>X-Request-Id</code>.</p></div>
+<div><h3>Errors</h3><p><code>{"success": false, "error": {"code", "message"}, "request_id"}</code>. <code>details</code> lists each invalid field; <code>retry_after</code> is in seconds.</p></div>
+<div><h3>Safe retries</h3><p>Send <code>Idempotency-Key</code> with POST and PATCH: within 24 hours, the same request runs only once and gets the same reply.</p></div>
 </div>
 <pre class="sample"><code>export MOORAGE_URL=<span data-origin>http://127.0.0.1:8787</span>
 export MOORAGE_API_KEY=mrg_…</code></pre>
@@ -107,8 +107,8 @@ function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
 }
 
 function permissionText({ 'x-permission': permission, 'x-own-permission': own }: PlacedOperation): Html {
-  if (!permission) return html`Any valid key will do`
-  const needed = html`Needs the permission <code>${permission}</code>`
+  if (!permission) return html`Any valid key works`
+  const needed = html`Requires the permission <code>${permission}</code>`
   return own ? html`${needed}, or <code>${own}</code> for what the key itself started` : needed
 }
 

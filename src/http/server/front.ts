@@ -1,24 +1,34 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError, unavailable } from '../../errors.ts'
-import { within } from '../../lib/work/within.ts'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { ApiError, badRequest } from '../../errors.ts'
+import type { Logger } from '../../lib/log.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
 import { dialectOf, dialects } from '../dialects/dialects.ts'
+import { checkBodyHeaders } from '../input/body.ts'
 import type { Edge } from '../pipeline/edge.ts'
+import { authorise } from '../pipeline/guards/authorise.ts'
 import { authorisePublic } from '../pipeline/guards/authorise-public.ts'
-import { isSecure } from '../pipeline/guards/client-address.ts'
+import { isForwardedSecure } from '../pipeline/guards/client-address.ts'
 import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
-import { type Pipeline, pipeline } from '../pipeline/pipeline.ts'
+import { countRequest, endOfAccess, type Pipeline, pipeline } from '../pipeline/pipeline.ts'
 import type { Arrived, Authorised, PathParams } from '../pipeline/request.ts'
 import { AgentChanges } from './agent-changes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { OpenStreams } from './open-streams.ts'
 import { ReplyRoom } from './replies/reply-room.ts'
-import { RequestLog } from './request-log.ts'
 import { Router } from './router.ts'
-import { checkBodyHeaders, checkTransport } from './transport.ts'
+
+const MAX_HEADERS = 100
+const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i
+/** Headers that may occur once. If one is sent twice, a proxy on the way may have used the other value. */
+const ONCE = new Set(['host', 'authorization', 'content-type'])
+/** Most header names can be skipped by their length alone. */
+const LENGTHS_OF_ONCE = new Set([...ONCE].map(({ length }) => length))
 
 /** What the server keeps and uses for every request. */
 export type Front = {
@@ -46,8 +56,64 @@ export function openFront(edge: Edge): Front {
     trusted: ipList(config.server.trustedProxies),
     requests: new RequestLog(edge.parts),
     agentChanges: new AgentChanges(storage),
-    streams: new OpenStreams(edge.parts, steps.validUntil),
+    streams: new OpenStreams(edge.parts, (known) => endOfAccess(edge, known)),
     replies: new ReplyRoom(),
+  }
+}
+
+/** Reports each request to the operator: as a line in the service's own log, and in its telemetry. */
+class RequestLog {
+  readonly #log: Logger
+  readonly #telemetry: Telemetry
+  /**
+   * Whether every request is logged. Above the level `info` only failures are, and then the service need not follow
+   * every reply to its end, which is costly.
+   */
+  readonly all: boolean
+
+  constructor({ log, telemetry }: { log: Logger; telemetry: Telemetry }) {
+    this.#log = log
+    this.#telemetry = telemetry
+    this.all = log.isLevelEnabled('info')
+  }
+
+  /** Counts a request whose answer is about to be sent. */
+  count({ route, started, request_id, span, trace }: Arrived, status: number): void {
+    const operation = route?.operation.id ?? 'none'
+    this.#telemetry.requests.add(1, operation, String(status))
+    this.#telemetry.requestSeconds.add((performance.now() - started) / 1000, operation)
+    if (status === 429 && trace.actor) this.#telemetry.projectLimited.add(trace.actor.scope.project_id)
+    span?.set({ 'http.response.status_code': status, 'moorage.request_id': request_id })
+    // What a client did wrong is no error of the service.
+    span?.end(status >= 500 ? String(status) : undefined)
+  }
+
+  /** Logs the path of the operation, and never the query: it may hold what people typed. */
+  answered(arrived: Arrived, status: number): void {
+    const { request_id, message, dialect, route, path, started, trace } = arrived
+    const line = {
+      request_id,
+      door: dialect.door,
+      method: message.method,
+      path: route?.path ?? path.slice(0, 200),
+      status,
+      ms: Math.round((performance.now() - started) * 10) / 10,
+      actor: trace.actor?.id,
+      agent: trace.agent_id ?? undefined,
+    }
+    this.#log[status >= 500 ? 'error' : 'info'](line, 'request')
+  }
+
+  /** Logs a request that the router never saw. */
+  unreadable(socket: Socket, request_id: string, status: number): void {
+    this.#log.info({ request_id, status, address: socket.remoteAddress }, 'unreadable request')
+  }
+
+  flood(socket: Socket): void {
+    this.#log.info(
+      { address: socket.remoteAddress },
+      'a connection was closed because too many requests were waiting on it',
+    )
   }
 }
 
@@ -62,6 +128,8 @@ export function arrive(
   const { route, params } = found
   const request_id = newId('req', now())
   const dialect = route?.dialect ?? dialectOf(path)
+  const { socket } = message
+  const isForwarded = message.headers['x-forwarded-proto'] !== undefined
   const arrived: Arrived = {
     message,
     dialect,
@@ -72,8 +140,8 @@ export function arrive(
     path,
     query,
     headers: dialect.headers(request_id),
-    secure: isSecure(message, trusted),
-    address: message.socket.remoteAddress ?? '',
+    secure: (socket as TLSSocket).encrypted || (isForwarded && isForwardedSecure(message, trusted)),
+    address: socket.remoteAddress ?? '',
     rate: undefined,
     bytes: undefined,
     cors: undefined,
@@ -81,7 +149,8 @@ export function arrive(
     trace: { actor: null, agent_id: null },
     span: undefined,
   }
-  promiseHttps(arrived, edge.gate())
+  const { hsts } = edge.service.gate
+  if (hsts !== undefined) promiseHttps(arrived, hsts)
   return tracer ? { ...arrived, span: beginRequest(tracer, arrived) } : arrived
 }
 
@@ -98,6 +167,47 @@ function beginRequest(tracer: Tracer, { message, route, path, secure }: Arrived)
 }
 
 /**
+ * Refuses what no later step should ever see. It also refuses a key in the URL, because URLs end up in the logs of
+ * proxies.
+ */
+function checkTransport({ message, path, query }: Arrived): void {
+  const { rawHeaders, httpVersion, headers } = message
+  if (rawHeaders.length > MAX_HEADERS * 2) {
+    throw new ApiError('headers_too_large', `A request can have at most ${MAX_HEADERS} headers.`)
+  }
+  const seen: string[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const raw = rawHeaders[i] as string
+    if (!LENGTHS_OF_ONCE.has(raw.length)) continue
+    const name = raw.toLowerCase()
+    if (!ONCE.has(name)) continue
+    if (seen.includes(name)) throw badRequest(`The header ${name} appears more than once.`)
+    seen.push(name)
+  }
+  if (!seen.includes('host') && httpVersion === '1.1')
+    throw badRequest('The request must have exactly one Host header.')
+  const coding = headers['transfer-encoding']
+  // Node decodes chunks and no other coding: with another one the body would not be what it seems.
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw badRequest('The only supported Transfer-Encoding is chunked.')
+  }
+  if (!path.startsWith('/') || path.includes('#') || path.includes('%00') || query.includes('%00')) {
+    throw badTarget()
+  }
+  if (query !== '' && KEY_IN_URL.test(query)) {
+    throw badRequest('Never send a key in the URL. Send it as Authorization: Bearer <key>')
+  }
+}
+
+export function badTarget(): ApiError {
+  return badRequest('The request target is not a valid path.')
+}
+
+export function lostId(): ApiError {
+  return badRequest('The path ends with a slash. Add an ID, or remove the slash.')
+}
+
+/**
  * Takes a request through the steps that come before its body. The endpoint says which steps those are. Rejects when the
  * request is refused. Returns undefined for a page.
  */
@@ -111,35 +221,30 @@ export async function letIn(
   await steps.enter(arrived)
   if (open) return undefined
   // A preflight carries no key. A preflight that is not granted needs a key, like every other request.
-  if (isPreflight(arrived)) {
+  if (arrived.cors && isPreflight(arrived)) {
     checkBodyHeaders(arrived)
     return undefined
   }
-  const shown = arrived.route?.isOpenForPublicCards ? await authorisePublic(edge, arrived) : undefined
+  const { route, params } = arrived
+  const shown = route?.isOpenForPublicCards ? await authorisePublic(edge, arrived) : undefined
   if (shown) return shown
-  const identify = async () => {
-    const known = await steps.count(await steps.authenticate(arrived))
-    return steps.authorise(known, requireRoute(endpoints, arrived).operation, arrived.params)
-  }
-  const limit = arrived.route?.operation.knownWithinMs
-  const authorised = await (limit === undefined ? identify() : within(limit, identify(), noAnswer))
+  const known = await countRequest(edge, await steps.authenticate(arrived))
+  if (!route) throw notRouted(endpoints, arrived)
+  const authorised = await authorise(edge, known, route.operation, params)
   checkBodyHeaders(arrived)
   return authorised
 }
 
-function noAnswer(): ApiError {
-  return unavailable('The database does not answer, try again shortly')
-}
-
-/** Returns the route that the router found. Throws a 404, or a 405 that names the methods of the path. */
-function requireRoute(endpoints: Router<Endpoint>, { route, path }: Arrived): Route {
-  if (route) return route
+/** A 404, or a 405 that names the methods of the path. */
+function notRouted(endpoints: Router<Endpoint>, { path }: Arrived): ApiError {
   const methods = endpoints.methods(path, ({ forBrowsers }) => !forBrowsers)
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   if (allowed.length > 0) {
     const Allow = allowed.join(', ')
-    throw new ApiError('method_not_allowed', `This path takes ${Allow}`, { headers: { Allow } })
+    return new ApiError('method_not_allowed', `This path doesn't support this method. Allowed: ${Allow}.`, {
+      headers: { Allow },
+    })
   }
-  const hint = path.startsWith('/v1/') ? '' : ': every path starts with /v1'
-  throw new ApiError('not_found', `No such path${hint}`)
+  const hint = path.startsWith('/v1/') ? '' : ' Every API path starts with /v1.'
+  return new ApiError('not_found', `There is nothing at this path.${hint}`)
 }

@@ -29,11 +29,13 @@ export async function openMetricsPort(
     if (isOwn && !isLoopback(nameOf(request.headers.host))) {
       response
         .writeHead(421, { 'Content-Type': 'text/plain; charset=utf-8' })
-        .end('Ask for this machine, as 127.0.0.1\n')
+        .end("Use this machine's address, such as 127.0.0.1\n")
       return
     }
     if (request.method !== 'GET' || request.url !== '/metrics') {
-      response.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('Only GET /metrics is here\n')
+      response
+        .writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' })
+        .end('This port serves only GET /metrics\n')
       return
     }
     telemetry.read().then(

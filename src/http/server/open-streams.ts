@@ -52,7 +52,7 @@ export class OpenStreams {
       stream.until = await this.#validUntil(stream)
       if (stream.until <= this.#parts.now()) stream.response.destroy()
     } catch (err) {
-      this.#parts.log.warn({ err }, 'the key of an open stream could not be checked, and will be checked again')
+      this.#parts.log.warn({ err }, 'could not check the key of an open stream; it will be checked again')
       stream.until = 0
     }
   }

@@ -1,8 +1,9 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { ApiError } from '../../errors.ts'
-import { readBytes, readsBody } from '../input/read-bytes.ts'
+import { type ApiError, unavailable } from '../../errors.ts'
+import { within } from '../../lib/work/within.ts'
+import { readBytes, UNREAD } from '../input/body.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
 import type { Arrived } from '../pipeline/request.ts'
@@ -13,7 +14,7 @@ import { reloadTls } from './connections/tls.ts'
 import { addConsoleRoutes } from './console/console-routes.ts'
 import type { EarlyServer } from './early-server.ts'
 import type { Endpoint } from './endpoint.ts'
-import { arrive, type Front, letIn, openFront } from './front.ts'
+import { arrive, badTarget, type Front, letIn, lostId, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
 import { addProtectedResources } from './protected-resource.ts'
 
@@ -21,7 +22,6 @@ import { answerFailure } from './replies/answer-failure.ts'
 import { answerRequest, answerUpload } from './replies/answer-request.ts'
 import { send } from './replies/send.ts'
 import type { FoundPath, Router } from './router.ts'
-import { badTarget, lostId } from './transport.ts'
 
 export type Server = {
   /** Answers every request from now on. Returns the service's address. */
@@ -60,8 +60,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   })
   const stopReloading = tls ? reloadTls(server as HttpServer & HttpsServer, tls, log) : () => {}
   return {
-    // Node hands a request over while it still reads: if what follows in the same bytes is broken, the client hears that.
-    open: () => early.handOver(connections.oneAtATime((request, response) => setImmediate(handle, request, response))),
+    open: () => early.handOver(connections.oneAtATime(handle)),
     beginClosing: () => connections.beginClosing(),
     async close(patience) {
       stopReloading()
@@ -82,9 +81,11 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   }
 
   const answer = async (arrived: Arrived, endpoint: Endpoint, response: ServerResponse): Promise<void> => {
-    const authorised = await letIn(front, arrived, endpoint)
+    const entered = letIn(front, arrived, endpoint)
+    const limit = endpoint.route?.operation.knownWithinMs
+    const authorised = await (limit === undefined ? entered : within(limit, entered, noAnswer))
     // The rest of a body that the service does not read may still arrive. Then it must not be taken for another request.
-    if (!arrived.message.complete && !readsBody(arrived.message)) response.shouldKeepAlive = false
+    if (!arrived.message.complete && UNREAD.has(arrived.message.method ?? '')) response.shouldKeepAlive = false
     if (!authorised) return endpoint.page?.(arrived, response)
     if (authorised.operation.upload) return answerUpload(front, authorised, response)
     const bytes = await (arrived.bytes ?? readBytes(arrived.message, config))
@@ -92,18 +93,24 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   }
 
   return (message: IncomingMessage, response: ServerResponse): void => {
-    const { method = '' } = message
-    const target = targetOf(message)
+    const { method = '', url = '/' } = message
+    const mark = url.indexOf('?')
+    const words = mark < 0 ? url : url.slice(0, mark)
+    const query = mark < 0 ? '' : url.slice(mark + 1)
+    // A slash at the end of a path means nothing: all that look at the path see it without.
+    const path = words.length > 1 && words.endsWith('/') ? words.slice(0, -1) : words
     let found: FoundPath<Endpoint> | undefined
     let malformed: unknown
     try {
-      if (hasLostId(endpoints, message)) throw lostId()
-      found = endpoints.find(method, target.path)
+      if (method === 'DELETE' && hasLostId(endpoints, message)) throw lostId()
+      found = endpoints.find(method, path)
     } catch (error) {
       malformed = error
     }
-    const endpoint = answering(found?.value, message) ?? (method === 'OPTIONS' ? preflight : nowhere)
-    const arrived = arrive(front, message, target, { route: endpoint.route, params: found?.params ?? {} })
+    // On a path of the console a client that forgot `/v1` gets an error that says so, and a browser gets the page.
+    const isForOthers = found?.value.forBrowsers && !message.headers.accept?.includes('text/html')
+    const endpoint = (isForOthers ? undefined : found?.value) ?? (method === 'OPTIONS' ? preflight : nowhere)
+    const arrived = arrive(front, message, { path, query }, { route: endpoint.route, params: found?.params ?? {} })
     if (front.requests.all) response.on('finish', () => front.requests.answered(arrived, response.statusCode))
     const fail = (error: unknown) => answerFailure(front, error, arrived, response)
     if (malformed) return fail(malformed instanceof URIError ? badTarget() : malformed)
@@ -111,22 +118,12 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   }
 }
 
-/** On a path of the console a client that forgot `/v1` hears so, and a browser gets the page. */
-function answering(endpoint: Endpoint | undefined, { headers }: IncomingMessage): Endpoint | undefined {
-  return endpoint?.forBrowsers && !headers.accept?.includes('text/html') ? undefined : endpoint
-}
-
-/** A slash at the end of a path means nothing: everybody who looks at the path sees it without. */
-function targetOf({ url = '/' }: IncomingMessage): { path: string; query: string } {
-  const mark = url.indexOf('?')
-  const path = mark < 0 ? url : url.slice(0, mark)
-  const query = mark < 0 ? '' : url.slice(mark + 1)
-  return { path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path, query }
+function noAnswer(): ApiError {
+  return unavailable("The database isn't responding. Try again shortly.")
 }
 
 /** A client that has lost the id of one thing must not delete them all. */
-function hasLostId(endpoints: Router<Endpoint>, { method, url = '/' }: IncomingMessage): boolean {
-  if (method !== 'DELETE') return false
+function hasLostId(endpoints: Router<Endpoint>, { method = '', url = '/' }: IncomingMessage): boolean {
   const [path = ''] = url.split('?')
   return path.endsWith('/') && endpoints.find(method, `${path}id`) !== undefined
 }

@@ -18,17 +18,21 @@ export const listAllInvocations = operation({
   method: 'GET',
   path: '/v1/invocations',
   summary: 'List invocations of all agents',
-  description: 'The receipts of every agent that the key may see, in the order in which the requests came.',
+  description: 'Lists the receipts of all agents that the key has access to, ordered by creation time.',
   permission: 'read',
   userTokens: true,
   query: listQuery(['created_at'], {
-    agent_id: z.string().optional().describe('Those of one agent (id or name)'),
+    agent_id: z.string().optional().describe("Only this agent's invocations (ID or name)"),
     status: InvocationStatus.optional(),
-    door: z.enum(DOORS).optional().describe('Those that came through this door'),
+    door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
-    request_id: z.string().max(100).optional().describe('The one with this id, whichever agent it is of'),
-    parent_request_id: z.string().max(100).optional().describe('Those that this run has called as tools'),
+    request_id: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('Only the invocation with this ID, whichever agent it belongs to'),
+    parent_request_id: z.string().max(100).optional().describe('Only runs that this run called as tools'),
   }),
   concerns: async ({ query }) => query.agent_id ?? null,
   list: Receipt,

@@ -25,15 +25,18 @@ export const ApprovalReply = z
     started_by: z.string().describe('Who started the run'),
     started_by_name: KeyName,
     decided_at: Time.nullable(),
-    decided_by: z.string().nullable().describe('null: no person decided, it expired or its run was cancelled'),
+    decided_by: z
+      .string()
+      .nullable()
+      .describe('null if no person decided: the approval expired, or its run was cancelled'),
     decided_by_name: KeyName,
-    changed_arguments: Arguments.nullable().describe('With these the tool is called instead'),
+    changed_arguments: Arguments.nullable().describe('The changed arguments that the tool is called with'),
     note: z.string().nullable(),
     answer: z.string().nullable(),
     not_for_you: z
       .string()
       .nullable()
-      .describe('While it is pending: why you may not decide it, and who may; null if you may'),
+      .describe("While it is pending: why you can't decide it, and who can; null if you can decide it"),
   })
   .meta({ id: 'Approval' })
 
@@ -45,8 +48,8 @@ export const DecideBody = z
     arguments: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe("With `approve`: calls the tool with these instead. They must fit the tool's schema"),
-    note: Text(4_000).optional().describe('With `reject` the model is told'),
+      .describe("With `approve`: calls the tool with these arguments instead. They must match the tool's schema"),
+    note: Text(4_000).optional().describe('With `reject`, the note is sent to the model'),
     answer: Text(20_000).optional().describe('With `approve` of a question: the answer'),
   })
   .meta({ id: 'DecideApproval' })

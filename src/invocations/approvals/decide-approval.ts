@@ -8,9 +8,9 @@ import type { Parts } from '../../operation/parts.ts'
 import { operation } from '../../operation.ts'
 import type { Invocation } from '../invocation.ts'
 import { getInScope, requireReach } from '../invocation-in-scope.ts'
-import { announceQueued } from '../queue/enqueue.ts'
 import { lock } from '../queue/queue-store.ts'
 import { queueWaiting } from '../queue/waiting-store.ts'
+import { announceQueued } from '../runs.ts'
 import * as invocations from '../store.ts'
 import { type Approval, ApprovalParams, ApprovalReply, DecideBody } from './approval.ts'
 import { findApproval, listPending, settleApproval } from './approval-store.ts'
@@ -22,7 +22,7 @@ export const decideApproval = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}',
   summary: 'Decide an approval',
   description:
-    'Approves a call, perhaps with other arguments, or rejects it; or answers a question. Decided once: 409 for everybody who comes later. The key that started the run may decide only if the agent says `approvals.self`.',
+    'Approves a tool call, optionally with changed arguments, or rejects it; or answers a question. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`.',
   permission: 'approve',
   audit: { target: 'reply' },
   userTokens: true,
@@ -66,17 +66,21 @@ type Named = Approval & { decided_by_name: string | null }
 function requireUndecided(approval: Named, invocation: Invocation, now: number): void {
   const { status, decided_by, decided_by_name, expires_at } = approval
   const decider = decided_by_name ?? decided_by
-  if (status !== 'pending') throw conflict(`It was ${status} already${decider === null ? '' : ` by ${decider}`}`)
-  if (invocation.status !== 'waiting') throw conflict(`The invocation does not wait: it is ${invocation.status}`)
-  if (expires_at <= now) throw conflict('It was expired already')
+  if (status !== 'pending')
+    throw conflict(`This approval has already been ${status}${decider === null ? '' : ` by ${decider}`}.`)
+  if (invocation.status !== 'waiting')
+    throw conflict(`The invocation is not waiting for a decision: its status is ${invocation.status}.`)
+  if (expires_at <= now) throw conflict('This approval has expired.')
 }
 
 function checkDecision({ decision, answer, arguments: changed }: Decision, { kind }: Approval): void {
   const isAnswer = decision === 'approve' && kind === 'question'
-  if (isAnswer && answer === undefined) throw invalid({ field: 'answer', error: 'is required: this is a question' })
-  if (!isAnswer && answer !== undefined) throw invalid({ field: 'answer', error: 'is for approving a question' })
+  if (isAnswer && answer === undefined)
+    throw invalid({ field: 'answer', error: 'is required, because this is a question' })
+  if (!isAnswer && answer !== undefined)
+    throw invalid({ field: 'answer', error: 'is only allowed when you approve a question' })
   if (changed !== undefined && (decision === 'reject' || kind === 'question')) {
-    throw invalid({ field: 'arguments', error: 'is for approving the call of a tool' })
+    throw invalid({ field: 'arguments', error: 'is only allowed when you approve a tool call' })
   }
 }
 
@@ -102,5 +106,5 @@ async function checkArguments(
     changed,
     input_schema,
   )
-  if (problem) throw invalid({ field: 'arguments', error: `does not fit the input_schema of ${tool}: ${problem}` })
+  if (problem) throw invalid({ field: 'arguments', error: `does not match the input_schema of ${tool}: ${problem}` })
 }

@@ -13,6 +13,7 @@ export const getApproval = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}',
   summary: 'Get an approval',
+  description: 'If people were asked about a call twice, returns the later approval.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,

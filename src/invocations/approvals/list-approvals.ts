@@ -17,19 +17,23 @@ export const listApprovals = operation({
   path: '/v1/approvals',
   summary: 'List approvals',
   description:
-    'What people are asked before runs go on, and what they decided. With the permission `invoke` alone: of runs that the key itself started.',
+    'Lists what people are asked to decide, and their decisions. With only the permission `invoke`, the list contains the approvals of runs that the key started itself.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,
   query: listQuery(['created_at', 'expires_at', 'decided_at', 'status', 'id'], {
-    agent_id: z.string().optional().describe('Id or name'),
+    agent_id: z.string().optional().describe('Agent ID or name'),
     status: ApprovalStatus.optional(),
     kind: ApprovalKind.optional(),
-    request_id: z.string().max(256).optional().describe('Of this run, and of those that it has called as tools'),
+    request_id: z
+      .string()
+      .max(256)
+      .optional()
+      .describe('Only approvals of this run and of the runs it called as tools'),
     user_id: Label(256).optional(),
     session_id: Label(256).optional(),
-    start_time: TimeInput.optional().describe('Asked at this time or later'),
-    end_time: TimeInput.optional().describe('Asked before this time'),
+    start_time: TimeInput.optional().describe('Created at this time or later'),
+    end_time: TimeInput.optional().describe('Created before this time'),
   }),
   concerns: async ({ query }) => query.agent_id ?? null,
   list: ApprovalReply,

@@ -10,14 +10,16 @@ export const Arguments = z.record(z.string(), z.unknown())
 /** What a person needs to know to decide. */
 export const Pending = z
   .object({
-    call_id: z.string().describe('Names the call within its run'),
+    call_id: z.string().describe('Identifies the call within its run'),
     kind: ApprovalKind.describe(
-      '`tool`: may it be called. `question`: the agent wants an answer. `retry`: it was under way when the service died; may it be called again',
+      '`tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again',
     ),
     tool: z.string(),
-    arguments: Arguments.describe('Of the call, without secrets; of a question its `question` and perhaps `options`'),
-    created_at: Time.describe('Since when the run waits for it'),
-    expires_at: Time.describe('What is not decided by then is rejected'),
-    child: ChildShape.optional().describe('The run that asks, if it is one that this run has called'),
+    arguments: Arguments.describe(
+      "The call's arguments, without secrets; for a question, its `question` and any `options`",
+    ),
+    created_at: Time.describe('When the run started waiting for it'),
+    expires_at: Time.describe('When it is rejected automatically'),
+    child: ChildShape.optional().describe('The run that asks, if it was called as a tool by this run'),
   })
   .meta({ id: 'PendingApproval' })

@@ -8,13 +8,13 @@ import { listKept } from '../steps/step-store.ts'
 import * as invocations from '../store.ts'
 import type { Approval } from './approval.ts'
 
-const NEEDS_PERMISSION = 'To decide takes a key with the permission approve: one of the role approver or admin'
+const NEEDS_PERMISSION = 'Deciding requires the permission `approve`. Use a key with the role `approver` or `admin`.'
 /** A person who is alone has no other key that counts. */
 const OR_SELF =
-  'or set approvals.self of the agent to true, which lets those decide who start its next runs (docs/approvals.md#decide)'
-const NEEDS_OTHER_KEY = `The key that started a run may not decide for it: use another key that it has not made, ${OR_SELF}`
-const NEEDS_OTHER_PERSON = `Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of another person, ${OR_SELF}`
-const NEEDS_FEWER_MAKERS = `More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, ${OR_SELF}`
+  "or set the agent's `approvals.self` to true, so that whoever starts its next runs can also decide (docs/approvals.md#decide)"
+const NEEDS_OTHER_KEY = `The key that started a run can't decide for it. Use another key that it didn't create, ${OR_SELF}.`
+const NEEDS_OTHER_PERSON = `The people who started a run or wrote its schedule can't decide for it. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, ${OR_SELF}.`
+const NEEDS_FEWER_MAKERS = `The key that decides, or one that started the run, goes back to more than 50 other keys and people. Use a key created on the server with --local, ${OR_SELF}.`
 
 /** How many makers of a key are looked for. */
 const MOST_MAKERS = 50

@@ -37,6 +37,6 @@ export const ReceiptAttachment = NamedFile.extend({
   shown_as: z
     .enum(['image', 'text', 'omitted'])
     .nullable()
-    .describe('How the model that was asked last was shown it; null while none was asked'),
-  note: z.string().nullable().describe('What the model was not shown of it, and why'),
+    .describe("How the file was last sent to a model; null if it wasn't yet"),
+  note: z.string().nullable().describe('What part of the file was not sent to the model, and why'),
 }).meta({ id: 'InvocationAttachment' })

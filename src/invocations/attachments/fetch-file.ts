@@ -21,7 +21,7 @@ export async function fetchFile(
     const response = await follow(url, (address) => fetch(address, { max_bytes: maxBytes, signal, owner: project_id }))
     if (!response.ok) {
       await response.body?.cancel()
-      throw invalid({ field, error: `the server answered ${response.status}` })
+      throw invalid({ field, error: `the server returned ${response.status}` })
     }
     const taken = await bytes.take(project_id, someOf(response, field))
     return new Upload(
@@ -33,7 +33,7 @@ export async function fetchFile(
     throw signal.aborted
       ? invalid({
           field,
-          error: `was not read within ${config.server.requestTimeout / 1000} s (server.requestTimeout)`,
+          error: `was not downloaded within ${config.server.requestTimeout / 1000} s (server.requestTimeout)`,
         })
       : told(error, field, maxBytes)
   }

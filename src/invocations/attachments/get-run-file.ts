@@ -11,9 +11,9 @@ export const getRunFile = operation({
   id: 'getRunFile',
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/files/{file_id}',
-  summary: 'Read a file of a run',
+  summary: "Download a run's file (remote agents)",
   description:
-    'For remote agents, with the token of their call: the bytes of an attachment that was too large to come along, while the call is open and until the deadline of the run. A `Range` of bytes is answered with 206.',
+    "Remote agents use this endpoint with their call's token to read an attachment that was too large to be included in the call. It works while the call is open, until the run's deadline. A `Range` of bytes is answered with 206. After that, the request fails with 409.",
   permission: null,
   ofRuns: true,
   userTokens: true,
@@ -24,7 +24,7 @@ export const getRunFile = operation({
   async run({ params }, parts: Needs<'db' | 'actor' | 'bytes' | 'now' | 'runtime' | 'storage'>) {
     const { actor, bytes, db, now } = parts
     const run = requireRun(actor, params.request_id)
-    if (!(await isUnderWay(run, parts))) throw conflict('This call of the agent is over')
+    if (!(await isUnderWay(run, parts))) throw conflict('This call to the agent has ended.')
     const file = await getInReachOfRun(db, run, params.file_id, now())
     return { ...file, read: (range) => bytes.read(file, range) }
   },

@@ -59,7 +59,7 @@ export async function removeAttachments({
       if (removed > 0) await enqueue(db, { id: newId('job', now()), kind: 'file bytes', run_at: now() })
     })
   } catch (err) {
-    log.warn({ err, request_id }, 'the attachments of a refused run could not be removed now, and will be swept up')
+    log.warn({ err, request_id }, 'could not remove the attachments of a refused run; they will be removed later')
   }
 }
 
@@ -99,7 +99,7 @@ async function keep(
   const { actor, uploads } = context
   const upload = uploads?.taken.get(asked)
   if (upload instanceof ApiError) throw upload
-  if (!upload) throw invalid({ field: `attachments.${position}`, error: 'can only be a file_id here' })
+  if (!upload) throw invalid({ field: `attachments.${position}`, error: 'can only contain file_id here' })
   const { taken, media_type, name } = upload
   const of = { ...whose, taken, media_type, name, created_by: actor.id, unclaimed: 0 as const }
   return keepFile(db, { ...of, expires_in_seconds: undefined }, context)

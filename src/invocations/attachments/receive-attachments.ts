@@ -29,7 +29,10 @@ export async function receiveAttachments(
   const wanted = [...placed(body, ''), ...earlier].filter(({ one }) => !('file_id' in one))
   if (wanted.length === 0) return undefined
   if (wanted.length > MOST_RECEIVED) {
-    throw invalid({ field: 'attachments', error: `may be ${MOST_RECEIVED} in a whole conversation` })
+    throw invalid({
+      field: 'attachments',
+      error: `can contain at most ${MOST_RECEIVED} files in the whole conversation`,
+    })
   }
   const taken = new Map<object, Upload | ApiError>()
   const release = async () => {
@@ -73,7 +76,7 @@ function receive(
 ): Promise<Upload | ApiError> {
   if ('url' in asked) return fetchFile(asked.url, `${field}.url`, within, parts)
   if ('data' in asked) return decode(asked, field, within.project_id, parts)
-  throw new Error('a stored file is not received')
+  throw new Error("can't be a stored file")
 }
 
 async function decode(

@@ -17,19 +17,25 @@ import {
 const HeaderValue = z
   .string()
   .max(4_096)
-  .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'must be the value of a header: visible ASCII characters')
+  .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'must be a valid header value of visible ASCII characters')
 
 export const NewCallback = z
   .strictObject({
     url: WebhookUrl,
-    name: Label(128).optional().describe('A name of your own within the run; the same name again replaces it'),
-    format: CallbackFormat.default('event').describe('What is sent: an event, as webhooks get it, or an A2A task'),
-    token: HeaderValue.optional().describe('Sent as X-A2A-Notification-Token, and never shown'),
-    authorization: HeaderValue.optional().describe('Sent as Authorization, and never shown'),
+    name: Label(128)
+      .optional()
+      .describe('Your own name for the callback. Creating another one with the same name in this run replaces it'),
+    format: CallbackFormat.default('event').describe('What to send: an event in the webhook format, or an A2A task'),
+    token: HeaderValue.optional().describe('Sent in the X-A2A-Notification-Token header; never returned'),
+    authorization: HeaderValue.optional().describe('Sent in the Authorization header; never returned'),
   })
   .meta({ id: 'NewCallback' })
 
-export const CallbackParams = z.strictObject({ agent_id: z.string(), request_id: z.string(), callback_id: z.string() })
+export const CallbackParams = z.strictObject({
+  agent_id: z.string(),
+  request_id: z.string(),
+  callback_id: z.string().describe("The callback's ID or name"),
+})
 
 export const CallbackReply = z
   .object({
@@ -46,7 +52,7 @@ export const CallbackReply = z
   .meta({ id: 'Callback' })
 
 export const CallbackWithSecret = z
-  .object({ ...CallbackReply.shape, secret: z.string().describe('Signs what is sent. Shown in this reply only') })
+  .object({ ...CallbackReply.shape, secret: z.string().describe('Signs the requests. Returned only in this reply') })
   .meta({ id: 'CallbackWithSecret' })
 
 export type Callback = Webhook & { request_id: string; format: z.output<typeof CallbackFormat> }

@@ -17,7 +17,7 @@ export const createCallback = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks',
   summary: 'Create a callback',
   description:
-    'A webhook for one run: it is told when the run waits for a person and when it has ended, at once if it has ended already. Signed, retried and limited as webhooks are. It goes with the receipt.',
+    'A webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10.',
   permission: 'write',
   ownPermission: 'invoke',
   audit: { target: 'reply' },
@@ -40,7 +40,7 @@ export const createCallback = operation({
     const all = await callbacks.listOfRequest(db, params.request_id)
     const replaced = body.name === undefined ? undefined : all.find(({ name }) => name === body.name)
     if (replaced) await callbacks.remove(db, replaced.id)
-    else if (all.length >= MOST_OF_A_RUN) throw conflict(`A run has at most ${MOST_OF_A_RUN} callbacks`)
+    else if (all.length >= MOST_OF_A_RUN) throw conflict(`A run can have at most ${MOST_OF_A_RUN} callbacks.`)
     await callbacks.insert(db, callback)
     await tellUntold(db, callback.id, context)
     return { ...callback, secret }

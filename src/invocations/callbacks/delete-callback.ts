@@ -11,7 +11,7 @@ export const deleteCallback = operation({
   method: 'DELETE',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
   summary: 'Delete a callback',
-  description: 'By its id, or by the name that you gave it. Nothing more is sent to it.',
+  description: 'Identify the callback by ID or name. No further events are sent to it.',
   permission: 'delete',
   ownPermission: 'invoke',
   audit: { target: 'reply' },

@@ -8,7 +8,7 @@ export const getCallback = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
   summary: 'Get a callback',
-  description: 'By its id, or by the name that you gave it.',
+  description: 'Identify the callback by ID or name.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,

@@ -11,6 +11,7 @@ export const listCallbacks = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks',
   summary: 'List callbacks',
+  description: 'The headers that a callback sends, and its secret, are not returned.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,

@@ -3,7 +3,7 @@ import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
 import { listUntold } from '../../webhooks/callback-store.ts'
 import * as webhooks from '../../webhooks/store.ts'
-import { endEvent } from '../effects/end-event.ts'
+import { endEvent } from '../effects/effects.ts'
 import type { EndedInvocation } from '../invocation.ts'
 import * as invocations from '../store.ts'
 

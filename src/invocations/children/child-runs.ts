@@ -90,11 +90,11 @@ export class ChildRuns {
     const below = await spentWithBelow(this.#parts.storage.db, ended)
     const begun = { child, below, began_at: ended.created_at }
     const { status, response, error } = ended
-    if (status === 'cancelled') return { error: `The run of agent ${name} was cancelled`, ...begun }
-    if (status !== 'completed') return { error: `Agent ${name} has failed: ${error?.message ?? ''}`, ...begun }
+    if (status === 'cancelled') return { error: `The run of agent ${name} was cancelled.`, ...begun }
+    if (status !== 'completed') return { error: `Agent ${name} failed: ${error?.message ?? ''}`, ...begun }
     const result = response ?? ''
     if (Buffer.byteLength(result) <= MAX_RESULT_BYTES) return { result, ...begun }
-    return { error: `Agent ${name} has answered more than ${MAX_RESULT_BYTES / 1024} KiB`, ...begun }
+    return { error: `Agent ${name} answered with more than ${MAX_RESULT_BYTES / 1024} KiB.`, ...begun }
   }
 
   /** The run that is to begin. It belongs to whoever this one belongs to. */
@@ -103,7 +103,9 @@ export class ChildRuns {
     const { invocation: parent, agent: caller } = this.#started
     const { depth, memory_of } = parent.tree ?? { depth: 0, memory_of: caller.id }
     if (depth >= MAX_DEPTH) {
-      throw new ToolError(`Agent ${tool.agent} was not called: agents call each other at most ${MAX_DEPTH} deep`)
+      throw new ToolError(
+        `Agent ${tool.agent} was not called, because agents can call each other at most ${MAX_DEPTH} levels deep.`,
+      )
     }
     const snapshot = await this.#findAgent(tool)
     const { agent } = snapshot
@@ -128,7 +130,7 @@ export class ChildRuns {
     const { project_id } = this.#started.agent
     const { limiter } = this.#parts
     const snapshot = await findSnapshotIn(project_id, ref, this.#parts)
-    if (!snapshot) throw new ToolError(`There is no agent ${ref} in this project`)
+    if (!snapshot) throw new ToolError(`There is no agent "${ref}" in this project.`)
     const { agent, project } = snapshot
     try {
       requireRunning(agent, project.pause)
@@ -149,7 +151,9 @@ async function enterAgent(
   limiter: ChildParts['limiter'],
 ): Promise<void> {
   if (!admitsCaller(own, caller)) {
-    throw new ToolError(`Agent ${name} can't be called by agent ${caller.name}: add it to security.callers of ${name}`)
+    throw new ToolError(
+      `Agent ${name} can't be called by agent ${caller.name}. To allow it, add ${caller.name} to security.callers of ${name}.`,
+    )
   }
   if (!own.rateLimit.enabled) return
   const rate = rateOf(own.rateLimit)
@@ -157,6 +161,6 @@ async function enterAgent(
   if (allowed) return
   const seconds = Math.max(1, Math.ceil(retry_after_ms / 1000))
   throw new ToolError(
-    `Agent ${name} has ${rate.limit} requests for all callers together (security.rateLimit), try again in ${seconds} s`,
+    `Agent ${name} allows ${rate.limit} requests from all callers together (security.rateLimit). Try again in ${seconds} s.`,
   )
 }

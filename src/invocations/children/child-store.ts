@@ -1,5 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import { addCosts, type Cost } from '../../runtime/models/cost.ts'
+import { addCosts, type Cost } from '../../runtime/models/usage.ts'
 import type { Spent } from '../../runtime/steps.ts'
 import { announce, type Database } from '../../storage/database.ts'
 import { anyOf } from '../../storage/queries/aged-rows.ts'

@@ -1,18 +1,26 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
+import type { NewEvent } from '../../events.ts'
 import { redact } from '../../lib/text/redact.ts'
+import { cutToBytes } from '../../lib/text/text.ts'
 import { logWrites, ownLogWrite } from '../../logs/store.ts'
 import * as memory from '../../memory/store.ts'
 import { metricWrites } from '../../metrics/store.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { usdOf } from '../../runtime/models/cost.ts'
+import { usdOf } from '../../runtime/models/usage.ts'
 import type { LogEntry } from '../../runtime/outcome.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { approvalWrite } from '../approvals/approval-store.ts'
 import { toldApproval, type WaitingOutcome } from '../approvals/ask-people.ts'
-import { type EndedInvocation, hasOwnMemory, isStateless, type WaitingInvocation } from '../invocation.ts'
-import { endEvent, eventData } from './end-event.ts'
+import {
+  type EndedInvocation,
+  hasOwnMemory,
+  type Invocation,
+  isStateless,
+  type WaitingInvocation,
+} from '../invocation.ts'
+import { outputOf } from '../receipt.ts'
 
 /** Everything that an ended invocation leaves besides its own row: logs, metrics, memory and the event. */
 export async function effects(
@@ -72,4 +80,45 @@ function endEntry(invocation: EndedInvocation): LogEntry {
   const labels = { environment: redact(environment), version: version && redact(version) }
   const metadata = { duration_ms, tokens_used, cost_usd: usdOf(cost_nano), ...labels, ...(door !== 'api' && { door }) }
   return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
+}
+
+const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
+
+/** What webhooks hear of the end. */
+export function endEvent(invocation: EndedInvocation, { id: agent_id, project_id }: Agent): NewEvent {
+  const { id: request_id, status, finished_at: time } = invocation
+  return { type: `agent.${status}`, project_id, agent_id, request_id, data: () => eventData(invocation), time }
+}
+
+/** What every event about an invocation says of it. */
+function eventData({
+  id,
+  status,
+  environment,
+  version,
+  tokens_used,
+  cost_nano,
+  duration_ms,
+  response,
+  structured,
+  error,
+  context,
+  schedule_id,
+}: Invocation) {
+  const { user_id, session_id } = context
+  return {
+    request_id: id,
+    status,
+    environment,
+    version,
+    tokens_used,
+    cost_usd: usdOf(cost_nano),
+    duration_ms,
+    ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
+    // A value cannot be cut. A longer one is in the receipt.
+    ...(structured && Buffer.byteLength(response ?? '') <= MAX_EVENT_RESPONSE && outputOf({ structured, response })),
+    ...(error && { error }),
+    ...(schedule_id !== null && { schedule_id }),
+    context: { user_id: user_id ?? null, session_id: session_id ?? null },
+  }
 }

@@ -23,12 +23,13 @@ export async function endUnownedRun(
   { agent, status, error }: UnownedEnd,
   { events, newId, now, storage }: Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>,
 ): Promise<boolean> {
-  const rows = await listKeptRows(storage.db, [invocation.id])
+  const { id } = invocation
+  const rows = (await listKeptRows(storage.db, [id])).get(id) ?? []
   // A run whose steps are damaged has to end all the same, without them.
-  const { steps } = readable(storage.db, [...rows.values()], readKept)[0] ?? NOTHING_KEPT
+  const { steps } = readable(storage.db, [rows], readKept)[0] ?? NOTHING_KEPT
   const ended = endWith(withKept(invocation, steps), status, error, now())
   const writes = agent ? await effects(ended, agent, agent, logsOf(steps), { events, newId }) : []
-  const ending = { was: invocation.status, invocation: ended, effects: writes }
+  const ending = { was: invocation, kept: rows.length, invocation: ended, effects: writes }
   const isEnded = await storage.transaction((db) => endUnowned(db, ending, now()))
   if (isEnded) events.wake(writes)
   return isEnded

@@ -13,9 +13,9 @@ export const getEffects = operation({
   id: 'getEffects',
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/effects',
-  summary: 'Get what an invocation left elsewhere',
+  summary: "Get an invocation's memories and deliveries",
   description:
-    'The memories that it wrote, and the deliveries of the event with which it ended. Its log entries: `GET …/logs?request_id=`.',
+    'Returns the memories that the invocation wrote, and the webhook deliveries of the event sent when it ended. For its log entries, use `GET …/logs?request_id=`.',
   permission: 'read',
   params: InvocationParams,
   data: z.object({ memories: z.array(MemoryReply), deliveries: z.array(DeliveryReply) }).meta({ id: 'Effects' }),

@@ -7,14 +7,13 @@ import { type Position, readEventId, type StreamEvent, Transcript } from '../../
 import type { Watch } from '../../runtime/following/watched-runs.ts'
 import { eventsOf, milestonesOf } from '../../runtime/told-steps.ts'
 import { isPassing } from '../../storage/failures.ts'
-import { waitingEvent } from '../approvals/waiting-event.ts'
 import { listAwaited } from '../children/awaited-approvals.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { getInScope, requireReach } from '../invocation-in-scope.ts'
 import { handedCalls } from '../receipt.ts'
 import { receiptMilestones, transcriptOf } from '../steps/receipt-steps.ts'
 import { listKept } from '../steps/step-store.ts'
-import { openingEvent } from './stream-events.ts'
+import { openingEvent, waitingEvent } from './stream-events.ts'
 
 export type FollowNeeds = ClientNeeds & Needs<'actor' | 'live' | 'openStream' | 'remote' | 'stopping'>
 
@@ -41,9 +40,9 @@ export async function followInvocation(
       if (invocation && isFinal(invocation)) return client.tellEnd(invocation)
       if (invocation?.status === 'waiting' && (await client.tellWaiting(invocation, agent)) && !endless)
         return invocation
-      if (client.isGone) throw new ApiError('conflict', 'No client follows this invocation any more')
+      if (client.isGone) throw new ApiError('conflict', 'This invocation has no followers any more.')
       if (run) await client.follow(run)
-      else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
+      else if (stopping.aborted) throw unavailable('The service is shutting down. Follow the invocation again.')
       else if (changed) await Promise.race([client.hungUp, changed])
       else watch = remote.watch(request_id)
     }

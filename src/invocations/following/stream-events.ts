@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { eventId, type Position, type StreamEvent } from '../../runtime/following/transcript.ts'
 import { goesOn } from '../../runtime/told-steps.ts'
-import type { InvocationResult } from '../receipt.ts'
+import { type InvocationResult, QueuedReply } from '../receipt.ts'
 import { transcriptOf } from '../steps/receipt-steps.ts'
 
 export function startEvent(request_id: string, attempt = 1): StreamEvent {
@@ -31,4 +31,9 @@ export function openingEvent(
 export function replayEvents({ request_id, response }: z.output<typeof InvocationResult>): StreamEvent[] {
   const transcript = transcriptOf({ attempt: 1, response, steps: [] }, [])
   return [startEvent(request_id), ...transcript.after({ characters: 0, tools: 0 })]
+}
+
+/** Tells a client what the run waits for. Its id says how much of the answer the client has heard. */
+export function waitingEvent(told: Position, waiting: z.input<typeof QueuedReply>): StreamEvent {
+  return { id: eventId(told), event: 'waiting', data: QueuedReply.parse(waiting) }
 }

@@ -11,9 +11,9 @@ export const streamInvocation = operation({
   id: 'streamInvocation',
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/stream',
-  summary: 'Follow an invocation',
+  summary: 'Stream an invocation',
   description:
-    'The events of an invocation, from the beginning or after `Last-Event-ID`, until it ends. One that has ended is told from its receipt.',
+    "Streams the invocation's events from the start, or after `Last-Event-ID`, until it ends. If it has already ended, the events come from its receipt.",
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,
@@ -33,6 +33,6 @@ export const streamInvocation = operation({
 function positionOf(last_event_id: string | undefined): Position | undefined {
   if (!last_event_id) return undefined
   const position = readEventId(last_event_id)
-  if (!position) throw invalid({ field: 'Last-Event-ID', error: 'must be the id of an event of this invocation' })
+  if (!position) throw invalid({ field: 'Last-Event-ID', error: 'must be the ID of an event of this invocation' })
   return position
 }

@@ -1,9 +1,10 @@
+import type { Definition } from '../../agents/definition.ts'
 import { ApiError, invalid } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
 import { notShown } from '../../runtime/attachments/attachment.ts'
-import type { Given, GivenCall, GivenRound } from '../../runtime/given.ts'
+import type { AskedGiven, Given, GivenCall, GivenRound } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
@@ -26,10 +27,13 @@ export async function takeGiven(
   const found = takenUp(await listNamed(db, agent_seq, ids))
   const seen = new Map(found.filter((one) => mayContinue(actor, one, context.user_id)).map((one) => [one.id, one]))
   if (found.some(({ handed, bytes }) => handed && bytes > MAX_EARLIER)) {
-    throw invalid({ field: 'input', error: `goes on with more than ${MAX_EARLIER} bytes: begin anew` })
+    throw invalid({
+      field: 'input',
+      error: `continues a conversation of more than ${MAX_EARLIER} bytes; start a new one`,
+    })
   }
   const unknown = given.history?.find(({ of }) => of !== undefined && !seen.has(of))
-  if (unknown) throw invalid({ field: 'input', error: 'refers to an item that is not known' })
+  if (unknown) throw invalid({ field: 'input', error: "refers to an item that doesn't exist" })
   const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
   const kept = { given: taken, context: withUser(context, seen.values()) }
   if (given.previous === undefined) return { ...kept, ...said }
@@ -90,13 +94,13 @@ function requirePrevious(
 ): NamedInvocation {
   const found = seen.get(previous)
   const field = 'previous_response_id'
-  if (!found) throw invalid({ field, error: 'is not the id of a response of this model that this key may read' })
-  if (!isFinal(found)) throw invalid({ field, error: 'is the id of a response that has not ended' })
+  if (!found) throw invalid({ field, error: 'is not the ID of a response of this model that you have access to' })
+  if (!isFinal(found)) throw invalid({ field, error: 'is the ID of a response that is still in progress' })
   if (goes_on && !found.handed) {
-    throw invalid({ field: 'input', error: 'answers no call: the previous response ended without one' })
+    throw invalid({ field: 'input', error: "contains a tool result, but the previous response didn't call a tool" })
   }
   if (!goes_on && found.handed) {
-    throw invalid({ field: 'input', error: 'has no result for the call with which the previous response ended' })
+    throw invalid({ field: 'input', error: 'has no result for the tool call at the end of the previous response' })
   }
   return found
 }
@@ -113,7 +117,21 @@ function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedI
     if (isSeen(call)) return call
     const { of: _of, ...told } = call
     if (told.name !== '' || (isRestored && position < last)) return told
-    throw invalid({ field: 'input', error: `answers the call ${told.id}, which is not known` })
+    throw invalid({ field: 'input', error: `contains a result for the call ${told.id}, which doesn't exist` })
   }
   return rounds.map((round, i) => ({ ...round, calls: round.calls.map((call) => knownCall(call, i)) }))
+}
+
+/** Checks that there is a tool to call, if the caller says that one must be called. */
+export function requireTools({ tool_choice, tools: handed = [] }: AskedGiven, definition: Definition): void {
+  if (tool_choice === undefined || tool_choice === 'auto' || tool_choice === 'none') return
+  const tools = definition.tools
+  // Only an MCP server knows the names of its tools.
+  if (tools.some(({ type }) => type === 'mcp')) return
+  const names = [...handed, ...tools].flatMap((tool) => ('name' in tool ? tool.name : []))
+  if (tool_choice === 'required') {
+    if (names.length === 0) throw invalid({ field: 'tool_choice', error: 'requires `tools`' })
+  } else if (!names.includes(tool_choice.name)) {
+    throw invalid({ field: 'tool_choice', error: `names ${tool_choice.name}, which is not in \`tools\`` })
+  }
 }

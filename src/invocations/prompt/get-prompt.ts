@@ -14,9 +14,9 @@ export const getPrompt = operation({
   id: 'getPrompt',
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/prompt',
-  summary: 'Get what the model was shown',
+  summary: "Get an invocation's prompt",
   description:
-    'The instructions, the history, the recalled memories with their scores, the message, and the answers and results of the rounds before. The texts of memories are read from memory, so what was forgotten there is not shown here; `notes` tell what differs from what the model saw.',
+    "Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing; `notes` lists what differs from what the model saw. `left_out` lists what did not fit into the model's window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned.",
   permission: 'read',
   params: InvocationParams,
   query: z.strictObject({
@@ -25,7 +25,7 @@ export const getPrompt = operation({
       .min(0)
       .optional()
       .describe(
-        'The position of a model step in the receipt, or the number of all steps for what would come next. Without it: the last time the model answered',
+        'The position of a model step in the receipt, or the number of all steps for the prompt of the next one. Default: the last answer of the model',
       ),
   }),
   data: ShownPrompt,

@@ -7,12 +7,15 @@ const PromptCall = z.object({ id: z.string(), name: z.string(), arguments: z.unk
 
 const ShownMessage = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
-  content: z.string().describe('Its beginning, if it is long'),
-  characters: z.int().describe('The length of the whole'),
-  calls: z.array(PromptCall).optional().describe('The tools that the model called with this answer'),
-  name: z.string().optional().describe('The tool whose result it is'),
-  attachments: z.array(ReceiptAttachment).optional().describe('The files of the message, and how they were shown'),
-  files: z.array(NamedFile).readonly().optional().describe('What the tool answered besides text'),
+  content: z.string().describe('The beginning, if the text is long'),
+  characters: z.int().describe('The length of the whole text'),
+  calls: z.array(PromptCall).optional().describe('The tools that the model called in this answer'),
+  name: z.string().optional().describe('The tool that returned this result'),
+  attachments: z
+    .array(ReceiptAttachment)
+    .optional()
+    .describe('The files of the message, and how they were sent to the model'),
+  files: z.array(NamedFile).readonly().optional().describe('What the tool returned in addition to text'),
 })
 
 export const ShownPrompt = z
@@ -22,17 +25,22 @@ export const ShownPrompt = z
     temperature: z.number().nullable(),
     messages: z.array(ShownMessage),
     memories: z
-      .array(MemoryReply.extend({ score: z.number(), shown: z.boolean().describe('false: it did not fit') }))
-      .describe('What was recalled, best first'),
-    left_out: LeftOutShape.nullable().describe('What did not fit'),
+      .array(
+        MemoryReply.extend({
+          score: z.number(),
+          shown: z.boolean().describe('false if it was left out because the prompt was too long'),
+        }),
+      )
+      .describe('The recalled memories, best matches first'),
+    left_out: LeftOutShape.nullable().describe('What was left out because the prompt was too long'),
     output_schema: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe('What the answer had to fit: the provider was told, or the model in words'),
+      .describe('The JSON Schema that the answer had to match'),
     tools: z
       .array(z.object({ type: z.enum(['http', 'mcp', 'ask_person', 'agent', 'caller']), name: z.string() }))
-      .describe('What it could call; of an MCP server its address'),
-    notes: z.array(z.string()).describe('How this differs from what the model was shown'),
+      .describe('The tools that the model could call; for an MCP server, its URL'),
+    notes: z.array(z.string()).describe('How this differs from what the model saw'),
   })
   .meta({ id: 'Prompt' })
 export type ShownPrompt = z.input<typeof ShownPrompt>

@@ -1,14 +1,32 @@
 import type { Agent } from '../../agents/agent.ts'
 import { findSnapshotBySeq } from '../../agents/agent-snapshot.ts'
+import type { Definition } from '../../agents/definition.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { DamagedRowError } from '../../storage/damaged-rows.ts'
+import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
+import type { JournalEntry } from '../../storage/journal/entry.ts'
+import { effects } from '../effects/effects.ts'
+import { CANCELLED, endWith } from '../invocation.ts'
+import * as rows from '../rows/invocation-rows.ts'
 import { endDamaged } from '../rows/read-runs.ts'
-import type { RunParts } from '../run-invocation.ts'
-import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
+import { type RunParts, runInvocation } from '../run-invocation.ts'
+import { finish, type RunEnd } from '../runs.ts'
+import { withKept } from '../steps/kept-steps.ts'
+import { listKept, logsOf, NOTHING_KEPT } from '../steps/step-store.ts'
+import type { Started } from '../steps/stored-run.ts'
 import { giveBackUnbegun, type TakenRun } from './queue-store.ts'
-import { endUnrun, MAX_LAPSES, type Queued, runQueued } from './run-queued.ts'
+
+const MAX_LAPSES = 10
+
+const GIVEN_UP = {
+  code: 'server_error',
+  message: 'The service gave up on this run after several attempts.',
+} as const
+
+/** A run from the queue that has a place, and its stored steps. */
+type Queued = TakenRun & { agent: Agent; definition: Definition; run: LiveRun } & Pick<Started, 'kept' | 'nextPosition'>
 
 export type BackgroundParts = RunParts & Pick<Parts, 'live' | 'log' | 'memo'>
 
@@ -28,7 +46,7 @@ export class BackgroundRuns {
       await this.#run(taken).catch((err) => this.#endIfDamaged(err, taken))
     } catch (err) {
       const { id: request_id } = taken.invocation
-      log.warn({ err, request_id }, 'a background run was not finished: it goes on when its lease ends')
+      log.warn({ err, request_id }, 'a background run was interrupted; it continues when its lease expires')
     }
     journal.release()
   }
@@ -60,7 +78,7 @@ export class BackgroundRuns {
     run.lease = lease
     run.parent_request_id = invocation.parent_request_id ?? undefined
     try {
-      await this.#runPrepared(await this.#prepare(taken, agent, run).catch((err) => unprepared(err, taken, agent, run)))
+      await this.#runPrepared(await this.#prepare(taken, agent, run))
     } finally {
       run.end()
     }
@@ -71,7 +89,7 @@ export class BackgroundRuns {
     if (!(err instanceof DamagedRowError) || err.id !== request_id) throw err
     const { log, now, storage } = this.#parts
     await endDamaged(storage.db, request_id, now())
-    log.warn({ err, request_id }, 'a background run has failed: its stored steps are damaged')
+    log.warn({ err, request_id }, 'a background run failed because its stored steps are damaged')
   }
 
   async #prepare(taken: TakenRun, known: Agent, run: LiveRun): Promise<Queued> {
@@ -80,8 +98,9 @@ export class BackgroundRuns {
     const agent = (await findSnapshotBySeq(agent_seq, this.#parts))?.agent ?? known
     // A run that begins for the first time has no stored steps.
     const kept = attempt > 1 ? await listKept(storage.db, id) : NOTHING_KEPT
-    // The version is the one that was deployed when the invocation was queued.
-    const definition = kept.definition ?? (await getDefinition(agent, version, this.#parts))
+    // The version is the one that was deployed when the invocation was queued. A run that is given up does without it.
+    const served = isGivenUp(taken) ? agent : kept.definition
+    const definition = served ?? (await getDefinition(agent, version, this.#parts))
     return { ...taken, agent, definition, run, kept: kept.steps, nextPosition: kept.nextPosition }
   }
 
@@ -99,9 +118,41 @@ export class BackgroundRuns {
   }
 }
 
-/** A run that cannot be prepared is taken again, as one that cannot be finished is, and given up after as many times. */
-function unprepared(err: unknown, taken: TakenRun, agent: Agent, run: LiveRun): Queued {
-  if (taken.lapses < MAX_LAPSES) throw err
-  const { steps: kept, nextPosition } = NOTHING_KEPT
-  return { ...taken, agent, definition: agent, run, kept, nextPosition }
+/** It could not be prepared or finished, however often it was taken. */
+function isGivenUp({ lapses }: TakenRun): boolean {
+  return lapses >= MAX_LAPSES
+}
+
+/**
+ * Runs a queued invocation. If the service stops, it waits at its old position in the queue. If the node dies, it goes
+ * on after its last step when its lease ends, here or on another node, unless that has happened too often without a new
+ * step.
+ */
+async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<void> {
+  if (isGivenUp(queued)) return endUnrun(queued, 'failed', parts)
+  const end = await runInvocation({ ...queued, owner: queued.lease.owner, streaming: true, stop }, parts)
+  await commit(end, queued, parts)
+  if (end.kind === 'moved') throw end.cause
+}
+
+type EndParts = Parameters<typeof finish>[3]
+
+async function commit(end: RunEnd, queued: Queued, parts: EndParts): Promise<void> {
+  const write = async (entry: JournalEntry) => (await commitPatiently(entry, queued.run.lease, parts)) || undefined
+  await finish(end, queued, write, parts)
+}
+
+/** Ends an invocation without running it: it failed too often, its agent was paused, or the run that called it has ended. */
+async function endUnrun(
+  queued: Queued,
+  status: 'failed' | 'cancelled',
+  parts: EndParts & Pick<Parts, 'events' | 'newId'>,
+): Promise<void> {
+  const { agent, definition, lease, kept } = queued
+  const error = status === 'failed' ? GIVEN_UP : CANCELLED
+  const invocation = endWith(withKept(queued.invocation, kept), status, error, parts.now())
+  const writes = await effects(invocation, agent, definition, logsOf(kept), parts)
+  const ending = rows.ending(invocation.id, lease.owner, kept.length > 0)
+  const entry = { writes: [rows.receiptWrite(invocation), ...writes], endings: [ending], reserved: true }
+  await commit({ kind: 'ended', invocation, entry, storeSpending: async () => {} }, queued, parts)
 }

@@ -63,7 +63,7 @@ export class RunQueue {
       // It may have begun to wait, and its wait may be over already.
       if (abandoned) this.#waking.survey()
       if (parent_request_id !== undefined) {
-        errands.begin('waking a run that waited for another', () => this.#wakeParent(parent_request_id))
+        errands.begin('resuming a run that waited for another one', () => this.#wakeParent(parent_request_id))
       }
     })
     storage.onChange((change, lane) => {
@@ -99,7 +99,7 @@ export class RunQueue {
     if (cancelled === 0) return
     await storage
       .transaction((db) => announce(db, 'queue'))
-      .catch((err) => log.warn({ err }, 'other nodes were not told of the runs that wait again'))
+      .catch((err) => log.warn({ err }, 'could not notify other nodes of the runs that resume'))
   }
 
   /** Each run that is taken has a place in the journal, so that its entry is always accepted. */

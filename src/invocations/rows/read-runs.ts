@@ -6,7 +6,7 @@ import { fromRun, RECEIPT } from './invocation-rows.ts'
 
 const DAMAGED = {
   code: 'server_error',
-  message: 'The run cannot go on: what is stored of it is damaged',
+  message: "The run can't continue because its stored data is damaged.",
 }
 
 /** Runs that a node is to go on with. Those that cannot be read end here, so that no other run waits for them. */

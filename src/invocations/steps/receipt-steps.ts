@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { Ruling } from '../../runtime/approvals/ask.ts'
 import { type Position, Transcript } from '../../runtime/following/transcript.ts'
-import { type Cost, usdOf } from '../../runtime/models/cost.ts'
-import type { TokenCount } from '../../runtime/models/usage.ts'
+import { type Cost, type TokenCount, usdOf } from '../../runtime/models/usage.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
 import type { PassedOver, RecalledNames, Step, Unfit } from '../../runtime/steps.ts'
@@ -15,27 +14,35 @@ export const TokenUsage = z.object({
   input_tokens: z.int(),
   output_tokens: z.int(),
   total_tokens: z.int(),
-  cached_tokens: z.int().optional().describe('Part of the input that the provider had in its cache, if it says so'),
-  reasoning_tokens: z.int().optional().describe('Part of the output that was thought and not said, if it says so'),
+  cached_tokens: z
+    .int()
+    .optional()
+    .describe("Input tokens read from the provider's cache, if the provider reports them"),
+  reasoning_tokens: z
+    .int()
+    .optional()
+    .describe('Reasoning tokens, included in the output, if the provider reports them'),
 })
 
 const ShownTimes = z.object({
-  attempt: z.int().describe('Which attempt of the run took it'),
+  attempt: z.int().describe('The attempt of the run that this step belongs to'),
   started_at: Time.nullable(),
   finished_at: Time.nullable(),
   duration_ms: z.int(),
 })
 
 export const LeftOutShape = z.object({
-  turns: z.int().describe('The oldest turns of the session'),
+  turns: z.int().describe('The oldest turns of the session, left out'),
   memories: z.int(),
-  shortened: z.int().describe('Turns of which only the beginning was shown'),
+  shortened: z.int().describe('Turns that were shortened to their beginning'),
 })
 
 const UnfitShape = z.object({
   answer: z.string().describe('Its beginning'),
   problems: z.array(z.object({ field: z.string().describe('JSON pointer'), error: z.string() })),
-  asked: z.boolean().describe('Whether the model was asked for JSON; else it answered in words, after calling tools'),
+  asked: z
+    .boolean()
+    .describe('Whether the model was asked for JSON; otherwise it answered in plain text, after calling tools'),
 })
 
 export type UnfitReceipt = z.output<typeof UnfitShape>
@@ -47,23 +54,23 @@ export const ReceiptStepShape = z
       kind: z.literal('recall'),
       turns: z.int().describe('How many turns of the session were found'),
       memories: z.int().describe('How many memories were recalled'),
-      summary: z.boolean().describe('Whether there was a summary of the session'),
+      summary: z.boolean().describe('Whether the session had a summary'),
     }),
     ShownTimes.extend({
       kind: z.literal('model'),
-      model: z.string().describe('The one that answered'),
+      model: z.string().describe('The model that answered'),
       passed_over: z
         .array(z.object({ model: z.string(), error: z.string() }))
         .optional()
-        .describe('The models of the agent that were asked before it, and why they did not answer'),
+        .describe("The models that were tried before this one, and why they didn't answer"),
       usage: TokenUsage,
       cost_usd: CostUsd,
-      characters: z.int().describe('How much of the response it said'),
-      finish: z.enum(['length', 'filtered']).optional().describe('Why it stopped early'),
+      characters: z.int().describe('How many characters of the response came from this step'),
+      finish: z.enum(['length', 'filtered']).optional().describe('Why the model stopped early'),
       unfit: UnfitShape.optional().describe(
-        'There if the answer does not fit the output that was wanted: it is no part of the response',
+        "Present if the answer doesn't match the output schema. The answer is then not part of the response",
       ),
-      left_out: LeftOutShape.optional().describe('What the model was not shown, because the prompt would be too long'),
+      left_out: LeftOutShape.optional().describe('What was left out because the prompt was too long'),
     }),
     ShownTimes.extend({
       kind: z.literal('tool'),
@@ -71,17 +78,17 @@ export const ReceiptStepShape = z
       name: z.string(),
       arguments: z.unknown(),
       result: z.string().optional(),
-      files: z.array(NamedFile).readonly().optional().describe('What the tool answered besides text'),
+      files: z.array(NamedFile).readonly().optional().describe('What the tool returned in addition to text'),
       error: z.string().optional(),
-      child: ChildShape.optional().describe('The run that the call began, if the tool is an agent'),
-      usage: TokenUsage.optional().describe('Of the models that were asked for it'),
-      cost_usd: CostUsd.optional().describe('What they have cost'),
+      child: ChildShape.optional().describe('The run that the call started, if the tool is an agent'),
+      usage: TokenUsage.optional().describe('Tokens used by the models that were called for it'),
+      cost_usd: CostUsd.optional().describe('What these models cost'),
     }),
     ShownTimes.extend({
       kind: z.literal('wait'),
       reason: z.string(),
-      usage: TokenUsage.optional().describe('Of the answer that a pause cut off; the model was asked again'),
-      cost_usd: CostUsd.optional().describe('What that answer has cost'),
+      usage: TokenUsage.optional().describe('Tokens of an answer that a pause interrupted; the model was called again'),
+      cost_usd: CostUsd.optional().describe('The cost of that answer'),
     }),
     ShownTimes.extend({
       kind: z.literal('approval'),
@@ -90,7 +97,7 @@ export const ReceiptStepShape = z
       decision: z.enum(['approved', 'rejected', 'expired']),
       by: z.string().nullable().describe('Who decided'),
       by_name: KeyName,
-      arguments: z.unknown().optional().describe('With which the tool was called instead'),
+      arguments: z.unknown().optional().describe('The changed arguments that the tool was called with'),
       note: z.string().optional(),
       answer: z.string().optional(),
     }),

@@ -6,6 +6,7 @@ import { jsonOf } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
+import { countAll } from '../../storage/queries/count-rows.ts'
 import type { Tables } from '../../storage/tables.ts'
 
 const COLUMNS = [
@@ -65,6 +66,10 @@ export async function listKeptRows(db: Database, request_ids: readonly string[])
     .orderBy('position')
     .execute()
   return Map.groupBy(rows, ({ request_id }) => request_id)
+}
+
+export async function countKept(db: Database, request_id: string): Promise<number> {
+  return countAll(db.selectFrom('steps').where('request_id', '=', request_id))
 }
 
 export function readKept(rows: readonly StepRow[]): KeptSteps {

@@ -85,7 +85,7 @@ export class StoredRun {
     })
     if (!isKept) {
       spent.giveBack()
-      throw new StepNotKept('another node has taken the run over')
+      throw new StepNotKept('another node has taken over the run')
     }
     this.#kept += writes.length
     this.#nextPosition += writes.length

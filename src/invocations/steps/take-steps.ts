@@ -12,8 +12,10 @@ export const AskSteps = z.strictObject({ steps: AskedSteps }).meta({ id: 'AskSte
 
 export const StepsResult = z
   .object({
-    status: z.enum(['done', 'waiting']).describe('`waiting`: end this call; the agent is called again when it goes on'),
-    steps: z.array(DoneStep).describe('What came of them, in the order in which they were asked for'),
+    status: z
+      .enum(['done', 'waiting'])
+      .describe('`waiting`: end this call; the agent is called again when the run continues'),
+    steps: z.array(DoneStep).describe('The results, in the order of the request'),
   })
   .meta({ id: 'StepsResult' })
 
@@ -21,9 +23,9 @@ export const takeSteps = operation({
   id: 'takeSteps',
   method: 'POST',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/steps',
-  summary: 'Ask for steps',
+  summary: 'Run steps (remote agents)',
   description:
-    'For remote agents, with the token of their call: the service calls tools, asks models, people and memory, keeps values, and stores each result under its id. Steps of one request are done side by side.',
+    "Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. The `status` is `done` with the results, or `waiting`: then the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409.",
   permission: null,
   ofRuns: true,
   isLimitedByRun: true,
@@ -46,7 +48,7 @@ export const takeSteps = operation({
       const told = reply ?? (await stepsElsewhere.ask({ request_id, attempt, steps }))
       if (told && told.status !== 'not found') return presented(told)
       if (!told || now() >= latest || stopping.aborted)
-        throw unavailable('The run could not be reached, try again shortly')
+        throw unavailable("The run can't be reached. Try again shortly.")
     }
     throw over()
   },
@@ -58,7 +60,7 @@ type TakeNeeds = Needs<'actor' | 'now' | 'runtime' | 'stepsElsewhere' | 'stoppin
 const FOUND_WITHIN_MS = 30_000
 
 function over(): ApiError {
-  return conflict('This call of the agent is over')
+  return conflict('This call to the agent has ended.')
 }
 
 async function here(take: () => Promise<StepsReply> | undefined, request_id: string): Promise<StepsReply | undefined> {

@@ -1,6 +1,6 @@
 import { hasModel } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { firstName, splitModelName } from '../../runtime/models/model-name.ts'
+import { firstName, splitModelName } from '../../runtime/models/model.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
 import { usageAttributes } from '../../runtime/trace-steps.ts'
 import { messagesJson } from '../../telemetry/traced-messages.ts'
@@ -10,9 +10,8 @@ import type { Started } from './stored-run.ts'
 /** The run in the trace of its request, or of the run that called it; one in the background has a trace of its own. */
 export function beginRunSpan(
   { invocation, agent, definition, span }: Started,
-  { tracer }: Pick<Parts, 'tracer'>,
-): Span | undefined {
-  if (!tracer) return undefined
+  tracer: NonNullable<Parts['tracer']>,
+): Span {
   const { user_id, session_id } = invocation.context
   const name = `invoke_agent ${agent.name}`
   const attributes = {

@@ -14,7 +14,7 @@ export const confirmFactor = operation({
   path: '/v1/keys/{key_id}/mfa/confirm',
   summary: 'Confirm a second factor',
   description:
-    'The first code of a new factor puts it in force, in place of the one before: it shows that the secret arrived in the app.',
+    'Sends the first code of a new second factor, which proves that the authenticator app has the secret. The factor then takes effect and replaces the earlier one.',
   permission: 'manage',
   audit: { target: 'key_id' },
   idempotent: true,
@@ -32,7 +32,7 @@ export const confirmFactor = operation({
     const tried = await spendCode(storage.db, keyring, { key_id, code: body.code, status: 'pending', now: now() })
     if (!tried) throw noneWaits()
     if (!tried.ok && tried.reason === 'locked') {
-      throw new ApiError('rate_limited', 'Too many wrong codes', {
+      throw new ApiError('rate_limited', 'Too many wrong codes. Try again later.', {
         retry_after: Math.ceil(tried.retry_after_ms / 1000),
       })
     }
@@ -45,5 +45,5 @@ export const confirmFactor = operation({
 })
 
 function noneWaits(): ApiError {
-  return conflict('No second factor of this key waits for its first code')
+  return conflict('This key has no second factor waiting to be confirmed.')
 }

@@ -14,9 +14,9 @@ export const enrolFactor = operation({
   id: 'enrolFactor',
   method: 'POST',
   path: '/v1/keys/{key_id}/mfa',
-  summary: 'Give a key a second factor',
+  summary: 'Set up a second factor for a key',
   description:
-    'Makes a TOTP secret for an authenticator app; it is in this reply only, and counts once a first code of it was confirmed. Needs another key with a second factor and its code in `X-Service-OTP`: a stolen key cannot give itself one. The first factor of all is made on the host, with `moorage mfa enrol`.',
+    "Creates a TOTP secret for an authenticator app, returned only in this reply. It takes effect once you confirm a first code. Requires another key with a second factor and its code in `X-Service-OTP`, so a stolen key can't set up its own. Set up the first second factor on the server with `moorage mfa enrol --local`.",
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'always',
@@ -28,14 +28,17 @@ export const enrolFactor = operation({
     .object({
       key_id: z.string(),
       status: z.literal('pending'),
-      secret: z.string().describe('Base32, for those who type it'),
+      secret: z.string().describe('Base32, for typing in'),
       uri: z.string().describe('`otpauth://…`, for the QR code'),
     })
     .meta({ id: 'NewKeyFactor' }),
 
   async run({ params }, { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>) {
     const key = await getHolderInScope(db, actor, params.key_id)
-    if (actor.id === key.id) throw forbidden('A key cannot give itself a second factor: use another key, or the host')
+    if (actor.id === key.id)
+      throw forbidden(
+        "A key can't set up its own second factor. Use another key, or `moorage mfa enrol --local` on the server.",
+      )
     requireNoEscalation(actor, key, config)
 
     const { secret, uri } = newFactor({ label: `${key.name} (${key.id})`, random: randomBytes })

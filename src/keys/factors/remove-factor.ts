@@ -12,7 +12,7 @@ export const removeFactor = operation({
   method: 'DELETE',
   path: '/v1/keys/{key_id}/mfa',
   summary: "Remove a key's second factor",
-  description: 'Needs another key with a second factor and its code in `X-Service-OTP`, as giving one does.',
+  description: 'Requires another key with a second factor and its code in `X-Service-OTP`.',
   permission: 'manage',
   audit: { target: 'key_id' },
   mfa: 'always',
@@ -22,7 +22,10 @@ export const removeFactor = operation({
 
   async run({ params }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
     const key = await getHolderInScope(db, actor, params.key_id)
-    if (actor.id === key.id) throw forbidden('A key cannot remove its own second factor: use another key, or the host')
+    if (actor.id === key.id)
+      throw forbidden(
+        "A key can't remove its own second factor. Use another key, or `moorage mfa remove --local` on the server.",
+      )
     requireNoEscalation(actor, key, config)
     await factors.remove(db, key.id, 'pending')
     await factors.remove(db, key.id, 'active')

@@ -8,9 +8,9 @@ export const createPersonalKey = operation({
   id: 'createPersonalKey',
   method: 'POST',
   path: '/v1/personal-keys',
-  summary: 'Create a key of your own',
+  summary: 'Create a personal key',
   description:
-    'For people who are signed in. The key may do no more than your role in this project, is narrowed with it, and ends with it. The secret is in this reply only.',
+    'For people who are signed in. The key never has more permissions than your role in this project, and stops working when your role ends. The secret is returned only in this reply.',
   permission: null,
   forPeople: true,
   audit: { target: 'reply' },

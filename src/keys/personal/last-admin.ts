@@ -4,7 +4,7 @@ import type { Database } from '../../storage/database.ts'
 import type { Key } from '../key.ts'
 import * as keys from '../store.ts'
 
-const BY_GROUP = '. One by a group does not count: it ends with the group'
+const BY_GROUP = " Administrators whose role comes from a group don't count."
 
 /**
  * Refuses to end the last key or role that administers the service. The host always can, but not everybody who runs the

@@ -21,7 +21,7 @@ export class Errands {
       .then(
         () => {},
         (err) => {
-          if (err !== signal.reason) this.#log.warn({ err }, `${what} failed, and will be tried again`)
+          if (err !== signal.reason) this.#log.warn({ err }, `${what} failed and will be retried`)
         },
       )
       .finally(() => this.#underWay.delete(ended))

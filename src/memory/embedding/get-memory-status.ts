@@ -7,9 +7,9 @@ const MemoryStatus = z
   .object({
     embedding: z
       .object({
-        model: z.string().describe('The model, with the length of its vectors where one is configured'),
+        model: z.string().describe('The model, with the length of its vectors if one is configured'),
         embedded: z.int().describe('How many memories have a vector of this model'),
-        waiting: z.int().describe('How many have none yet; texts that the embedder refuses stay among them'),
+        waiting: z.int().describe('How many memories have no vector yet, including texts that the embedder refuses'),
       })
       .nullable()
       .describe('null without an embedder'),
@@ -20,9 +20,9 @@ export const getMemoryStatus = operation({
   id: 'getMemoryStatus',
   method: 'GET',
   path: '/v1/memory',
-  summary: 'Get the status of memory',
+  summary: 'Get memory status',
   description:
-    'How far the embedder is: after a change of its model all memories of all agents get new vectors, in the background.',
+    "Returns the embedder's progress. When the embedding model changes, all memories of all agents get new vectors in the background.",
   permission: 'read',
   reach: 'operator',
   data: MemoryStatus,

@@ -36,7 +36,7 @@ export function sessionJob<Session extends Conversation>(
         const problem = await work(agent, session, signal)
         if (problem === undefined) continue
         await putOff(storage.db, session, column, now() + PAUSE_MS)
-        log.warn({ agent: agent.id, problem }, `${failed}, and will be tried again in an hour`)
+        log.warn({ agent: agent.id, problem }, `${failed} and will be retried in an hour`)
       }
     },
   }

@@ -10,8 +10,9 @@ export const deleteSummary = operation({
   id: 'deleteSummary',
   method: 'DELETE',
   path: '/v1/agents/{agent_id}/sessions/{session_id}/summary',
-  summary: 'Delete the summary of a session',
-  description: 'The turns stay. If the agent keeps summaries, its model makes it anew, from the first turn on.',
+  summary: "Delete a session's summary",
+  description:
+    "The session's turns are kept. If the agent keeps summaries, its model writes a new one from the first turn on.",
   permission: 'delete',
   audit: { target: 'session_id' },
   userTokens: true,

@@ -10,8 +10,9 @@ export const getSummary = operation({
   id: 'getSummary',
   method: 'GET',
   path: '/v1/agents/{agent_id}/sessions/{session_id}/summary',
-  summary: 'Get the summary of a session',
-  description: 'What the model is shown of the turns that are no longer in the history, if the agent keeps summaries.',
+  summary: "Get a session's summary",
+  description:
+    'Returns the summary of turns that no longer fit in the session history. The model sees it if the agent keeps summaries.',
   permission: 'read',
   userTokens: true,
   params: SummaryParams,

@@ -1,6 +1,6 @@
 import type { ModelAgent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { firstName } from '../../runtime/models/model-name.ts'
+import { firstName } from '../../runtime/models/model.ts'
 import { isBuiltin } from '../../runtime/models/registry.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import { askOwnModel } from '../own-model/ask-own-model.ts'

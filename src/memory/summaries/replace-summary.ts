@@ -10,9 +10,9 @@ export const replaceSummary = operation({
   id: 'replaceSummary',
   method: 'PUT',
   path: '/v1/agents/{agent_id}/sessions/{session_id}/summary',
-  summary: 'Replace the summary of a session',
+  summary: "Replace a session's summary",
   description:
-    'The model is shown this from the next message on, if the agent keeps summaries. It counts for all that was said so far; with later turns the model goes on from it.',
+    'If the agent keeps summaries, the model sees this text from the next message on. It covers everything said so far; later turns are added to it by the model.',
   permission: 'write',
   audit: { target: 'session_id' },
   userTokens: true,

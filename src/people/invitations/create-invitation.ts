@@ -11,7 +11,7 @@ import * as invitations from './invitation-store.ts'
 
 const HOUR_MS = 3_600_000
 
-const NO_ISSUER = 'An invitation would lead to no sign-in: set console.oidc, the identity providers of people, first'
+const NO_ISSUER = "No identity provider is configured, so the invited person couldn't sign in. Set console.oidc first."
 
 export const createInvitation = operation({
   id: 'createInvitation',
@@ -19,7 +19,7 @@ export const createInvitation = operation({
   path: '/v1/invitations',
   summary: 'Invite a person',
   description:
-    'Makes a link that gives a role in this project, once, to the person whose identity provider has verified the address. It ends when the key or the role with which it was made does, and takes a right that does not end by itself: neither a token, nor a key that expires, nor a secret that was replaced. Put the token behind `#invitation=` at the address of the console, and send the link yourself: the service sends no mail. Without an identity provider in `console.oidc`: 409.',
+    "Creates a one-time link that grants a role in this project to the person with this verified email address. The link stops working when the key or role that created it does. Tokens, keys that expire and rotated secrets can't create invitations. Put the token after `#invitation=` in the console's URL, and send the link yourself: the service sends no email. Without an identity provider in `console.oidc`, the request fails with 409.",
   permission: 'manage',
   audit: { target: 'reply' },
   mfa: 'keys',
@@ -29,7 +29,7 @@ export const createInvitation = operation({
   errors: ['conflict'],
   body: CreateInvitationBody,
   data: z
-    .object({ ...InvitationReply.shape, token: z.string().describe('Shown in this reply only') })
+    .object({ ...InvitationReply.shape, token: z.string().describe('Returned only in this reply') })
     .meta({ id: 'InvitationWithToken' }),
 
   async run({ body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {

@@ -9,6 +9,7 @@ export const getInvitation = operation({
   method: 'GET',
   path: '/v1/invitations/{invitation_id}',
   summary: 'Get an invitation',
+  description: 'The token is not returned.',
   permission: 'manage',
   params: InvitationParams,
   data: InvitationReply,

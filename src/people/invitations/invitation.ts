@@ -10,12 +10,15 @@ const MOST_HOURS = 30 * 24
 
 export const CreateInvitationBody = z
   .strictObject({
-    email: z.email().max(320).describe('Who is meant. The identity provider must have verified this address'),
-    role: Label(64).describe('A role of the configuration'),
+    email: z
+      .email()
+      .max(320)
+      .describe("The invited person's email address, which the identity provider must have verified"),
+    role: Label(64).describe('A role from the configuration'),
     all_projects: z
       .boolean()
       .default(false)
-      .describe('For all projects instead of this one. Only an actor of all projects can give it'),
+      .describe('For all projects instead of this one. Requires access to all projects'),
     expires_in_hours: z.int().min(1).max(MOST_HOURS).default(72),
   })
   .meta({ id: 'CreateInvitation' })
@@ -28,12 +31,14 @@ export const InvitationReply = z
     project_id: z.string().nullable().describe('null: all projects'),
     status: z
       .enum(['pending', 'accepted', 'expired', 'ended'])
-      .describe('`ended`: who made it could not make it any more. Their key or role has ended, or allows less'),
+      .describe(
+        '`ended`: whoever created it no longer has the right to, because their key or role has ended or has fewer permissions',
+      ),
     created_at: Time,
     created_by: z.string(),
     expires_at: Time,
     accepted_at: Time.nullable(),
-    accepted_by: z.string().nullable().describe('The person'),
+    accepted_by: z.string().nullable().describe('The person who accepted it'),
   })
   .meta({ id: 'Invitation' })
 

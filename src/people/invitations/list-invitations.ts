@@ -11,7 +11,8 @@ export const listInvitations = operation({
   method: 'GET',
   path: '/v1/invitations',
   summary: 'List invitations',
-  description: 'Of this project; an actor of all projects also sees those for all. Tokens are never shown again.',
+  description:
+    "Lists this project's invitations. With access to all projects, invitations to all projects are included. Tokens are not returned.",
   permission: 'manage',
   query: listQuery(['created_at', 'expires_at', 'email', 'id'], {}),
   list: InvitationReply,

@@ -23,7 +23,7 @@ const ApprovalCondition = z
       .min(1)
       .max(256)
       .regex(ONE_LINE, NOT_ONE_LINE)
-      .describe('The name of an argument; `order.amount` is the field `amount` of the argument `order`'),
+      .describe("An argument's name; `order.amount` is the field `amount` of the argument `order`"),
     equals: Scalar.optional(),
     not_equals: Scalar.optional(),
     in: Scalars.optional(),
@@ -35,7 +35,7 @@ const ApprovalCondition = z
     (condition) => COMPARISONS.some((name) => condition[name] !== undefined),
     `must have one of ${COMPARISONS.join(', ')}`,
   )
-  .describe('True when all its comparisons are. A value that is not a number passes `greater_than` and `less_than`')
+  .describe('True if all its comparisons are true. A value that is not a number matches `greater_than` and `less_than`')
 type ApprovalCondition = z.infer<typeof ApprovalCondition>
 
 export const ToolApproval = z
@@ -44,9 +44,9 @@ export const ToolApproval = z
     z.strictObject({
       when: z
         .union([z.literal('always'), z.array(ApprovalCondition).min(1).max(20)])
-        .describe('`always`, or conditions: one that is true is enough')
+        .describe('`always`, or conditions, of which at least one must be true')
         .default('always'),
-      expires_after_seconds: Expiry.nullable().describe("null: the agent's own").default(null),
+      expires_after_seconds: Expiry.nullable().describe("null: the agent's setting").default(null),
     }),
   ])
   .describe('Whether a person must approve a call before it is made')
@@ -54,8 +54,8 @@ export type ToolApproval = z.infer<typeof ToolApproval>
 
 /** The agent's own rules for everything that it asks people. */
 export const ApprovalRules = z.strictObject({
-  self: z.boolean().describe('Whether the key that started a run may decide for it').default(false),
-  expires_after_seconds: Expiry.describe('What no person has decided after this time is rejected').default(
+  self: z.boolean().describe('Whether the key that started a run can also decide for it').default(false),
+  expires_after_seconds: Expiry.describe('Rejected automatically after this time if no one has decided').default(
     DEFAULT_EXPIRY_SECONDS,
   ),
 })

@@ -16,7 +16,7 @@ export type FileText = ShownFile | { as: 'scan'; pages: number }
 export async function textOfFile(file: OpenFile, lane: string, pdfs: PdfTexts): Promise<FileText> {
   if (file.media_type === PDF) return textOfPdf(file, lane, pdfs)
   if (!TEXT_TYPE.test(file.media_type) && file.media_type !== SHELL_SCRIPT) {
-    return { as: 'omitted', note: `${file.media_type} cannot be shown to a model` }
+    return { as: 'omitted', note: `files of type ${file.media_type} can't be sent to a model` }
   }
   const bytes = await readFirst(file, MOST_CHARACTERS)
   // What is left of a character at the end is not decoded.
@@ -26,10 +26,10 @@ export async function textOfFile(file: OpenFile, lane: string, pdfs: PdfTexts): 
 }
 
 async function textOfPdf(file: OpenFile, lane: string, pdfs: PdfTexts): Promise<FileText> {
-  if (file.size > MOST_PDF_BYTES) return { as: 'omitted', note: `a PDF may have ${MOST_PDF_BYTES} bytes to be shown` }
+  if (file.size > MOST_PDF_BYTES) return { as: 'omitted', note: `a PDF can be at most ${MOST_PDF_BYTES} bytes` }
   const source = { lane, sha256: file.sha256, bytes: () => readFirst(file, file.size) }
   const answer = await pdfs.read(source, MOST_CHARACTERS)
-  if ('problem' in answer) return { as: 'omitted', note: `the PDF was not read: ${answer.problem}` }
+  if ('problem' in answer) return { as: 'omitted', note: `the PDF could not be read: ${answer.problem}` }
   const { text, pages, read } = answer
   if (text === '') return { as: 'scan', pages }
   const shown = storable(text.slice(0, MOST_CHARACTERS))

@@ -25,6 +25,6 @@ async function answer({ bytes, most_characters, most_pages, most_ms }: PdfReques
     return { text, pages: pdf.numPages, read: texts.length }
   } catch (error) {
     const isLocked = (error as Error).name === 'PasswordException'
-    return { problem: isLocked ? 'it is protected by a password' : 'it is not a PDF that can be read' }
+    return { problem: isLocked ? 'it is password-protected' : 'it is not a PDF that can be read' }
   }
 }

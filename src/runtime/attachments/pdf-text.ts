@@ -82,11 +82,11 @@ export class PdfTexts {
     const { promise, resolve } = Promise.withResolvers<PdfAnswer>()
     const before = process.memoryUsage.rss()
     const watch = setInterval(() => {
-      if (process.memoryUsage.rss() - before > MOST_GROWTH) resolve({ problem: 'it takes too much memory' })
+      if (process.memoryUsage.rss() - before > MOST_GROWTH) resolve({ problem: 'reading it needs too much memory' })
     }, LOOK_AGAIN_MS)
-    const late = setTimeout(() => resolve({ problem: 'it takes too long to be read' }), TIMEOUT_MS)
+    const late = setTimeout(() => resolve({ problem: 'reading it takes too long' }), TIMEOUT_MS)
     worker.once('message', resolve)
-    worker.once('error', () => resolve({ problem: 'it takes too much memory' }))
+    worker.once('error', () => resolve({ problem: 'reading it needs too much memory' }))
     worker.once('exit', () => resolve({ problem: 'it could not be read' }))
     try {
       return await promise

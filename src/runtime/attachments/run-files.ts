@@ -48,7 +48,7 @@ export class RunFiles {
   /** A file that must be there. */
   async open(file_id: string): Promise<OpenFile> {
     const file = await this.find(file_id)
-    if (!file) throw new AgentFailure(`The file ${file_id} is gone: it was deleted or has expired`)
+    if (!file) throw new AgentFailure(`The file ${file_id} no longer exists: it was deleted or has expired.`)
     return file
   }
 
@@ -85,7 +85,7 @@ export class RunFiles {
     if (IMAGES.has(media_type)) {
       const note = this.#blindness(model) ?? tooLarge(size, model)
       if (note !== undefined) return { as: 'omitted', note }
-      return (await this.find(file_id)) ? { as: 'image' } : { as: 'omitted', note: 'the file is gone' }
+      return (await this.find(file_id)) ? { as: 'image' } : { as: 'omitted', note: 'the file no longer exists' }
     }
     const read = this.#texts.get(file_id) ?? this.#read(file_id)
     this.#texts.set(file_id, read)
@@ -98,29 +98,23 @@ export class RunFiles {
     const note = this.#blindness(model) ?? tooLarge(size, model)
     if (note !== undefined) return { as: 'omitted', note: `the PDF has no text, and ${note}` }
     if (pages > MOST_SCANNED_PAGES)
-      return { as: 'omitted', note: `a PDF without text may have ${MOST_SCANNED_PAGES} pages` }
-    return { as: 'image', pages, note: 'its pages are shown as images' }
+      return { as: 'omitted', note: `a PDF without text can have at most ${MOST_SCANNED_PAGES} pages` }
+    return { as: 'image', pages, note: 'its pages are sent as images' }
   }
 
   #blindness({ name, images }: NamedModel): string | undefined {
     const here = this.#unseen.get(name)
     if (here !== undefined) return here
     const isBlind = !images || (images.isKnown !== true && !this.#options.vision.takes(name))
-    return isBlind ? `${name} takes no images` : undefined
+    return isBlind ? `${name} does not accept images` : undefined
   }
 
   async #read(file_id: string): Promise<FileText> {
     const file = await this.find(file_id)
-    return file ? textOfFile(file, this.#options.lane, this.#options.pdfs) : { as: 'omitted', note: 'the file is gone' }
+    return file
+      ? textOfFile(file, this.#options.lane, this.#options.pdfs)
+      : { as: 'omitted', note: 'the file no longer exists' }
   }
-}
-
-/** Whether anything in the prompt has files. */
-export function hasFiles(input: ModelInput, rounds: readonly Round[]): boolean {
-  if (input.attachments?.length) return true
-  return (
-    input.history.some(({ attachments }) => attachments?.length) || rounds.some((round) => filesOf(round).length > 0)
-  )
 }
 
 /** What is shown of the message's own attachments. */
@@ -142,7 +136,7 @@ function latestFirst(input: ModelInput, rounds: readonly Round[]): Attachment[] 
 
 function tooLarge(size: number, { images }: NamedModel): string | undefined {
   const most = images?.each ?? 0
-  return size > most ? `it has ${size} bytes, and an image may have ${most}` : undefined
+  return size > most ? `it has ${size} bytes, and an image can have at most ${most}` : undefined
 }
 
 type Room = { images: number; bytes: number; text: number }
@@ -151,11 +145,11 @@ type Room = { images: number; bytes: number; text: number }
 function fitting(shown: ShownFile, { size }: Attachment, room: Room): ShownFile {
   if (shown.as === 'text') {
     const { length } = shown.text
-    if (length > room.text) return { as: 'omitted', note: 'the attachments have too much text together' }
+    if (length > room.text) return { as: 'omitted', note: 'the attachments contain too much text in total' }
     room.text -= length
   }
   if (shown.as === 'image') {
-    if (room.images === 0 || size > room.bytes) return { as: 'omitted', note: 'there are too many images to show all' }
+    if (room.images === 0 || size > room.bytes) return { as: 'omitted', note: 'there are too many images' }
     room.images -= 1
     room.bytes -= size
   }

@@ -5,7 +5,7 @@ import type { ToolResult } from '../outcome.ts'
 import type { ModelInput } from '../run-input.ts'
 import type { Attachment, ShownFile, ShownFiles, ShownWith } from './attachment.ts'
 
-const GONE: ShownFile = { as: 'omitted', note: 'the file is gone' }
+const GONE: ShownFile = { as: 'omitted', note: 'the file no longer exists' }
 const SHORTEST_BYTES = 256
 const CUT_MARK = ' […]'
 
@@ -82,8 +82,8 @@ export function bytesOfTexts(attachments: readonly Attachment[], files: ShownFil
 }
 
 function cutShown({ text, note }: Extract<ShownFile, { as: 'text' }>, bytes: number, size: number): ShownFile {
-  const why = 'the rest does not fit into what the model takes'
-  if (bytes < SHORTEST_BYTES) return { as: 'omitted', note: 'it does not fit into what the model takes' }
+  const why = "the rest does not fit in the model's context window"
+  if (bytes < SHORTEST_BYTES) return { as: 'omitted', note: "it does not fit in the model's context window" }
   const told = `the first ${bytes} of ${size} bytes of its text: ${why}`
   return { as: 'text', text: cutToBytes(text, bytes) + CUT_MARK, note: note ? `${note}; ${told}` : told }
 }

@@ -1,21 +1,13 @@
-import { hasFiles, shownAttachments } from '../attachments/run-files.ts'
-import { addCosts } from '../models/cost.ts'
+import { shownAttachments } from '../attachments/run-files.ts'
+import { filesOf } from '../attachments/shown-input.ts'
 import type { CallStatus } from '../models/meter.ts'
-import { type ModelAnswer, ModelFailure, PromptTooLong, type Round } from '../models/model.ts'
-import { namesOf, splitModelName } from '../models/model-name.ts'
-import {
-  type Model,
-  type ModelPrompt,
-  type ModelRequest,
-  maxOutputTokens,
-  type OutputRequest,
-} from '../models/model-request.ts'
-import { addTokens, tokensSince } from '../models/usage.ts'
+import { type ModelAnswer, ModelFailure, namesOf, PromptTooLong, type Round, splitModelName } from '../models/model.ts'
+import { type Model, type ModelPrompt, type ModelRequest, maxOutputTokens } from '../models/model-request.ts'
+import { addCosts, addTokens, tokensSince } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { OutputInvalid } from '../output/check-output.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
-import { type FittedPrompt, fitPrompt, sparedTokens } from '../prompt/fit-prompt.ts'
-import { usable } from '../prompt/model-windows.ts'
+import { type FittedPrompt, fitPrompt, sparedTokens, usable } from '../prompt/fit-prompt.ts'
 import { tracedAnswer, tracedPrompt } from '../prompt/traced-prompt.ts'
 import { withRetries } from '../providers/retry.ts'
 import { type RunInProgress, type RunOutput, Stopped } from '../run-in-progress.ts'
@@ -51,96 +43,107 @@ export async function askModel(run: RunInProgress, asking: AskedAnswer): Promise
       const next = names[index + 1]
       const isPassing = error instanceof ModelFailure && error.retry !== undefined
       if (next === undefined || !isPassing || run.left.response.length > said || run.deadline.stopped) throw error
-      run.log('warn', `${error.message}; ${next} is asked instead`, error.detail)
+      run.log('warn', `${error.message} Trying ${next} instead.`, error.detail)
       passed_over.push({ model: name, error: error.message })
     }
   }
-  throw new AgentFailure('The agent has no model')
+  throw new AgentFailure('The agent has no model.')
 }
 
-/** Shows the model as much as fits. */
-function askOne(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Promise<ModelAnswer> {
+/** How a model is asked. What it refuses is changed, and it is asked again. */
+type Asking = {
+  /** What it is shown, as long as it fits. */
+  input: ModelInput
+  showsImages: boolean
+  /** Whether it is told the schema of the answer in words. */
+  inWords: boolean
+  /** How many tokens the prompt may have, and whether the model refused one with more. */
+  tokens: number
+  isShortened: boolean
+}
+
+async function askOne(run: RunInProgress, model: NamedModel, { rounds, wanted }: AskedAnswer): Promise<ModelAnswer> {
   if (run.output && model.noOutput) throw new OutputInvalid(model.noOutput, [{ at: '', problem: model.noOutput }])
-  return hasFiles(run.input, asking.rounds) ? askWithFiles(run, model, asking) : ask(run, model, run.input, asking)
-}
-
-/** If the model refuses images, it is told of them in words. */
-async function askWithFiles(run: RunInProgress, model: NamedModel, asking: AskedAnswer): Promise<ModelAnswer> {
-  const show = () => run.files.show(model, run.input, asking.rounds, run.deadline.signal)
-  const input = await show()
-  try {
-    return await ask(run, model, input, asking)
-  } catch (error) {
-    const refusal = error instanceof ModelFailure ? error.refusedImages : undefined
-    if (!refusal || run.deadline.stopped) throw error
-    run.files.refused(model.name, `${model.name} refused the image`, refusal === 'all')
-    run.log('warn', `${(error as ModelFailure).message}; it is asked again without images`)
-    return ask(run, model, await show(), asking)
+  const { windows, deadline, log, output } = run
+  const showsImages = hasFiles(run.input, rounds)
+  const input = showsImages ? await run.files.show(model, run.input, rounds, deadline.signal) : run.input
+  const inWords = output?.support.takes(model.name) === false
+  let asking: Asking = { input, showsImages, inWords, ...unshortened(run, model) }
+  const say = output ? draftingIn(run, output, { isTold: wanted !== undefined }) : sayingIn(run)
+  for (;;) {
+    const asked = wanted && output && { schema: wanted.schema, inWords: asking.inWords }
+    const prompt = { input: asking.input, rounds, tools: run.toolbox.definitions, output: asked }
+    const fitted = fitPrompt(prompt, model, asking.tokens)
+    noteLeftOut(run, fitted, asking.tokens)
+    if (prompt.input.attachments) run.left.attachments = shownAttachments(fitted.input)
+    try {
+      // Each try is one request to the provider.
+      const attempt = () => askMetered(run, model, { ...prompt, ...fitted }, say)
+      const answer = await withRetries(attempt, { deadline, log, delayMs: run.retryDelayMs })
+      if (asking.isShortened) windows.learn(model.name, asking.tokens)
+      return answer
+    } catch (error) {
+      if (!(error instanceof ModelFailure) || deadline.stopped) throw error
+      const again =
+        shorter(run, asking, error, { ...fitted, rounds }) ??
+        (asked && toldInWords(run, model, asking, error)) ??
+        (await withoutImages(run, model, asking, error, rounds))
+      if (!again) throw error
+      asking = again
+    }
   }
 }
 
-/** If the provider refuses the schema of the answer, the model is told it in words. */
-async function ask(
-  run: RunInProgress,
-  model: NamedModel,
-  input: ModelInput,
-  { rounds, wanted }: AskedAnswer,
-): Promise<ModelAnswer> {
-  const { deadline, log } = run
-  const say = run.output ? draftingIn(run, run.output, { isTold: wanted !== undefined }) : sayingIn(run)
-  const prompt = { input, rounds, tools: run.toolbox.definitions }
-  const send = (output?: OutputRequest) => askWithin(run, model, { ...prompt, output }, say)
-  if (!wanted || !run.output) return send()
-  const { schema } = wanted
-  const { support } = run.output
-  const inWords = !support.takes(model.name)
-  try {
-    return await send({ schema, inWords })
-  } catch (error) {
-    const isSchemaRefused = error instanceof ModelFailure && SCHEMA_FIELDS.has(error.refused ?? '')
-    if (inWords || !isSchemaRefused || deadline.stopped) throw error
-    support.refused(model.name)
-    log('warn', `${error.message}; the model is told the schema in words`, error.detail)
-    return send({ schema, inWords: true })
-  }
+function unshortened({ windows, input }: RunInProgress, model: NamedModel) {
+  return { tokens: windows.budget(model.name, input.agent, model), isShortened: false }
+}
+
+/** A prompt that was refused as too long, with less of the history, and then of the texts of files, or nothing if only the message is left. */
+function shorter(
+  { log, input: { agent } }: RunInProgress,
+  asking: Asking,
+  error: ModelFailure,
+  { input, ready, rounds }: FittedPrompt & { rounds: readonly Round[] },
+): Asking | undefined {
+  const spared = error instanceof PromptTooLong ? sparedTokens({ input, rounds }) : 0
+  if (!(error instanceof PromptTooLong) || spared === 0) return undefined
+  const told = error.max_tokens === undefined ? Infinity : usable(error.max_tokens, agent.limits)
+  // Without a limit that the provider reports, half of what can be left out is removed.
+  const tokens = told < ready.tokens ? told : ready.tokens - spared / 2
+  log('warn', `${error.message} Trying again with a shorter prompt.`, error.detail)
+  return { ...asking, tokens, isShortened: true }
 }
 
 /** Where requests to providers have the schema of the answer. */
 const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
 
-/**
- * If the model refuses the prompt as too long, it is asked again with less of the history, and then with less of the
- * texts of files, until only the message is left.
- */
-async function askWithin(
+/** If the provider refused the schema of the answer, the model is told it in words. */
+function toldInWords(run: RunInProgress, model: NamedModel, asking: Asking, error: ModelFailure): Asking | undefined {
+  if (asking.inWords || !SCHEMA_FIELDS.has(error.refused ?? '')) return undefined
+  run.output?.support.refused(model.name)
+  run.log('warn', `${error.message} Trying again with the schema described in the prompt.`, error.detail)
+  return { ...asking, inWords: true, ...unshortened(run, model) }
+}
+
+/** If the model refused images, it is told of them in words. */
+async function withoutImages(
   run: RunInProgress,
   model: NamedModel,
-  prompt: ModelPrompt,
-  say: ModelRequest['say'],
-): Promise<ModelAnswer> {
-  const { windows, deadline, log } = run
-  const { agent, attachments } = prompt.input
-  let refused = false
-  for (let tokens = windows.budget(model.name, agent, model); ; ) {
-    const fitted = fitPrompt(prompt, model, tokens)
-    noteLeftOut(run, fitted, tokens)
-    if (attachments) run.left.attachments = shownAttachments(fitted.input)
-    try {
-      // Each try is one request to the provider.
-      const attempt = () => askMetered(run, model, { ...prompt, ...fitted }, say)
-      const answer = await withRetries(attempt, { deadline, log, delayMs: run.retryDelayMs })
-      if (refused) windows.learn(model.name, tokens)
-      return answer
-    } catch (error) {
-      const spared = error instanceof PromptTooLong ? sparedTokens({ ...prompt, input: fitted.input }) : 0
-      if (!(error instanceof PromptTooLong) || spared === 0 || deadline.stopped) throw error
-      refused = true
-      const told = error.max_tokens === undefined ? Infinity : usable(error.max_tokens, agent.limits)
-      // Without a limit that the provider reports, half of what can be left out is removed.
-      tokens = told < fitted.ready.tokens ? told : fitted.ready.tokens - spared / 2
-      log('warn', `${error.message}; trying again with a shorter prompt`, error.detail)
-    }
-  }
+  asking: Asking,
+  error: ModelFailure,
+  rounds: readonly Round[],
+): Promise<Asking | undefined> {
+  if (!asking.showsImages || !error.refusedImages) return undefined
+  run.files.refused(model.name, `${model.name} refused the image`, error.refusedImages === 'all')
+  run.log('warn', `${error.message} Trying again without images.`)
+  const input = await run.files.show(model, run.input, rounds, run.deadline.signal)
+  return { ...asking, input, showsImages: false, ...unshortened(run, model) }
+}
+
+/** Whether anything in the prompt has files. */
+function hasFiles({ attachments, history }: ModelInput, rounds: readonly Round[]): boolean {
+  if (attachments?.length) return true
+  return history.some((turn) => turn.attachments?.length) || rounds.some((round) => filesOf(round).length > 0)
 }
 
 /** Logged once, and again when more is left out. */
@@ -149,7 +152,7 @@ function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: num
   run.left_out = left_out
   const { turns, memories } = left_out ?? NOTHING
   if (turns + memories <= before.turns + before.memories) return
-  const message = `The prompt would be too long; left out: older turns ${turns}, memories ${memories}`
+  const message = `The prompt would be too long. Left out: ${turns} older turns, ${memories} memories`
   run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
 }
 
@@ -160,7 +163,7 @@ function sayingIn(run: RunInProgress): (text: string) => void {
 }
 
 export function sayIn({ left, emit }: Pick<RunInProgress, 'left' | 'emit'>, delta: string): void {
-  if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+  if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long.')
   left.response += delta
   emit?.({ type: 'delta', text: delta })
 }
@@ -178,7 +181,7 @@ export function draftingIn(
   output.draft = draft
   let at = 0
   return (text) => {
-    if (output.draft.length + text.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+    if (output.draft.length + text.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long.')
     output.draft += text
     if (isTold) emit?.({ type: 'output.delta', text: output.draft.slice(at), answer, at })
     at = output.draft.length
@@ -204,7 +207,7 @@ async function askMetered(
     may_cut: run.input.agent.limits.cut_to_budget === true,
     signal: deadline.signal,
   })
-  const span = beginChat(run, model)
+  const span = run.span && beginChat(run.span, run.input, model)
   if (span?.showsContent) span.set(tracedPrompt(prompt, ready.instruction?.() ?? ''))
   const before = left.usage
   const end = (status: CallStatus) => {

@@ -1,7 +1,6 @@
-import { addCosts, usdOf } from '../models/cost.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, type Round, type ToolCall } from '../models/model.ts'
-import { addTokens, NO_USAGE, tokensSince, type Usage } from '../models/usage.ts'
+import { addCosts, addTokens, NO_USAGE, tokensSince, type Usage, usdOf } from '../models/usage.ts'
 import { type KeptRound, nextStep, type PendingCall, type RunLimit } from '../next-step.ts'
 import { AgentFailure } from '../outcome.ts'
 import { outputInstruction, outputReminder } from '../output/ask-in-words.ts'
@@ -39,13 +38,14 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
   // Before the first answer nothing has seen the files, unless the run goes on with the message of another.
-  const isFirst = !run.input.given?.goes_on && !left.steps.some((step) => step.kind === 'model')
-  if (isFirst) await run.files.require(run.input.attachments ?? [])
+  const { attachments, given } = run.input
+  const isFirst = !given?.goes_on && !left.steps.some((step) => step.kind === 'model')
+  if (isFirst && attachments?.length) await run.files.require(attachments)
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
       // If the answer called tools of the agent too, all its calls were told when those were called.
-      if (next.handed?.length === callsOf(left.steps)) tellCalls(run, next.handed)
+      if (next.handed && next.handed.length === callsOf(left.steps)) tellCalls(run, next.handed)
       // With an output, nothing was said but the answer that fits.
       if (output && !next.handed) left.output = { value: JSON.parse(left.response) }
       return checkFinish(next.finish, run)
@@ -60,6 +60,7 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
       try {
         const wanted = next.asksOutput ? run.output?.wanted : undefined
         const asked = await ask({ rounds: withGiven(next.rounds, run), wanted })
+        await run.stored
         const answered = { ...asked, answer: handOver(asked.answer, run) }
         const settled = run.output
           ? await takeOutput(run, run.output, answered, asked.isAsked ?? next.asksOutput)
@@ -87,21 +88,29 @@ function overLimit(limit: RunLimit): AgentFailure {
   const { most } = limit
   switch (limit.name) {
     case 'max_steps':
-      return new AgentFailure(`The agent did not finish within ${most} steps`, { max_steps: most })
+      return new AgentFailure(`The agent did not finish within ${most} steps (limits.max_steps).`, { max_steps: most })
     case 'max_tool_calls':
-      return new AgentFailure(`The agent wanted to call tools more than ${most} times`, { max_tool_calls: most })
+      return new AgentFailure(`The agent tried to make more than ${most} tool calls (limits.max_tool_calls).`, {
+        max_tool_calls: most,
+      })
     case 'repeats': {
       const { tool } = limit
-      return new AgentFailure(`The agent called ${tool} ${most} times in a row with the same arguments`, { tool })
+      return new AgentFailure(`The agent called ${tool} ${most} times in a row with the same arguments.`, { tool })
     }
     case 'max_tokens_per_run': {
       const { used } = limit
-      return new AgentFailure(`The run has used ${used} tokens and may use ${most}`, { used, max_tokens_per_run: most })
+      return new AgentFailure(
+        `The run used ${used} tokens, more than its limit of ${most} (limits.max_tokens_per_run).`,
+        { used, max_tokens_per_run: most },
+      )
     }
     case 'max_cost_per_run': {
       const cost = usdOf(limit.cost)
-      const known = cost === null ? 'an amount that is not known (set `prices` in moorage.yaml)' : `$${cost}`
-      return new AgentFailure(`The run has cost ${known} and may cost $${most}`, { cost, max_cost_per_run: most })
+      const known = cost === null ? 'an unknown amount (a model has no price)' : `$${cost}`
+      return new AgentFailure(`The run cost ${known}, more than its limit of $${most} (limits.max_cost_per_run).`, {
+        cost,
+        max_cost_per_run: most,
+      })
     }
   }
 }
@@ -158,7 +167,7 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
     left.steps.splice(-1, 1, { ...earlier, attempt, reason, waits_for, finished_at, usage, cost_nano })
     return
   }
-  log('warn', `${reason}; the run waits`, { wait_ms })
+  log('warn', `${reason} The run waits.`, { wait_ms })
   const times = { ...taken(run, started_at), finished_at }
   left.steps.push({ kind: 'wait', reason, ...(waits_for && { waits_for }), ...spent, ...times })
 }
@@ -215,7 +224,7 @@ function modelStep(run: RunInProgress, asked: AnsweredBy & Pick<ModelStep, 'unfi
 }
 
 function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }: RunInProgress): void {
-  if (finish === 'filtered' && response === '') throw new AgentFailure('The model declined to answer (content filter)')
-  if (finish === 'filtered') log('warn', 'The model stopped early (content filter)')
-  if (finish === 'length') log('warn', 'The answer was cut off at the output token limit')
+  if (finish === 'filtered' && response === '') throw new AgentFailure('The model declined to answer (content filter).')
+  if (finish === 'filtered') log('warn', 'The model stopped early (content filter).')
+  if (finish === 'length') log('warn', 'The answer was cut off at the output token limit.')
 }

@@ -3,15 +3,15 @@ import { laneKey } from '../../lib/work/lane-key.ts'
 import type { FileMaker, FileShelf } from '../attachments/attachment.ts'
 import { PdfTexts } from '../attachments/pdf-text.ts'
 import { RunFiles } from '../attachments/run-files.ts'
+import { wantedOutput } from '../models/model-request.ts'
 import { Refusals } from '../models/refusing-models.ts'
 import { Models } from '../models/registry.ts'
 import { checkOutput } from '../output/check-output.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
-import { ModelWindows } from '../prompt/model-windows.ts'
+import { ModelWindows } from '../prompt/fit-prompt.ts'
 import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
 import { keysOf, ProviderKeys, type ProviderSource } from '../providers/provider-source.ts'
 import type { RunInProgress, RunOutput } from '../run-in-progress.ts'
-import { wantedOutput } from '../run-input.ts'
 import type { RunHost, RunRequest } from '../runner.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { RemoteSettings } from '../spec.ts'
@@ -69,26 +69,33 @@ export class Equipment {
     hostSteps: readonly RunTool[] = [],
     remote?: RemoteSettings,
   ): Promise<RunInProgress> {
-    const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter } = request
+    const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter, stored } = request
     const { retryDelayMs = RETRY_DELAY_MS } = this.#options
-    host.hide(this.#providerKeys.redactorOf(providers ?? (await this.#options.providers(project_id))))
+    const known = providers ?? (await this.#options.providers(project_id))
+    if (known.length > 0) host.hide(this.#providerKeys.redactorOf(known))
     const isEquipped = request.agent.tools.length + hostSteps.length > 0
     let toolbox = isEquipped ? await this.#openToolbox(request, host, hostSteps, remote) : NO_TOOLS
     if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
     const wanted = wantedOutput(request)
     const isAtOnce = toolbox.definitions.length === 0 || given?.tool_choice === 'none'
     const outputFor = (one: WantedOutput) => this.#outputFor(one, request)
+    let files: RunFiles | undefined
+    const filesOf = () => (files ??= this.#filesOf(request))
     return {
       request_id,
       attempt,
       input: request,
       windows: this.#learntIn(project_id).windows,
-      files: this.#filesOf(request),
+      // Most runs have none.
+      get files() {
+        return filesOf()
+      },
       output: wanted && { ...outputFor(wanted), isAtOnce },
       outputFor,
       toolbox,
       emit,
       meter,
+      stored,
       ...host,
       getModel: (name) => this.#models.get(project_id, name),
       retryDelayMs,
@@ -136,8 +143,10 @@ export class Equipment {
     hostSteps: readonly RunTool[],
     remote: RemoteSettings | undefined,
   ): Promise<Toolbox> {
-    const { project_id, agent_id, agent, context, tree } = request
+    const { project_id, agent_id, agent, context, tree, stored } = request
     const { providers, secrets: known, fetch, files, schemaCheck } = this.#options
+    // MCP servers are asked for their tools.
+    if (agent.tools.some(({ type }) => type === 'mcp')) await stored
     const secrets: Secrets = secretsOf(remote ? [...agent.tools, remote] : agent.tools, await known(project_id))
     const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
     host.hide(redact)

@@ -34,7 +34,7 @@ export async function takeOutput<Answered extends { answer: ModelAnswer }>(
     return spoken
   }
   const { problems, isFinal } = checked
-  if (asked) run.log('warn', 'The answer does not fit the schema of the output', { problem: firstOf(problems) })
+  if (asked) run.log('warn', 'The answer does not match the output schema', { problem: firstOf(problems) })
   return { ...spoken, unfit: { ...unfit, problems, ...(isFinal && { isFinal }) } }
 }
 
@@ -45,8 +45,11 @@ function declined(words: string): string {
 }
 
 export function noFittingAnswer({ unfit: { problems }, answers }: Extract<NextStep, { kind: 'unfit' }>): OutputInvalid {
-  const asked = answers > 1 ? `, asked ${answers} times` : ''
-  return new OutputInvalid(`The agent gave no answer that fits its output${asked}: ${firstOf(problems)}`, problems)
+  const asked = answers > 1 ? ` after ${answers} attempts` : ''
+  return new OutputInvalid(
+    `The agent gave no answer that matches its output schema${asked}: ${firstOf(problems)}`,
+    problems,
+  )
 }
 
 function firstOf([first]: Unfit['problems']): string {

@@ -86,7 +86,7 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
       } catch (err) {
         if (err instanceof SpendingRefused || err instanceof Stopped || given.aborted) return undefined
         if (!(err instanceof TextRefused)) pausedUntil = now() + PAUSE_MS
-        log.warn({ err, model }, 'the embedder does not answer: memory is searched by words alone')
+        log.warn({ err, model }, "the embedder isn't responding, so memory is searched by keywords only")
         return undefined
       }
     },

@@ -69,11 +69,13 @@ export function embeddingEndpoint(endpoint: EmbeddingEndpoint, proxy?: ProxySett
 
 function readVectors(text: string, count: number): Embedded {
   const answer = Answer.safeParse(parseIfJson(text))
-  if (!answer.success) throw new Error('the embedding endpoint sent something that is not a list of embeddings')
+  if (!answer.success) throw new Error('the embedding endpoint returned something that is not a list of embeddings')
   const vectors = answer.data.data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
   const lengths = new Set(vectors.map(({ length }) => length))
   if (vectors.length !== count || lengths.size !== 1) {
-    throw new Error(`the embedding endpoint sent ${vectors.length} embeddings for ${count} texts, or of unequal length`)
+    throw new Error(
+      `the embedding endpoint returned ${vectors.length} embeddings for ${count} texts, or embeddings of different lengths`,
+    )
   }
   const reported = answer.data.usage?.prompt_tokens
   return { vectors, ...(reported !== undefined && { input_tokens: Math.round(reported) }) }

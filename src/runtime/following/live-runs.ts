@@ -10,6 +10,11 @@ export class LiveRun {
   readonly agent_id: string
   readonly cancellation = new Cancellation()
   readonly #runs: LiveRuns
+  /**
+   * Resolves when the run is on disk, and rejects if it could not be stored. Until then nothing of it leaves the service
+   * except what its models are asked.
+   */
+  stored: Promise<void> = Promise.resolve()
   /** Whether the run has a place in the journal. */
   hasPlace = false
   /** The lane of its agent, if the run counts against a limit of the agent or the project. */
@@ -19,7 +24,8 @@ export class LiveRun {
   /** The lanes of the runs that it has called when it began to wait. */
   begun_lanes: readonly string[] = []
   /**
-   * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run begins.
+   * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run is stored:
+   * no client can follow it before.
    */
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
@@ -97,7 +103,8 @@ export class LiveRuns {
   /** Not by id: while an attempt ends here, this node may have begun the next one. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
-  readonly #onBegun: ((run: LiveRun) => void)[] = []
+  /** What is called when a run begins here, by its id. Most runs have no entry. */
+  readonly #awaited = new Map<string, Set<(run: LiveRun) => void>>()
 
   start(request_id: string, agent_id: string): LiveRun {
     const run = new LiveRun(request_id, agent_id, this)
@@ -122,13 +129,18 @@ export class LiveRuns {
     return [...new Set(this.all().map(({ agent_id }) => agent_id))]
   }
 
-  /** Calls back when a run begins. */
-  onBegun(listener: (run: LiveRun) => void): void {
-    this.#onBegun.push(listener)
+  /** Calls back each time that an attempt of the run begins here. Returns a function that stops it. */
+  onBegun(request_id: string, listener: (run: LiveRun) => void): () => void {
+    const waiting = this.#awaited.get(request_id) ?? new Set()
+    this.#awaited.set(request_id, waiting.add(listener))
+    return () => {
+      waiting.delete(listener)
+      if (waiting.size === 0 && this.#awaited.get(request_id) === waiting) this.#awaited.delete(request_id)
+    }
   }
 
   hasBegun(run: LiveRun): void {
-    for (const listener of this.#onBegun) listener(run)
+    for (const listener of this.#awaited.get(run.request_id) ?? []) listener(run)
   }
 
   /** Calls back when a run has ended and its record is written. */

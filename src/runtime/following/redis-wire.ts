@@ -30,7 +30,7 @@ export async function openRedisWire({ url, channel, seal, log }: Options): Promi
   }
   const [speaker, hearer] = [new Redis(url, options), new Redis(url, options)]
   for (const connection of [speaker, hearer]) {
-    connection.on('error', (err) => log.debug({ err }, 'Redis carries nothing between nodes'))
+    connection.on('error', (err) => log.debug({ err }, "Redis is not available, so run events don't reach other nodes"))
   }
   hearer.on('ready', () => {
     hearer.subscribe(channel).catch(() => hearer.disconnect(true))

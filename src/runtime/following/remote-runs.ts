@@ -1,5 +1,5 @@
 import type { Logger } from '../../lib/log.ts'
-import type { LiveRun, LiveRuns } from './live-runs.ts'
+import type { LiveRuns } from './live-runs.ts'
 import type { NodeMessage, NodeWire } from './node-message.ts'
 import { SpokenRuns } from './spoken-runs.ts'
 import { type Watch, WatchedRuns } from './watched-runs.ts'
@@ -31,7 +31,6 @@ export class RemoteRuns {
     this.#watched = new WatchedRuns({ live, send, findEnded })
     this.#spoken = new SpokenRuns({ live, send })
     wire?.onMessage((message) => this.#hearIfReadable(message))
-    live.onBegun((run) => this.#hearBegun(run))
   }
 
   /** A client of this node follows a run of another node. */
@@ -45,20 +44,12 @@ export class RemoteRuns {
     this.#spoken.close()
   }
 
-  #hearBegun(run: LiveRun): void {
-    // Mostly no client follows a run, and each run would have its id looked up.
-    if (this.#watched.isEmpty && this.#spoken.isUnwanted) return
-    // If there is a copy, its node has died, and this node has taken the run over.
-    this.#watched.lookAgain(run.request_id)
-    this.#spoken.hearBegun(run)
-  }
-
   /** A message that cannot be read must not end this process. */
   #hearIfReadable(text: string): void {
     try {
       this.#hear(JSON.parse(text))
     } catch (err) {
-      this.#options.log.debug({ err }, 'a message between nodes cannot be read')
+      this.#options.log.debug({ err }, 'could not read a message from another node')
     }
   }
 
@@ -76,6 +67,6 @@ export class RemoteRuns {
     const text = JSON.stringify({ by: node, ...message })
     this.#publishing = this.#publishing
       .then(() => wire.publish(text))
-      .catch((err) => log.debug({ err }, 'what a run says did not reach the other nodes'))
+      .catch((err) => log.debug({ err }, 'run events did not reach the other nodes'))
   }
 }

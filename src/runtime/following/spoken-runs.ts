@@ -24,24 +24,24 @@ export class SpokenRuns {
   readonly #send: Send
   readonly #spoken = new Map<string, Spoken>()
   /** Until when other nodes follow a run, by their word. It may not run here, or not yet. */
-  readonly #wanted = new Map<string, number>()
+  readonly #wanted = new Map<string, { until: number; stop(): void }>()
 
   constructor({ live, send }: { live: LiveRuns; send: Send }) {
     this.#live = live
     this.#send = send
   }
 
-  /** Whether other nodes follow no run at all. */
-  get isUnwanted(): boolean {
-    return this.#wanted.size === 0
-  }
-
   /** Another node says which runs it follows. */
   hearFollower(runs: Followed[], by: string): void {
     const now = performance.now()
-    for (const [id, until] of this.#wanted) if (until <= now) this.#wanted.delete(id)
+    for (const [id, { until, stop }] of this.#wanted) {
+      if (until > now) continue
+      this.#wanted.delete(id)
+      stop()
+    }
     for (const { id, known } of runs) {
-      this.#wanted.set(id, now + FOLLOW_TTL_MS)
+      const stop = this.#wanted.get(id)?.stop ?? this.#live.onBegun(id, (run) => this.#hearBegun(run))
+      this.#wanted.set(id, { until: now + FOLLOW_TTL_MS, stop })
       const run = this.#live.find(id)
       if (run?.began && this.#hasMissed(run, known)) this.#speak(run, by)
       const spoken = this.#spoken.get(id)
@@ -50,7 +50,7 @@ export class SpokenRuns {
   }
 
   /** A run has begun on this node. Others may have waited for it. */
-  hearBegun(run: LiveRun): void {
+  #hearBegun(run: LiveRun): void {
     if (this.#isWanted(run.request_id)) this.#speak(run, null)
   }
 
@@ -59,7 +59,7 @@ export class SpokenRuns {
   }
 
   #isWanted(id: string): boolean {
-    return (this.#wanted.get(id) ?? 0) > performance.now()
+    return (this.#wanted.get(id)?.until ?? 0) > performance.now()
   }
 
   /** Whether a node that follows the run lacks something that is not on its way to it. */

@@ -3,7 +3,13 @@ import { type AllMessage, type MoreMessage, type RunMessage, runEvent, type Send
 import { isSame, type Position } from './transcript.ts'
 
 /** A run of another node that clients of this node follow. */
-type Watched = { followers: number; copy: LiveRun | undefined; change: PromiseWithResolvers<void> }
+type Watched = {
+  followers: number
+  copy: LiveRun | undefined
+  change: PromiseWithResolvers<void>
+  /** Stops waiting until the run begins here. */
+  stop(): void
+}
 
 /** How often a node says what it follows. Others believe it for longer than that. */
 const FOLLOW_MS = 5_000
@@ -38,17 +44,9 @@ export class WatchedRuns {
     this.#options = options
   }
 
-  get isEmpty(): boolean {
-    return this.#watched.size === 0
-  }
-
   watch(request_id: string): Watch {
-    const known = this.#watched.get(request_id)
-    const watched = known ?? { followers: 0, copy: undefined, change: Promise.withResolvers<void>() }
+    const watched = this.#watched.get(request_id) ?? this.#begin(request_id)
     watched.followers++
-    this.#watched.set(request_id, watched)
-    if (this.#timers.length === 0) this.#startTimers()
-    if (!known) this.#ask([request_id])
     return {
       copy: () => watched.copy,
       changed: () => watched.change.promise,
@@ -56,15 +54,10 @@ export class WatchedRuns {
         watched.followers--
         if (watched.followers > 0) return
         this.#watched.delete(request_id)
+        watched.stop()
         if (this.#watched.size === 0) this.#stopTimers()
       },
     }
-  }
-
-  /** Ends the copy of a run, so that its followers look for the run again. */
-  lookAgain(request_id: string): void {
-    const watched = this.#watched.get(request_id)
-    if (watched) this.#lookAgain(watched)
   }
 
   hear(message: RunMessage): void {
@@ -79,6 +72,16 @@ export class WatchedRuns {
   close(): void {
     this.#stopTimers()
     for (const watched of this.#watched.values()) this.#lookAgain(watched)
+  }
+
+  #begin(request_id: string): Watched {
+    const watched: Watched = { followers: 0, copy: undefined, change: Promise.withResolvers(), stop: () => {} }
+    // If there is a copy then, its node has died, and this node has taken the run over.
+    watched.stop = this.#options.live.onBegun(request_id, () => this.#lookAgain(watched))
+    this.#watched.set(request_id, watched)
+    if (this.#timers.length === 0) this.#startTimers()
+    this.#ask([request_id])
+    return watched
   }
 
   #startTimers(): void {
@@ -99,9 +102,13 @@ export class WatchedRuns {
 
   async #check(): Promise<void> {
     const ended = await this.#options.findEnded([...this.#watched.keys()]).catch(() => [])
-    for (const id of ended) this.lookAgain(id)
+    for (const id of ended) {
+      const watched = this.#watched.get(id)
+      if (watched) this.#lookAgain(watched)
+    }
   }
 
+  /** Ends the copy of the run, so that its followers look for the run again. */
   #lookAgain(watched: Watched): void {
     watched.copy?.end()
     watched.copy = undefined

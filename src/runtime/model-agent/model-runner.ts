@@ -19,7 +19,7 @@ export class ModelRunner implements Runner {
       if (host.deadline.stopped) throw new Stopped()
       await converse(run, (asking) => askModel(run, asking))
     } finally {
-      await run.toolbox.close()
+      await run.toolbox.close?.()
     }
     const rounds = roundsForCaller(host.left.steps, request.given?.rounds)
     return rounds ? { status: 'completed', rounds } : { status: 'completed' }

@@ -6,14 +6,14 @@ import type { Model, ModelPrompt, ModelRequest, ReadyPrompt } from './model-requ
 /** Answers with the message itself. */
 export const echo: Model = {
   isBuiltin: true,
-  noOutput: 'builtin/echo repeats the message and cannot answer with JSON: choose another model, or builtin/script',
+  noOutput: "builtin/echo repeats the message and can't answer with JSON. Choose another model, or builtin/script.",
   prepare: (prompt) => ready(prompt, async (request) => speak(prompt, request, prompt.input.message)),
 }
 
 /** Answers with the memories it was given, or else with what the session said about the same words. */
 export const recall: Model = {
   isBuiltin: true,
-  noOutput: 'builtin/recall tells memories and cannot answer with JSON: choose another model, or builtin/script',
+  noOutput: "builtin/recall returns memories and can't answer with JSON. Choose another model, or builtin/script.",
   prepare: (prompt) => ready(prompt, async (request) => speak(prompt, request, rememberedAnswer(prompt.input))),
 }
 

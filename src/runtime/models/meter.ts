@@ -1,6 +1,5 @@
 import { AgentFailure } from '../outcome.ts'
-import type { Cost } from './cost.ts'
-import type { TokenCount } from './usage.ts'
+import type { Cost, TokenCount } from './usage.ts'
 
 /** A call of a model that is about to be made. */
 export type PlannedCall = {

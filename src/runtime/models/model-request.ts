@@ -1,6 +1,7 @@
 import type { OpenFile } from '../attachments/attachment.ts'
 import type { Deadline } from '../deadline.ts'
 import type { Log } from '../outcome.ts'
+import type { WantedOutput } from '../output/wanted-output.ts'
 import type { ModelInput } from '../run-input.ts'
 import type { ModelAnswer, Round, ToolDefinition } from './model.ts'
 import type { TokenCount } from './usage.ts'
@@ -88,4 +89,9 @@ export function maxOutputTokens({ agent, given }: ModelInput): number | null {
   const own = agent.limits.max_output_tokens
   const asked = given?.sampling?.max_output_tokens
   return asked === undefined ? own : Math.min(asked, own ?? Infinity)
+}
+
+/** What the caller wants of this run counts; else what the agent always answers with. */
+export function wantedOutput({ agent, given }: Pick<ModelInput, 'agent' | 'given'>): WantedOutput | undefined {
+  return given?.output ?? agent.output ?? undefined
 }

@@ -1,8 +1,7 @@
 import { type OpenProvider, openProvider, type ProviderOptions } from '../providers/open-provider.ts'
 import type { Provider, ProviderSource } from '../providers/provider-source.ts'
 import { echo, recall } from './builtin.ts'
-import { ModelFailure } from './model.ts'
-import { splitModelName } from './model-name.ts'
+import { ModelFailure, splitModelName } from './model.ts'
 import { type Model } from './model-request.ts'
 import { script } from './script.ts'
 
@@ -25,7 +24,7 @@ export function modelProblem(model: string, providers: Iterable<string>): string
   }
   const known = ['builtin', ...providers]
   if (known.includes(provider)) return undefined
-  return `${provider} is not configured as a provider; configured: ${known.join(', ')}`
+  return `provider ${provider} is not configured; configured: ${known.join(', ')}`
 }
 
 type ModelsOptions = ProviderOptions & { providers: ProviderSource }
@@ -55,7 +54,7 @@ export class Models {
     if (provider) return this.#open(provider).model(id)
     // A provider may be gone while agents still name it.
     const names = providers.map((known) => known.name)
-    throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}`)
+    throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}.`)
   }
 
   /** Ends the connections of the providers that there are now. They end with the process if those cannot be read. */

@@ -35,6 +35,6 @@ export async function checkOutput(
   if (checked.outcome === 'ok') return read
   if (checked.outcome === 'errors') return { problems: checked.errors }
   const problem =
-    checked.why === 'time' ? 'took too long to be checked' : 'cannot be checked: its schema cannot be used'
+    checked.why === 'time' ? 'took too long to check' : "can't be checked, because its schema can't be used"
   return { problems: [{ at: '', problem }], isFinal: true }
 }

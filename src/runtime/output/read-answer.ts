@@ -23,9 +23,11 @@ export function readAnswer(answer: string): JsonAnswer | { problem: string } {
     const value: unknown = JSON.parse(text)
     if (isDeeper(value, MAX_DEPTH)) return { problem: `is nested more than ${MAX_DEPTH} deep` }
     const lost = lostNumber(text)
-    return lost ? { problem: `has the number ${lost.slice(0, 50)}, which cannot be kept exactly` } : { value, text }
+    return lost
+      ? { problem: `contains the number ${lost.slice(0, 50)}, which can't be stored exactly` }
+      : { value, text }
   } catch (error) {
-    return { problem: `is not JSON: ${(error as Error).message.slice(0, 200)}` }
+    return { problem: `is not valid JSON: ${(error as Error).message.slice(0, 200)}` }
   }
 }
 

@@ -4,12 +4,12 @@ const MAX_RETRIES = 5
 
 /** What a run is to answer with, instead of words: JSON that fits a schema. */
 export const WantedOutput = z.strictObject({
-  schema: z.record(z.string(), z.unknown()).describe('JSON Schema (2020-12; draft 7 if its `$schema` says so)'),
+  schema: z.record(z.string(), z.unknown()).describe('JSON Schema (2020-12, or draft 7 if `$schema` names it)'),
   retries: z
     .int()
     .min(0)
     .max(MAX_RETRIES)
-    .describe('How often the model is shown what is wrong with its answer and asked again')
+    .describe("How often to ask the model again when its answer doesn't match. It is sent what is wrong")
     .default(2),
 })
 export type WantedOutput = z.output<typeof WantedOutput>

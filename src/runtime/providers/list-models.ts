@@ -22,11 +22,11 @@ export async function listModels(provider: Provider, options: ProviderOptions): 
     if (status < 200 || status > 299) throw new BadStatus(status, headers, text)
     return idsIn(text, name)
   } catch (error) {
-    if (signal.aborted) throw new ModelFailure(`Model provider ${name} did not answer within ${TIMEOUT_MS / 1000} s`)
+    if (signal.aborted) throw new ModelFailure(`Model provider ${name} did not answer within ${TIMEOUT_MS / 1000} s.`)
     if (error instanceof ReplyTooLarge) {
-      throw new ModelFailure(`The list of models of ${name} is larger than ${MAX_BYTES} bytes`)
+      throw new ModelFailure(`Model provider ${name} returned a list of models larger than ${MAX_BYTES} bytes.`)
     }
-    throw asModelFailure(error, { provider: name, now: options.now, asked: 'the list of models' }, false)
+    throw asModelFailure(error, { provider: name, now: options.now, asked: 'a list of models' }, false)
   } finally {
     await sockets.close()
   }
@@ -40,7 +40,7 @@ function headersOf({ type, apiKey }: Provider): Record<string, string> {
 
 /** All three protocols answer with `{ data: [{ id }] }`. */
 function idsIn(text: string, name: string): string[] {
-  const noList = new ModelFailure(`Model provider ${name} sent something that is not a list of models`)
+  const noList = new ModelFailure(`Model provider ${name} returned something that is not a list of models.`)
   let data: unknown
   try {
     data = parseObject(text)['data']

@@ -37,7 +37,7 @@ export function openProvider(provider: Provider, options: ProviderOptions): Open
 export function socketsOf(provider: Provider, { reach, proxy }: Omit<ProviderOptions, 'now'>): ProviderSockets {
   const { name, isGuarded } = provider
   const baseUrl = urlOf(provider)
-  if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no address`)
+  if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no base_url.`)
   return isGuarded ? guardedSockets(baseUrl, reach, `provider ${name}`) : openSockets(baseUrl, proxy)
 }
 

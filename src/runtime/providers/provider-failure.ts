@@ -52,9 +52,9 @@ export class BadStatus extends Error {
 const RETRY_LATER = { after_ms: undefined }
 
 const ADVICE: Record<number, string> = {
-  400: 'the request was refused; check model, temperature and tools',
-  401: 'the key was refused; check the API key of this provider',
-  403: 'access was refused; check the rights of the API key',
+  400: 'the request was refused; check the model, temperature and tools',
+  401: "the API key was refused; check this provider's key",
+  403: "access was denied; check the API key's permissions",
   404: 'the model was not found',
   429: 'too many requests',
 }
@@ -66,7 +66,7 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   const { code } = Object(error) as { code?: unknown }
   // This is our own refusal. It says which setting to change.
   if (code === 'blocked_address' || code === 'invalid_url') {
-    return new ModelFailure(`Model provider ${provider} may not be called (${code}): ${(error as Error).message}`)
+    return new ModelFailure(`Model provider ${provider} can't be called (${code}): ${(error as Error).message}`)
   }
   const refusal = refusalIn(error)
   const reason = refusal ? refusal.reason : String((error as Error).message)
@@ -74,7 +74,7 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
 
   const refusedImages = source.hasImages && !spoken ? imageRefusal(refusal?.status, reason) : undefined
   if (refusedImages) {
-    const failure = new ModelFailure(`Model provider ${provider} refused the images of the request`, detail)
+    const failure = new ModelFailure(`Model provider ${provider} refused the images in the request.`, detail)
     failure.refusedImages = refusedImages
     return failure
   }
@@ -82,18 +82,18 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
     const tooLong = spoken ? undefined : promptRefusal(refusal?.status, `${reason}\n${refusal?.text ?? ''}`)
     if (tooLong) {
       const answered = refusal ? `answered ${refusal.status}` : 'reported'
-      const message = `Model provider ${provider} ${answered}: the conversation is too long for the model`
+      const message = `Model provider ${provider} ${answered}: the conversation is too long for the model.`
       return new PromptTooLong(message, detail, tooLong.max_tokens)
     }
   }
   if (refusal) return statusFailure(refusal, source, detail, spoken)
-  if (error instanceof ReportedError) return new ModelFailure(`Model provider ${provider} reported an error`, detail)
+  if (error instanceof ReportedError) return new ModelFailure(`Model provider ${provider} reported an error.`, detail)
   if (error instanceof NotAnAnswer) {
-    return new ModelFailure(`Model provider ${provider} sent something that is not an answer`, detail)
+    return new ModelFailure(`Model provider ${provider} returned something that is not an answer.`, detail)
   }
-  const what = spoken || error instanceof TruncatedAnswer ? 'broke off its answer' : 'could not be reached'
+  const what = spoken || error instanceof TruncatedAnswer ? 'ended its answer early' : 'could not be reached'
   // What was said already cannot be taken back, so the model is not asked again.
-  return new ModelFailure(`Model provider ${provider} ${what}`, detail, spoken ? undefined : RETRY_LATER)
+  return new ModelFailure(`Model provider ${provider} ${what}.`, detail, spoken ? undefined : RETRY_LATER)
 }
 
 /** An error inside a reply is the same failure as the same error instead of one. */
@@ -126,11 +126,11 @@ function statusFailure(
   const { status, headers, isPassing } = refusal
   const refused = status === 400 || status === 422 ? refusedField(refusal) : undefined
   const advice =
-    (refused && `it refuses ${refused} as it was sent`) ??
+    (refused && `${refused} was refused`) ??
     (asked && status === 404 ? `it does not have ${asked}` : ADVICE[status]) ??
-    (status >= 500 ? 'it has a problem' : 'the request was refused')
+    (status >= 500 ? 'an error at the provider' : 'the request was refused')
   const retry = isPassing && !spoken ? { after_ms: retryAfter(headers, now) } : undefined
-  const failure = new ModelFailure(`Model provider ${provider} answered ${status}: ${advice}`, detail, retry)
+  const failure = new ModelFailure(`Model provider ${provider} answered ${status}: ${advice}.`, detail, retry)
   failure.refused = refused
   return failure
 }

@@ -19,7 +19,7 @@ export async function withRetries<Result>(
       const backoff = delayMs * 2 ** (retry - 1) * (0.75 + Math.random() / 2)
       const wait = Math.max(error.retry.after_ms ?? 0, backoff)
       if (wait >= deadline.remaining()) throw error
-      log('warn', `${error.message}; trying again`, { ...error.detail, retry, wait_ms: Math.round(wait) })
+      log('warn', `${error.message} Trying again.`, { ...error.detail, retry, wait_ms: Math.round(wait) })
       await sleep(wait, undefined, { signal: deadline.signal })
     }
   }

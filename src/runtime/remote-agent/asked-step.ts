@@ -15,7 +15,7 @@ const Named = z.strictObject({
   id: z
     .string()
     .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/, 'must be 1 to 128 visible ASCII characters')
-    .describe('Names the step within its run: asked for again, it is answered with what was stored'),
+    .describe('Identifies the step within its run. If the same ID is requested again, the stored result is returned'),
 })
 
 const Turns = z.array(z.strictObject({ role: z.enum(['user', 'assistant']), content: z.string() })).max(200)
@@ -31,7 +31,7 @@ export const HOST_INPUT = {
   }),
   memory_write: z.strictObject({ content: z.string().min(1).max(20_000) }),
   model: z.strictObject({
-    model: z.string().min(1).max(200).optional().describe("Absent: the agent's own"),
+    model: z.string().min(1).max(200).optional().describe("Default: the agent's own"),
     instructions: z.string().max(100_000).optional(),
     history: Turns.default([]),
     message: z.string().min(1),
@@ -40,7 +40,7 @@ export const HOST_INPUT = {
     output: z
       .strictObject({ schema: z.record(z.string(), z.unknown()) })
       .optional()
-      .describe('The answer is to be JSON that fits'),
+      .describe('The JSON Schema that the answer must match'),
   }),
 }
 export type HostStep = keyof typeof HOST_INPUT
@@ -49,20 +49,20 @@ export type HostStep = keyof typeof HOST_INPUT
 export const AskedStep = z
   .discriminatedUnion('type', [
     Named.extend({
-      type: z.literal('tool').describe('Calls a tool of the agent'),
+      type: z.literal('tool').describe("Calls one of the agent's tools"),
       tool: z
         .string()
         .min(1)
         .max(128)
-        .regex(/^(?!step\.)/, 'must be the name of a tool; a step of the host is asked for by its type'),
+        .regex(/^(?!step\.)/, 'must be a tool name; other steps are requested by their type'),
       arguments: z.record(z.string(), z.unknown()).default({}),
     }),
     Named.extend({
-      type: z.literal('keep').describe('Keeps a value: a later call gets it back'),
+      type: z.literal('keep').describe('Stores a value. A later call gets it back'),
       ...HOST_INPUT.keep.shape,
     }),
     Named.extend({
-      type: z.literal('sleep').describe('Goes on at that time, or after that many seconds'),
+      type: z.literal('sleep').describe('Waits until that time, or for that many seconds'),
       until: z.iso.datetime({ offset: true }).optional(),
       seconds: z.number().min(0).max(MAX_SLEEP_SECONDS).optional(),
     }),
@@ -72,15 +72,17 @@ export const AskedStep = z
       options: z.array(z.string()).max(20).optional(),
     }),
     Named.extend({
-      type: z.literal('memory_search').describe('Searches the memories that this run may see'),
+      type: z.literal('memory_search').describe('Searches the memories that this run has access to'),
       ...HOST_INPUT.memory_search.shape,
     }),
     Named.extend({
-      type: z.literal('memory_write').describe('Notes something for the user of this run'),
+      type: z.literal('memory_write').describe("Stores a note for this run's user"),
       ...HOST_INPUT.memory_write.shape,
     }),
     Named.extend({
-      type: z.literal('model').describe('Asks a model, by the names of this service; it is metered and budgeted'),
+      type: z
+        .literal('model')
+        .describe('Calls a model by its name in this service; usage is counted and limited by budgets'),
       ...HOST_INPUT.model.shape,
     }),
   ])
@@ -91,14 +93,14 @@ export const AskedSteps = z
   .array(AskedStep)
   .min(1)
   .max(MAX_STEPS_AT_ONCE)
-  .refine((steps) => new Set(steps.map(({ id }) => id)).size === steps.length, 'must have an id of its own each')
+  .refine((steps) => new Set(steps.map(({ id }) => id)).size === steps.length, 'must have different IDs')
 
 /** What came of a step, as the remote agent hears it. */
 export const DoneStep = z
   .object({
     id: z.string(),
-    result: z.unknown().optional().describe('Of a tool and a person: text; of the others a value'),
-    error: z.string().optional().describe('There instead of a result if the step failed'),
+    result: z.unknown().optional().describe('Text for a tool or a person; a JSON value for the others'),
+    error: z.string().optional().describe('Present instead of a result if the step failed'),
   })
   .meta({ id: 'DoneStep' })
 export type DoneStep = { id: string; result: unknown } | { id: string; error: string }

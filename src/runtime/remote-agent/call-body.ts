@@ -1,7 +1,7 @@
 import { type Attachment, readFirst } from '../attachments/attachment.ts'
 import type { Round } from '../models/model.ts'
+import { wantedOutput } from '../models/model-request.ts'
 import type { RunInProgress } from '../run-in-progress.ts'
-import { wantedOutput } from '../run-input.ts'
 import { doneIn } from './asked-step.ts'
 import type { RemoteCallBody } from './contract.ts'
 import { isHostStep } from './host-steps.ts'

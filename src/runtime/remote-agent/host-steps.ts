@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
+import { plainIssue } from '../../lib/text/plain-issue.ts'
 import { askModel } from '../conversation/ask-model.ts'
 import { SpendingRefused } from '../models/meter.ts'
 import { NO_USAGE } from '../models/usage.ts'
@@ -34,7 +35,8 @@ const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 
 type Input<Type extends HostStep> = z.output<(typeof HOST_INPUT)[Type]>
 
-type Host = { memory: RunMemory; owner: RunOwner; run(): RunInProgress }
+/** `owner` is whose memories it reads. It writes into those of its own agent, `agent_id`, only. */
+type Host = { memory: RunMemory; owner: RunOwner; agent_id: string; run(): RunInProgress }
 
 /** What a remote agent may ask of its host besides the agent's tools. Each is called as a tool is. */
 export function hostSteps(host: Host): RunTool[] {
@@ -44,7 +46,7 @@ export function hostSteps(host: Host): RunTool[] {
     step('memory_search', (asked) => search(asked, host)),
     step('memory_write', async ({ content }, headers) => {
       const key = headers['Idempotency-Key'] ?? ''
-      const owner = memoryOf(host)
+      const owner = { ...memoryOf(host), agent_id: host.agent_id }
       return { result: JSON.stringify(await host.memory.write(owner, { content, key })) }
     }),
     step('model', (asked) => ask(asked, host.run())),
@@ -59,7 +61,7 @@ function step<Type extends HostStep>(
 ): RunTool {
   const definition = { name: HOST_STEP + type, description: '', input_schema: { type: 'object' } }
   const call: RunTool['call'] = async (args, headers) => {
-    const input = HOST_INPUT[type].safeParse(args)
+    const input = HOST_INPUT[type].safeParse(args, { error: (issue) => plainIssue(issue) })
     if (!input.success) throw new ToolError(`Invalid arguments: ${problemIn(input.error)}`)
     return take(input.data as Input<Type>, headers)
   }
@@ -87,7 +89,7 @@ async function search(asked: Input<'memory_search'>, host: Host): Promise<ToolAn
 }
 
 function memoryOf({ owner: { agent_id, ...owner } }: Host): MemoryOwner {
-  if (agent_id === null) throw new ToolError('This run has no memory: the agent that called it gave it none')
+  if (agent_id === null) throw new ToolError("This run has no memory: the agent that called it didn't share one")
   return { agent_id, ...owner }
 }
 
@@ -140,7 +142,7 @@ async function fitting({ draft, check }: NonNullable<RunInProgress['output']>): 
   const checked = await check(draft)
   if ('value' in checked) return { result: JSON.stringify(checked.value) }
   const [first] = checked.problems
-  return { error: `The answer does not fit: ${first ? sentenceOf(first, 'answer') : ''}` }
+  return { error: `The answer does not match: ${first ? sentenceOf(first, 'answer') : ''}` }
 }
 
 /** It ends the run or lets it wait, as it does with every agent. */

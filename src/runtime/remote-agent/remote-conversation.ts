@@ -1,8 +1,6 @@
-import type { AnsweredBy, AskedAnswer } from '../conversation/ask-model.ts'
-import { draftingIn, sayIn } from '../conversation/ask-model.ts'
-import { addCosts } from '../models/cost.ts'
+import { type AnsweredBy, type AskedAnswer, draftingIn, sayIn } from '../conversation/ask-model.ts'
 import { ModelFailure, type Round, type ToolCall } from '../models/model.ts'
-import { addTokens } from '../models/usage.ts'
+import { addCosts, addTokens } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { withRetries } from '../providers/retry.ts'
 import { type RunInProgress, Stopped } from '../run-in-progress.ts'
@@ -81,7 +79,7 @@ export class RemoteConversation {
       const call = callOf(step, this.#run.now())
       const known = this.#done.get(step.id)
       if (!known) calls.push(call)
-      else if (known.name !== call.name) throw new OtherStep(`the step ${step.id} was ${known.name} before`)
+      else if (known.name !== call.name) throw new OtherStep(`the step ${step.id} was a ${known.name} step before`)
     }
     if (calls.length === 0) return this.#replyTo(steps)
     if (this.#isOver || !this.#open) return { status: 'over' }
@@ -135,7 +133,7 @@ export class RemoteConversation {
       }
     }
     if (this.#inSteps > MOST_IN_STEPS) {
-      throw new AgentFailure(`The steps of the run have more than ${MOST_IN_STEPS / 1024 ** 2} MiB together`)
+      throw new AgentFailure(`The run's steps have more than ${MOST_IN_STEPS / 1024 ** 2} MiB in total.`)
     }
     if (!this.#waiting) return
     const { reply, steps } = this.#waiting
@@ -232,17 +230,17 @@ export class RemoteConversation {
     this.#logs += 1
     if (this.#logs <= MOST_LOGS) log(level, message)
     if (this.#logs === MOST_LOGS + 1)
-      log('warn', `The agent has logged more than ${MOST_LOGS} times: the rest is left out`)
+      log('warn', `The agent wrote more than ${MOST_LOGS} log entries. The rest is left out.`)
   }
 
   async #spend(spent: Extract<Heard, { kind: 'usage' }>): Promise<void> {
     this.#spendings += 1
     if (this.#spendings > MOST_SPENDINGS) {
-      throw new AgentFailure(`The remote agent told more than ${MOST_SPENDINGS} times what it has spent`)
+      throw new AgentFailure(`The remote agent reported usage more than ${MOST_SPENDINGS} times.`)
     }
     this.#spentTokens += spent.input_tokens + spent.output_tokens
     if (this.#spentTokens > MOST_SPENT_TOKENS) {
-      throw new AgentFailure(`The remote agent told that it has spent more than ${MOST_SPENT_TOKENS} tokens`)
+      throw new AgentFailure(`The remote agent reported usage of more than ${MOST_SPENT_TOKENS} tokens.`)
     }
     await spend(this.#run, spent)
   }

@@ -65,7 +65,7 @@ export async function exchange(
     )
     if (refusal) throw refusal
     reader.end()
-    if (!isDone) throw new ModelFailure('The remote agent broke off its answer', {}, LATER)
+    if (!isDone) throw new ModelFailure('The remote agent ended its answer early.', {}, LATER)
   } catch (error) {
     if (signal.aborted) throw signal.reason
     throw failureOf(error, now, hasSpoken)
@@ -109,7 +109,7 @@ const MAX_MESSAGE = 1_000
 /** The agent itself says that it failed. */
 function saidFailure({ message }: Event<'error'>): AgentFailure {
   const words = storable(message).slice(0, MAX_MESSAGE)
-  return new AgentFailure(words === '' ? 'The remote agent failed' : `The remote agent failed: ${words}`)
+  return new AgentFailure(words === '' ? 'The remote agent failed.' : `The remote agent failed: ${words}`)
 }
 
 /** The agent did not say when to try again. */
@@ -120,20 +120,20 @@ export function failureOf(error: unknown, now: () => number, hasSpoken: boolean)
   if (error instanceof AgentFailure) return error
   const { code, message } = Object(error) as { code?: unknown; message?: unknown }
   if (code === 'blocked_address' || code === 'invalid_url') {
-    return new AgentFailure(`The remote agent may not be called (${code}): ${message}`)
+    return new AgentFailure(`The remote agent can't be called (${code}): ${message}`)
   }
   if (error instanceof BadStatus) {
     const { status, headers, reason, isPassing } = error
     const retry = isPassing ? { after_ms: retryAfter(headers, now) } : undefined
     const isRedirect = status >= 300 && status < 400
     const why = isRedirect ? ': redirects are not followed' : ''
-    return new ModelFailure(`The remote agent answered ${status}${why}`, { status, remote_message: reason }, retry)
+    return new ModelFailure(`The remote agent answered ${status}${why}.`, { status, remote_message: reason }, retry)
   }
   if (error instanceof NotAnAnswer || error instanceof TypeError) {
     const isPage = error instanceof HtmlPage
-    const what = isPage ? 'answered with an HTML page' : 'sent something that is not an answer'
-    return new AgentFailure(`The remote agent ${what}`, { remote_message: String(message) })
+    const what = isPage ? 'answered with an HTML page' : 'returned something that is not an answer'
+    return new AgentFailure(`The remote agent ${what}.`, { remote_message: String(message) })
   }
-  const what = hasSpoken ? 'broke off its answer' : 'could not be reached'
-  return new ModelFailure(`The remote agent ${what}`, { remote_message: String(message) }, LATER)
+  const what = hasSpoken ? 'ended its answer early' : 'could not be reached'
+  return new ModelFailure(`The remote agent ${what}.`, { remote_message: String(message) }, LATER)
 }

@@ -49,19 +49,21 @@ export class RemoteRunner implements Runner {
     const { agent_id, tree, context, agent } = request
     const { memory } = this.#options
     const settings = agent.remote
-    if (!settings) throw new AgentFailure('The agent has no address')
+    if (!settings) throw new AgentFailure('The agent has no URL.')
+    // Calling the agent is its first effect.
+    await request.stored
     const memory_of = tree ? tree.memory_of : agent_id
     const owner = { agent_id: memory_of, user_id: context.user_id, session_id: context.session_id }
     const run: RunInProgress = await this.#equipment.open(
       request,
       host,
-      hostSteps({ memory, owner, run: () => run }),
+      hostSteps({ memory, owner, agent_id, run: () => run }),
       settings,
     )
     try {
       return await this.#converse(settings, request, host, run)
     } finally {
-      await run.toolbox.close()
+      await run.toolbox.close?.()
     }
   }
 
@@ -114,7 +116,7 @@ export class RemoteRunner implements Runner {
   ): AsyncGenerator<CheckedPoint> {
     const { fetch, reach, secrets, sign, newSecret, addressOf, now } = this.#options
     const settings = agent.remote
-    if (!settings) throw new AgentFailure('The agent has no address')
+    if (!settings) throw new AgentFailure('The agent has no URL.')
     const timeout_ms = Math.min(settings.timeout_ms ?? most_ms, most_ms)
     if ('a2a' in settings) {
       const { checkA2a } = await import('./check/check-a2a.ts')
@@ -199,7 +201,7 @@ export class RemoteRunner implements Runner {
       const known = await this.#options.secrets(project_id)
       const { [SIGNING]: secret = '', ...own } = fillHeaders(named, new URL(url), known)
       if (!SIGNING_SECRET.test(secret)) {
-        throw new AgentFailure(`The secret ${name} must be whsec_ and at least 18 bytes in base64`)
+        throw new AgentFailure(`The secret ${name} must be whsec_ followed by at least 18 bytes in base64.`)
       }
       return { own, secret }
     } catch (error) {
@@ -229,7 +231,7 @@ async function within(
     await call(AbortSignal.any([signal, timeout]))
   } catch (error) {
     if (!timeout.aborted || signal.aborted) throw error
-    throw new AgentFailure(`The remote agent did not answer within ${timeout_ms} ms`)
+    throw new AgentFailure(`The remote agent did not answer within ${timeout_ms} ms.`)
   }
 }
 

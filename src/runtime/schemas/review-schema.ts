@@ -27,7 +27,7 @@ function deepest(problems: SchemaProblem[]): SchemaProblem[] {
 }
 
 function compileProblem(schema: object, { message, missingRef }: Error & { missingRef?: string }): SchemaProblem {
-  if (missingRef === undefined) return { at: '', problem: `cannot be used: ${message.slice(0, 300)}` }
+  if (missingRef === undefined) return { at: '', problem: `can't be used: ${message.slice(0, 300)}` }
   const [at = ''] = find(
     schema,
     (key, value) => key === '$ref' && typeof value === 'string' && isEnd(missingRef, value),

@@ -104,7 +104,7 @@ function check(validate: Compiled, value: unknown): CheckAnswer {
   } catch {
     // References that lead in a circle overflow the stack with any value, and other schemas only with a deep one.
     if (isDeep(value))
-      return { outcome: 'errors', errors: [{ at: '', problem: `must NOT be nested more than ${DEEP} levels deep` }] }
+      return { outcome: 'errors', errors: [{ at: '', problem: `must be nested at most ${DEEP} levels deep` }] }
     return { outcome: 'undecided', why: 'schema' }
   }
   return { outcome: 'errors', errors: (validate.errors ?? []).slice(0, MAX_ERRORS).map(problemOf) }

@@ -20,7 +20,7 @@ export function schemaProblem(schema: unknown): string | undefined {
     })
   }
   if (fits(schema, 0)) return undefined
-  if (values > MAX_VALUES) return `may hold at most ${MAX_VALUES} values, nested ones included`
-  if (characters > MAX_CHARACTERS) return `may hold at most ${MAX_CHARACTERS / 1024} KiB of text`
-  return `may be nested at most ${MAX_DEPTH} deep`
+  if (values > MAX_VALUES) return `can contain at most ${MAX_VALUES} values, including nested ones`
+  if (characters > MAX_CHARACTERS) return `can contain at most ${MAX_CHARACTERS / 1024} KiB of text`
+  return `can be nested at most ${MAX_DEPTH} levels deep`
 }

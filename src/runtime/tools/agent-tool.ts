@@ -3,7 +3,9 @@ import { type AskAgent, type RunTool, ToolError } from './tool.ts'
 
 const INPUT_SCHEMA = {
   type: 'object',
-  properties: { message: { type: 'string', minLength: 1, maxLength: 100_000, description: 'What the agent is asked' } },
+  properties: {
+    message: { type: 'string', minLength: 1, maxLength: 100_000, description: 'The message to the agent' },
+  },
   required: ['message'],
   additionalProperties: false,
 }

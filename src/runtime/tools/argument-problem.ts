@@ -3,7 +3,7 @@ import type { SchemaCheck } from '../schemas/schema-check.ts'
 import { sentenceOf } from '../schemas/schema-errors.ts'
 import { schemaProblem } from '../schemas/schema-size.ts'
 
-const TOO_COSTLY = 'they took too long to be checked against the input_schema of this tool'
+const TOO_COSTLY = "checking them against the tool's input_schema took too long"
 
 /**
  * The first problem of a call's arguments, as a sentence for the model. A schema that is itself wrong refuses nothing:

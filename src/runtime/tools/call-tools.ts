@@ -13,7 +13,7 @@ const MAX_CALLS_PER_STEP = 16
 /** The result for a call that was under way when the process died and may not be made twice. */
 const OUTCOME_UNKNOWN = {
   error:
-    'The outcome of this call is unknown: the service stopped while it was under way. It may have had its effect. It was not made again',
+    'The outcome of this call is unknown: the service stopped while it was in progress. It may have had its effect. It was not made again',
 }
 
 /**
@@ -44,7 +44,8 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
  * for anything else before.
  */
 function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never {
-  for (const { tool, kind, call_id } of asks) log('info', `Tool ${tool} waits for a person`, { tool, kind, call_id })
+  for (const { tool, kind, call_id } of asks)
+    log('info', `Tool ${tool} is waiting for a person`, { tool, kind, call_id })
   const seconds = Math.min(...asks.map(({ expires_after_seconds }) => expires_after_seconds))
   throw new Waits(now() + seconds * 1000, { asks })
 }
@@ -108,7 +109,8 @@ async function resultOf(run: RunInProgress, pending: PendingCall): Promise<CallR
   const { request_id, toolbox } = run
   const { call, index, number, isInDoubt, decided } = pending
   const { id, name } = shownCall(call)
-  if (index >= MAX_CALLS_PER_STEP) return { error: `At most ${MAX_CALLS_PER_STEP} tool calls at once` }
+  if (index >= MAX_CALLS_PER_STEP)
+    return { error: `At most ${MAX_CALLS_PER_STEP} tool calls can be made at the same time` }
   if (decided?.answer !== undefined) return { result: decided.answer }
   if (decided && decided.decision !== 'approved') return refusalOf(decided, OUTCOME_UNKNOWN.error)
   if (isInDoubt && toolbox.retryOf(name) === 'never') return OUTCOME_UNKNOWN

@@ -17,12 +17,12 @@ export const AgentTool = z.strictObject({
   type: z.literal('agent'),
   name: ToolLabel,
   description: z.string().max(4096).default(''),
-  agent: z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE).describe('Another agent of the project: id or name'),
-  environment: Environment.describe('Whose version answers').default(DEFAULT_ENVIRONMENT),
+  agent: z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE).describe('Another agent of the project: ID or name'),
+  environment: Environment.describe('The environment whose version is called').default(DEFAULT_ENVIRONMENT),
   memory: z
     .enum(['own', 'none', 'shared'])
     .describe(
-      '`own`: it remembers the user as if they had asked it themselves. `none`: it reads and writes no memory. `shared`: it reads the memory of the agent that calls it, and its answers are not remembered',
+      "`own`: the agent remembers the user as if they had called it directly. `none`: it reads and writes no memory. `shared`: it can read the calling agent's memory, and its answers are not remembered",
     )
     .default('own'),
 })

@@ -18,7 +18,9 @@ export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL,
       const secret = Object.hasOwn(secrets, secretName) ? secrets[secretName] : undefined
       if (!secret) throw new SecretRefused(`The secret ${secretName} is not configured`)
       if (!secret.hosts.some((host) => isHost(host, url))) {
-        throw new SecretRefused(`The secret ${secretName} may not be sent to ${url.host}`)
+        throw new SecretRefused(
+          `The secret ${secretName} can't be sent to ${url.host}; add the host to the secret's hosts`,
+        )
       }
       return secret.value
     })

@@ -63,7 +63,7 @@ function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; b
   const path = fill(tool.url.slice(0, pathEnd), true)
   // The URL parser resolves dot segments, so a value could leave the path it was put in.
   if (path !== tool.url.slice(0, pathEnd) && path.split('/').some((segment) => segment === '.' || segment === '..')) {
-    throw new ToolError('An argument may not turn a part of the path into . or ..')
+    throw new ToolError("An argument can't change a part of the path to . or ..")
   }
   const url = new URL(path + fill(tool.url.slice(pathEnd), false))
 
@@ -79,9 +79,9 @@ function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; b
 
 function parameter(name: string, value: unknown, inPath: boolean): string {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-    throw new ToolError(`arguments.${name} is needed in the URL and must be a string, number or boolean`)
+    throw new ToolError(`arguments.${name} is required in the URL and must be a string, number or boolean`)
   }
-  if (inPath && value === '') throw new ToolError(`arguments.${name} is a part of the path and may not be empty`)
+  if (inPath && value === '') throw new ToolError(`arguments.${name} is a part of the path and can't be empty`)
   return encodeURIComponent(String(value).toWellFormed())
 }
 

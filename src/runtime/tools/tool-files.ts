@@ -15,7 +15,7 @@ export async function keepToolFile(file: ToolFile, { keepFile, redact }: Using):
     const { file_id, media_type, size } = kept
     return { text: `[file ${kept.name}: ${media_type}, ${size} bytes, id ${file_id}]`, file: kept }
   } catch (error) {
-    if (error instanceof FileNotKept) return { text: `[file ${name} was not kept: ${error.message}]` }
+    if (error instanceof FileNotKept) return { text: `[file ${name} was not stored: ${error.message}]` }
     throw error
   }
 }

@@ -25,7 +25,7 @@ export type Toolbox = {
    * calls.
    */
   askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | { error: string } | undefined>
-  close(): Promise<void>
+  close?: () => Promise<void>
 }
 
 /** What is known of a call that has no result. If it is in doubt, an earlier attempt may have made it. */
@@ -44,7 +44,6 @@ export const NO_TOOLS: Toolbox = {
   }),
   retryOf: () => 'never',
   askFor: async () => undefined,
-  close: async () => {},
 }
 
 /** The limit of most providers. */
@@ -52,7 +51,7 @@ const MAX_TOOLS = 128
 
 /** The limit for one run, which keeps every result until it ends and shows them all to the model at each step. */
 const MAX_RUN_BYTES = 4 * 1024 * 1024
-const TOO_MUCH = { error: `The tools of this run have answered more than ${MAX_RUN_BYTES / 1024 / 1024} MiB in all` }
+const TOO_MUCH = { error: `The tool results of this run exceed ${MAX_RUN_BYTES / 1024 / 1024} MiB in total.` }
 
 /**
  * The tools of an agent for one run, and what else it may ask of its host. An MCP server that cannot be used is logged,
@@ -80,7 +79,7 @@ export async function openToolbox(
   }
   for (const [name, tool] of mcpNames(toolsets, new Set(byName.keys()))) {
     if (byName.has(name) || byName.size >= MAX_TOOLS) {
-      world.log('warn', `Tool ${name} left out: ${byName.has(name) ? 'its name is taken' : 'too many tools'}`)
+      world.log('warn', `Tool ${name} left out: ${byName.has(name) ? 'its name is already used' : 'too many tools'}`)
     } else byName.set(name, { ...tool, definition: { ...tool.definition, name } })
   }
 
@@ -119,7 +118,7 @@ export function withCallersTools(own: Toolbox, tools: readonly ToolDefinition[],
   const taken = new Set(own.definitions.map(({ name }) => name))
   const offered = tools.filter(({ name }) => !taken.has(name))
   for (const { name } of tools) {
-    if (taken.has(name)) log('warn', `Tool ${name} of the caller left out: the agent has one of that name`)
+    if (taken.has(name)) log('warn', `Tool ${name} of the caller left out: the agent has a tool with that name`)
   }
   const handed = new Set(offered.map(({ name }) => name))
   return { ...own, definitions: [...own.definitions, ...offered], handed }

@@ -50,7 +50,7 @@ function toolsOf(tool: Tool, world: ToolWorld): RunTool[] {
 function callOne(offered: readonly RunTool[], call: TriedCall, world: ToolWorld, key: string) {
   const name = call.name ?? (offered.length === 1 ? offered[0]?.definition.name : undefined)
   const found = offered.find(({ definition }) => definition.name === name)
-  if (!name) return { error: 'Say which of its tools to call' }
+  if (!name) return { error: "Specify which of the server's tools to call" }
   const args = parseArguments(JSON.stringify(call.arguments))
   return callTool(found, { name, args, headers: { 'Idempotency-Key': key } }, world)
 }

@@ -34,8 +34,8 @@ export async function openLimiter(
   })
   const outage = new Outage(log, now, {
     level: 'warn',
-    lost: 'Redis does not answer: this node limits rates by its own share until it does',
-    back: 'Redis answers again: the nodes limit rates together',
+    lost: "Redis isn't responding, so this node limits requests to its own share",
+    back: 'Redis is responding again, so the nodes share their rate limits',
   })
   connection.on('error', (err) => outage.failed(err))
   const sharing = { name: await name(), local, outage, nodes: () => nodes.live }

@@ -28,7 +28,7 @@ export const CLOCK_JUMP = 10_000
 /** GCRA. For each key it keeps the time at which the bucket would be full again. */
 export function localLimiter(now: () => number): RateLimiter {
   // With `max` it would reserve the room for all buckets at once.
-  const fullAt = new LRUCache<string, number>({ maxSize: MAX_BUCKETS, sizeCalculation: () => 1 })
+  const fullAt = new LRUCache<string, number>({ maxSize: MAX_BUCKETS })
 
   return {
     async take(key, { perMinute, burst }) {
@@ -39,7 +39,7 @@ export function localLimiter(now: () => number): RateLimiter {
       const start = stored > latest + CLOCK_JUMP ? time : Math.min(Math.max(stored, time), latest)
       const decision = decide({ start, time, interval, burst, index: 0 })
       if (decision.allowed) {
-        fullAt.set(key, start + interval)
+        fullAt.set(key, start + interval, { size: 1 })
       }
       return decision
     },

@@ -97,5 +97,5 @@ function shareOf({ perMinute, burst }: Rate, nodes: number): Rate {
 }
 
 function answered<T>(answer: Promise<T>): Promise<T> {
-  return within(ANSWER_WITHIN_MS, answer, () => new Error('Redis did not answer in time'))
+  return within(ANSWER_WITHIN_MS, answer, () => new Error('Redis did not respond in time'))
 }

@@ -83,7 +83,7 @@ export class GuardedClient {
    */
   async reach(address: string, { owner, signal }: { owner?: string | undefined; signal: AbortSignal }) {
     const problem = checkUrl(address, this.#policy)
-    if (problem) throw new GuardedFetchError(problem.code, problem.message)
+    if (problem) throw new GuardedFetchError(problem.code, `the URL ${problem.message}`)
     const url = new URL(address)
     const host = urlHost(url)
     const dispatcher = await this.#opened()
@@ -141,14 +141,17 @@ export class GuardedClient {
     if (family !== 0) return [{ address: host, family }]
     const lookup = this.#policy.lookup ?? ((name) => this.#names.resolve(name, { owner, signal }))
     const addresses = await lookup(host).catch((cause: unknown) => {
-      throw new GuardedFetchError('dns_failed', `the name ${host} could not be resolved`, { cause })
+      throw new GuardedFetchError('dns_failed', `the host name ${host} could not be resolved`, { cause })
     })
-    if (addresses.length === 0) throw new GuardedFetchError('dns_failed', `the name ${host} has no address`)
+    if (addresses.length === 0) throw new GuardedFetchError('dns_failed', `the host name ${host} has no address`)
     // A name with public and private addresses looks like DNS rebinding, so one private address is enough to refuse the
     // name.
     if (!addresses.every(({ address }) => allowsAddress(address, this.#exceptions))) {
       const hint = hintTo(this.#policy.settings?.allowedCidrs)
-      throw new GuardedFetchError('blocked_address', `the name ${host} points to an address that is not public${hint}`)
+      throw new GuardedFetchError(
+        'blocked_address',
+        `the host name ${host} points to an address that is not public${hint}`,
+      )
     }
     return addresses
   }

@@ -35,9 +35,9 @@ export function explain(cause: unknown, phase: Phase, host: string): GuardedFetc
   }
   if (phase === 'tls') return new GuardedFetchError('tls_failed', `TLS with ${host} failed (${code})`, { cause })
   if (isGarbled(cause, phase)) {
-    return new GuardedFetchError('invalid_response', `${host} did not answer in valid HTTP`, { cause })
+    return new GuardedFetchError('invalid_response', `${host} did not respond with valid HTTP`, { cause })
   }
-  return new GuardedFetchError('reset', `${host} closed the connection before the answer was complete`, { cause })
+  return new GuardedFetchError('reset', `${host} closed the connection before the response was complete`, { cause })
 }
 
 /** Whether the parser failed on what it read, and not because the connection ended. */
@@ -51,7 +51,7 @@ function isGarbled(cause: unknown, phase: Phase): boolean {
 export function abortError(reason: unknown): GuardedFetchError {
   if (reason instanceof GuardedFetchError) return reason
   if (reason instanceof Error && reason.name === 'TimeoutError') {
-    return new GuardedFetchError('timeout', 'the call took too long', { cause: reason })
+    return new GuardedFetchError('timeout', 'the call timed out', { cause: reason })
   }
   return new GuardedFetchError('aborted', 'the call was aborted', { cause: reason })
 }

@@ -34,7 +34,7 @@ export async function exchange(
     return responseOf(answer, host, max_bytes)
   } catch (cause) {
     answer.body.destroy()
-    throw new GuardedFetchError('invalid_response', 'the answer has an invalid status or header', { cause })
+    throw new GuardedFetchError('invalid_response', 'the response has an invalid status or header', { cause })
   }
 }
 
@@ -63,7 +63,7 @@ function streamOf({ body }: Answer, host: string, max_bytes = Infinity): Readabl
         received += next.value.byteLength
         if (received > max_bytes) {
           body.destroy()
-          throw new GuardedFetchError('too_large', `the answer is longer than ${max_bytes} bytes`)
+          throw new GuardedFetchError('too_large', `the response is longer than ${max_bytes} bytes`)
         }
         controller.enqueue(next.value)
       },

@@ -20,19 +20,19 @@ const MAX_URL_LENGTH = 2048
 /** Checks a URL as far as that is possible without DNS. */
 export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | undefined {
   const text = String(url)
-  if (text.length > MAX_URL_LENGTH) return invalid(`url must be at most ${MAX_URL_LENGTH} characters`)
+  if (text.length > MAX_URL_LENGTH) return invalid(`must be at most ${MAX_URL_LENGTH} characters`)
   // The URL parser would silently remove these, and the stored text would differ from the called URL.
-  if (/[\s\p{Cc}]/u.test(text)) return invalid('url must not contain spaces or control characters')
+  if (/[\s\p{Cc}]/u.test(text)) return invalid('must not contain spaces or control characters')
   const parsed = URL.parse(text)
-  if (parsed === null) return invalid('url is not a valid URL')
-  if (parsed.href.length > MAX_URL_LENGTH) return invalid(`url must be at most ${MAX_URL_LENGTH} characters`)
+  if (parsed === null) return invalid('must be a valid URL')
+  if (parsed.href.length > MAX_URL_LENGTH) return invalid(`must be at most ${MAX_URL_LENGTH} characters`)
   const insecure = policy.allowInsecure && parsed.protocol === 'http:'
   if (parsed.protocol !== 'https:' && !insecure) {
-    return invalid(`url must use https${parsed.protocol === 'http:' ? hintToInsecure(parsed, policy) : ''}`)
+    return invalid(`must use https${parsed.protocol === 'http:' ? hintToInsecure(parsed, policy) : ''}`)
   }
-  if (parsed.username !== '' || parsed.password !== '') return invalid('url must not contain a user name or password')
-  if (parsed.href.includes('#')) return invalid('url must not contain a fragment')
-  if (BAD_PORTS.has(Number(parsed.port || 443))) return invalid(`url must not use port ${parsed.port}`)
+  if (parsed.username !== '' || parsed.password !== '') return invalid('must not contain a user name or password')
+  if (parsed.href.includes('#')) return invalid('must not contain a fragment')
+  if (BAD_PORTS.has(Number(parsed.port || 443))) return invalid(`must not use port ${parsed.port}`)
   return checkHost(urlHost(parsed), policy)
 }
 
@@ -62,12 +62,12 @@ function hintToInsecure(url: URL, policy: UrlPolicy): string {
 }
 
 function checkHost(host: string, { allowedCidrs, settings }: UrlPolicy): UrlProblem | undefined {
-  if (host.split('.').includes('')) return invalid('url has an empty label in its host name')
+  if (host.split('.').includes('')) return invalid('must not have an empty label in its host name')
   const local = host === 'localhost' || host.endsWith('.localhost')
   const literals = local ? ['127.0.0.1', '::1'] : parseAddress(host) ? [host] : []
   const exceptions = ipList(allowedCidrs)
   if (literals.length === 0 || literals.some((address) => allowsAddress(address, exceptions))) return undefined
-  return { code: 'blocked_address', message: `url must point to a public address${hintTo(settings?.allowedCidrs)}` }
+  return { code: 'blocked_address', message: `must point to a public address${hintTo(settings?.allowedCidrs)}` }
 }
 
 function invalid(message: string): UrlProblem {

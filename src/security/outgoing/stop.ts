@@ -10,7 +10,7 @@ export class Stop {
     this.#outer = outer
     if (timeout_ms !== undefined) {
       const late = () =>
-        this.#controller.abort(new GuardedFetchError('timeout', `no full answer within ${timeout_ms} ms`))
+        this.#controller.abort(new GuardedFetchError('timeout', `no complete response within ${timeout_ms} ms`))
       this.#timer = setTimeout(late, timeout_ms)
     }
     outer?.addEventListener('abort', this.#onAbort)

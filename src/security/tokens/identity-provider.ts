@@ -85,12 +85,12 @@ async function discover(fetch: ProviderFetch, provider: string): Promise<Provide
     },
   )
   if (withoutSlash(metadata.issuer) !== withoutSlash(provider)) {
-    throw new Error(`${provider} calls itself ${metadata.issuer}: configure the provider by that name`)
+    throw new Error(`${provider} calls itself ${metadata.issuer}; configure the provider with that URL`)
   }
   for (const url of [metadata.jwks_uri, metadata.introspection_endpoint]) {
     // Over plain http anybody on the way could give us false keys or read our client secret.
     if (url !== undefined && protocol === 'https:' && new URL(url).protocol !== 'https:') {
-      throw new Error(`${provider} names an address that is not https: ${url}`)
+      throw new Error(`${provider} uses a URL that is not https: ${url}`)
     }
   }
   return metadata
@@ -114,7 +114,7 @@ export async function ask<T>(
   const response = await fetch(url, form ? { ...request, body: form.body } : request)
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw new Declined(`${url} answered ${response.status}`)
+    throw new Declined(`${url} returned ${response.status}`)
   }
   const answer = shape.safeParse(parseIfJson(await readBody(response, url)))
   if (!answer.success) throw new Error(`${url} did not answer what it should: ${z.prettifyError(answer.error)}`)
@@ -126,7 +126,7 @@ async function readBody(response: Response, url: string): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    if (size > MAX_ANSWER_BYTES) throw new Error(`${url} answered more than ${MAX_ANSWER_BYTES} bytes`)
+    if (size > MAX_ANSWER_BYTES) throw new Error(`${url} returned more than ${MAX_ANSWER_BYTES} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

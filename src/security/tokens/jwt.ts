@@ -57,7 +57,7 @@ const Claims = z.object({
 export function jwtVerifier({ secret, issuer, audience, roles = defaultRoles, now }: JwtOptions): VerifyJwt {
   const bytes = Buffer.from(secret)
   if (bytes.length < MIN_SECRET_BYTES) {
-    throw new Error(`the JWT secret has ${bytes.length} bytes, HS256 needs at least ${MIN_SECRET_BYTES}`)
+    throw new Error(`the JWT secret has ${bytes.length} bytes; HS256 requires at least ${MIN_SECRET_BYTES}`)
   }
   const { jwtVerify } = jose()
   const key = createSecretKey(bytes)

@@ -29,6 +29,6 @@ export class BytesRefusedError extends BytesUnavailableError {}
 /** Bytes that should be there are not, or not all of them, or they are others. */
 export class MissingBytesError extends Error {
   constructor(id: string, problem = 'are missing') {
-    super(`the bytes of ${id} ${problem}: put them back from a backup`)
+    super(`the bytes of ${id} ${problem}; restore them from a backup`)
   }
 }

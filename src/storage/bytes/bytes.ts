@@ -87,7 +87,7 @@ export class Bytes {
       await this.#place(home).remove(id)
       await storage.transaction((held) => blobs.remove(held, [id]))
     } catch (err) {
-      log.warn({ err, id }, 'bytes that are not needed could not be removed now, and will be swept up')
+      log.warn({ err, id }, 'bytes that are no longer needed could not be removed; they will be removed later')
     }
   }
 
@@ -105,12 +105,12 @@ export class Bytes {
     for await (const piece of this.#place(place).read(id, range)) {
       if (last) yield last
       left -= piece.length
-      if (left < 0) throw new MissingBytesError(id, 'are more than they were')
+      if (left < 0) throw new MissingBytesError(id, 'are larger than they were')
       whole?.update(piece)
       last = piece
     }
     if (left > 0) throw new MissingBytesError(id)
-    if (whole && whole.digest('hex') !== sha256) throw new MissingBytesError(id, 'are not those that were stored')
+    if (whole && whole.digest('hex') !== sha256) throw new MissingBytesError(id, 'are not what was stored')
     // The last piece is passed on when all of it is right: a client that does not get it knows that something is missing.
     if (last) yield last
   }
@@ -135,10 +135,10 @@ export class Bytes {
       places = places.filter((place) => !away.has(place))
     }
     if (await blobs.isAnyElsewhere(db, known)) {
-      log.warn('bytes of removed files stay where they are: their place is not configured any more (files.s3)')
+      log.warn("bytes of removed files can't be deleted, because their storage is no longer configured (files.s3)")
     }
     if (await blobs.isAnyPostponed(db, soon)) {
-      throw new BytesUnavailableError('bytes of removed files could not be removed now, and will be swept up')
+      throw new BytesUnavailableError('bytes of removed files could not be deleted; this will be retried')
     }
     return 0
   }
@@ -165,7 +165,7 @@ export class Bytes {
   #place(name: Place): ByteStore {
     const place = this.#options.places[name]
     if (place) return place
-    throw new BytesUnavailableError(`bytes are kept in ${name}, which is not configured any more (files.s3)`)
+    throw new BytesUnavailableError(`bytes are stored in ${name}, which is no longer configured (files.s3)`)
   }
 }
 

@@ -16,7 +16,7 @@ export function folderBytes(folder: string): ByteStore {
         await writeDurably(pathOf(id), pieces)
         await syncFolder(folder)
       } catch (error) {
-        throw isPassing(error) ? new BytesUnavailableError(`${folder} cannot be written`, { cause: error }) : error
+        throw isPassing(error) ? new BytesUnavailableError(`${folder} is not writable`, { cause: error }) : error
       }
     },
     async *read(id, range) {

@@ -56,7 +56,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
       if (statusCode !== 404 && isRight) return yield* body as AsyncIterable<Buffer>
       await body.dump()
       if (statusCode === 404) throw new MissingBytesError(id)
-      throw new BytesUnavailableError(`S3 was asked for ${wanted}* of ${id}, and answered other bytes (${statusCode})`)
+      throw new BytesUnavailableError(`S3 was asked for ${wanted}* of ${id}, and returned other bytes (${statusCode})`)
     },
     async remove(id) {
       const { body } = await ask({ method: 'DELETE', id })
@@ -77,7 +77,7 @@ async function askPatiently(options: S3Options, wanted: Wanted): Promise<Dispatc
     if (!mayPass || tries === TRIES) {
       const why = answer instanceof Error ? answer.message : `status ${answer.statusCode}`
       const Failure = mayPass ? BytesUnavailableError : BytesRefusedError
-      throw new Failure(`S3 does not ${wanted.method} ${wanted.id}: ${why}`)
+      throw new Failure(`S3 can't ${wanted.method} ${wanted.id}: ${why}`)
     }
     await delay(FIRST_PAUSE_MS * 2 ** (tries - 1))
   }

@@ -2,7 +2,7 @@ import type { Logger } from '../../lib/log.ts'
 import { Outage } from '../../lib/work/outage.ts'
 import { isAway } from '../failures.ts'
 import { ReadTimeoutError } from '../read-limits.ts'
-import { isDamaged } from '../sqlite/damage.ts'
+import { isDamaged } from '../sqlite/sqlite-thread.ts'
 import type { WriteProbe } from './write-probe.ts'
 
 const LOOK_EVERY_MS = 1_000
@@ -27,6 +27,8 @@ export function outageLog(log: Logger, now: () => number, probe: WriteProbe): Lo
     outage.works()
   }
   return log.except(({ err, status }) => {
+    // Most lines are about requests that succeed.
+    if (err === undefined && looking === undefined) return false
     const isCause = isAway(err) || isDamaged(err)
     if (!isCause && !(outage.isOn && (AWAY.has(status) || err instanceof ReadTimeoutError))) return false
     outage.failed(err)

@@ -35,7 +35,7 @@ export class WriteProbe {
     }
     if (!this.#waits) return this.#answer
     const patience = Math.max(0, this.#lookedAt + ANSWER_WITHIN_MS - performance.now())
-    return Promise.race([this.#answer, delay(patience, 'the database does not answer', { ref: false })])
+    return Promise.race([this.#answer, delay(patience, "the database isn't responding", { ref: false })])
   }
 
   /** Whether the store takes writes. One that is slow to say so does not. */
@@ -50,7 +50,7 @@ export class WriteProbe {
       await touch(this.#storage.db, 'ready', String(this.#now()))
       return undefined
     } catch {
-      return 'the database does not take writes'
+      return 'the database does not accept writes'
     } finally {
       this.#waits = false
     }

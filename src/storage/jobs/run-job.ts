@@ -30,7 +30,7 @@ export async function runJob(
     await requeue(now() + Math.min(backoff(attempts), every_ms ?? Number.POSITIVE_INFINITY), attempts)
     // Told after it was written: a job that failed because the database is away is no line of its own.
     const error = redact(err instanceof Error ? err.message : String(err)).slice(0, ERROR_LENGTH)
-    log.warn({ kind, job: id, attempts, error }, 'a job failed and is tried again')
+    log.warn({ kind, job: id, attempts, error }, 'a job failed and will be retried')
     return
   }
   if (every_ms !== undefined) return requeue(now() + every_ms, 0)

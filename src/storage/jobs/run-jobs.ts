@@ -34,7 +34,7 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
     const one: RunningJob = { job, stop: new AbortController(), isLost: false }
     running.set(id, one)
     await runJob(options, handlers[kind] as JobHandler, one).catch((err) =>
-      log.warn({ kind, job: id, err }, 'how a job ended was not written: it comes back when its lease ends'),
+      log.warn({ kind, job: id, err }, "a job's result could not be stored; the job runs again when its lease expires"),
     )
     running.delete(id)
   }
@@ -62,7 +62,7 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
       const lost = running.get(id)
       if (!lost) return
       lost.isLost = true
-      lost.stop.abort(new Error('another process took the job over'))
+      lost.stop.abort(new Error('another process has taken over the job'))
     },
   })
   storage.onChange((change) => {
@@ -74,7 +74,7 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
     wake: () => worker.survey(),
     async close() {
       const closed = worker.close()
-      for (const { stop } of running.values()) stop.abort(new Error('the service stops'))
+      for (const { stop } of running.values()) stop.abort(new Error('the service is stopping'))
       await waitAtMost(closed, STOP_MS)
       stopRenewing()
     },

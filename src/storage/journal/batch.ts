@@ -3,33 +3,44 @@ import {
   type Batch,
   type BulkTable,
   type EndedTable,
+  type Ending,
   LARGEST_SUM,
   type Merge,
   type Row,
   type Value,
-  valuesOf,
 } from './rows.ts'
 
 /** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
 export function batchOf(entries: readonly JournalEntry[]): Batch {
-  const rows = new Map<BulkTable, Row[]>()
-  for (const { into, row } of entries.flatMap((entry) => entry.writes)) addTo(rows, into, row)
-  const endings = new Map<EndedTable, Value[][]>()
-  for (const { of, lease, row } of entries.flatMap((entry) => entry.endings ?? [])) {
-    addTo(endings, of, [...valuesOf(of, row ?? {}), ...lease.key, lease.owner])
+  const rows = new Map<BulkTable, Value[][]>()
+  const ended = new Map<EndedTable, Value[][]>()
+  for (const { writes, endings = NONE } of entries) {
+    for (const { into, row } of writes) addTo(rows, into, valuesOf(into, row))
+    for (const { of, lease, row = NO_ROW } of endings) {
+      addTo(ended, of, [...valuesOf(of, row), ...lease.key, lease.owner])
+    }
   }
-  return {
-    inserts: [...rows]
-      .toSorted(([a], [b]) => byTable(a, b))
-      .map(([into, given]) => ({ into, rows: mergedRows(into, given) })),
-    endings: [...endings].toSorted(([a], [b]) => byKind(a, b)).map(([of, ended]) => ({ of, rows: ended })),
+  const batch: Batch = { inserts: [], endings: [] }
+  for (const into of [...rows.keys()].toSorted(byTable)) {
+    batch.inserts.push({ into, rows: mergedRows(into, rows.get(into) ?? []) })
   }
+  for (const of of [...ended.keys()].toSorted(byKind)) batch.endings.push({ of, rows: ended.get(of) ?? [] })
+  return batch
 }
 
+const NONE: readonly Ending[] = []
+const NO_ROW: Row = {}
+
 /** The rows as they go into the table: merged, where the table says so. */
-export function mergedRows(into: BulkTable, rows: readonly Row[]): Value[][] {
-  const values = rows.map((row) => valuesOf(into, row))
-  return into.merge ? merged(into.columns, into.merge, values) : values
+export function mergedRows({ columns, merge }: BulkTable, rows: Value[][]): Value[][] {
+  return merge && rows.length > 1 ? merged(columns, merge, rows) : rows
+}
+
+/** The values of a row in the order of the table's columns. */
+export function valuesOf({ columns }: { columns?: readonly string[] }, row: Row): Value[] {
+  const values: Value[] = []
+  for (const column of columns ?? []) values.push(row[column] ?? null)
+  return values
 }
 
 function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {

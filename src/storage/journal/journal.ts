@@ -1,6 +1,6 @@
 import type { Storage } from '../open-storage.ts'
 import type { JournalEntry } from './entry.ts'
-import type { Write } from './rows.ts'
+import type { BulkTable, Write } from './rows.ts'
 
 export type Journal = {
   /** Resolves with true once the entry is on disk, or with false if a lease of it was lost: see `JournalEntry`. */
@@ -9,8 +9,8 @@ export type Journal = {
   reserve(): boolean
   /** Gives back a place that was set aside, whether it was used or not. */
   release(): void
-  /** The listener is called with rows once they are on disk. */
-  onWritten(listener: WritesListener): void
+  /** The listener is called with the rows of an entry that go into this table, once they are on disk. */
+  onWritten(table: BulkTable, listener: WritesListener): void
   /** How many entries wait for their commit. */
   waiting(): number
   /** Resolves when every entry that was handed in before is committed. */
@@ -23,7 +23,7 @@ type WritesListener = (writes: readonly Write[]) => void
 
 /** What runs leave, entry by entry. The storage commits together what waits together. At most `backlog` entries wait. */
 export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { backlog: number }): Journal {
-  const listeners: WritesListener[] = []
+  const listeners = new Map<BulkTable, WritesListener>()
   const waiting = new Set<Promise<boolean>>()
   /** How many places are set aside, plus the entries that wait without one. */
   let reserved = 0
@@ -31,7 +31,10 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
 
   const hasRoom = () => reserved + unreserved < backlog
   const tell = (writes: readonly Write[]) => {
-    for (const listener of listeners) listener(writes)
+    for (const [table, listener] of listeners) {
+      const heard = writes.filter(({ into }) => into === table)
+      if (heard.length > 0) listener(heard)
+    }
   }
 
   return {
@@ -60,7 +63,7 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
     release() {
       reserved--
     },
-    onWritten: (listener) => listeners.push(listener),
+    onWritten: (table, listener) => listeners.set(table, listener),
     waiting: () => waiting.size,
     async drain() {
       while (waiting.size > 0) await Promise.allSettled(waiting)

@@ -52,11 +52,6 @@ export type Batch = {
   endings: { of: EndedTable; rows: Value[][] }[]
 }
 
-/** The values of a row in the order of the table's columns. */
-export function valuesOf({ columns = [] }: { columns?: readonly string[] }, row: Row): Value[] {
-  return columns.map((column) => row[column] ?? null)
-}
-
 /** Called for each commit, with the number of entries or transactions that share it, and how long it took. */
 export type OnCommit = (entries: number, ms: number) => void
 

@@ -3,8 +3,8 @@ import { type Database, engineOf } from '../database.ts'
 import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
 import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
-import { batchOf, mergedRows } from './batch.ts'
-import { type Batch, type BulkTable, type Row, valuesOf, type Write } from './rows.ts'
+import { batchOf, mergedRows, valuesOf } from './batch.ts'
+import { type Batch, type BulkTable, type Row, type Write } from './rows.ts'
 
 /** Writes what would otherwise be an entry of the journal inside the caller's transaction. */
 export async function writeRows(db: Database, writes: Write[]): Promise<void> {
@@ -13,7 +13,16 @@ export async function writeRows(db: Database, writes: Write[]): Promise<void> {
 
 /** Inserts many rows with one statement, inside the caller's transaction. They are merged where the table says so. */
 export async function insertMany(db: Database, into: BulkTable, rows: readonly Row[]): Promise<void> {
-  if (rows.length > 0) await insertAll(db, [{ into, rows: mergedRows(into, rows) }])
+  if (rows.length > 0)
+    await insertAll(db, [
+      {
+        into,
+        rows: mergedRows(
+          into,
+          rows.map((row) => valuesOf(into, row)),
+        ),
+      },
+    ])
 }
 
 async function insertAll(db: Database, inserts: Batch['inserts']): Promise<void> {

@@ -160,7 +160,7 @@ export class NodeList {
       .where('seen_at', '=', seen_at)
       .where('taken_over_at', 'is', null)
       .executeTakeFirstOrThrow()
-    if (numUpdatedRows > 0n) this.#options.log.warn({ node }, 'a node has died: what it was doing is taken over')
+    if (numUpdatedRows > 0n) this.#options.log.warn({ node }, 'a node has stopped; its work is being taken over')
   }
 
   #state(): NodesTable {
@@ -177,5 +177,5 @@ export class NodeList {
     }
   }
 
-  readonly #report = (err: unknown) => this.#options.log.warn({ err }, 'could not tell the other nodes of this one')
+  readonly #report = (err: unknown) => this.#options.log.warn({ err }, 'could not report this node to the other nodes')
 }

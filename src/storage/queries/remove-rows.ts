@@ -1,5 +1,5 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { Database } from '../database.ts'
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { type Database, engineOf } from '../database.ts'
 import type { Tables } from '../tables.ts'
 
 /** `key`: the columns that name a row. */
@@ -17,4 +17,23 @@ export async function removeRows(
       select ${columns} from ${sql.table(table)} where ${which} limit ${limit}
     )`.execute(db)
   return Number(numAffectedRows)
+}
+
+/**
+ * Removes at most `limit` rows and returns them, inside the caller's transaction. Rows that another transaction has locked
+ * stay, so the caller does not wait for the journal.
+ */
+export async function takeRows<Table extends keyof Tables>(
+  db: Database,
+  table: Table,
+  { which, key, limit }: Required<Removal>,
+): Promise<Selectable<Tables[Table]>[]> {
+  const columns = sql.join(key.map((column) => sql.ref(column)))
+  const skipped = engineOf(db) === 'postgres' ? sql`for update skip locked` : sql``
+  const taken = sql<SqlBool>`(${columns}) in (select ${columns} from ${sql.table(table)} where ${which} limit ${limit} ${skipped})`
+  return (await db
+    .deleteFrom(table as keyof Tables)
+    .where(taken)
+    .returningAll()
+    .execute()) as Selectable<Tables[Table]>[]
 }

@@ -95,7 +95,7 @@ export async function findStranger(
   return (
     stranger &&
     new Error(
-      `the database was changed by a newer Moorage ("${stranger.name}"), and this version cannot work with it: start that version, or restore a backup`,
+      `the database was changed by a newer version of Moorage ("${stranger.name}"). Start that version, or restore a backup`,
     )
   )
 }
@@ -110,7 +110,7 @@ async function refuseUnreleased(db: Database, engine: Engine): Promise<void> {
 }
 
 export const UNRELEASED =
-  'the store was made before the first release of Moorage and has to be made anew: move moorage.db away, or name an empty database'
+  "the database is older than the first release of Moorage and can't be used. Move moorage.db away, or use an empty database"
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && (error as Error & { code?: unknown }).code === '55P03'

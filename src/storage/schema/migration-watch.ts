@@ -25,7 +25,7 @@ export class MigrationWatch {
 
   /** What the start does now, in words. Undefined when it does not migrate. */
   get doing(): string | undefined {
-    if (this.#isWaiting) return 'another node changes the database, and this one waits until that is done'
+    if (this.#isWaiting) return 'another node is changing the database; this node waits'
     if (!this.#running) return undefined
     const { name, step, steps, rows_done, rows } = this.#running
     const far = rows === undefined ? '' : `, ${rows_done} of ${rows} rows`
@@ -35,14 +35,14 @@ export class MigrationWatch {
   /** Another node migrates the same database. */
   wait(): void {
     this.#isWaiting = true
-    this.#tell('another node migrates the database: this one waits')
+    this.#tell('another node is migrating the database; this node waits')
   }
 
   /** A migration begins. After a try that failed, the first one begins again. */
   begin(running: MigrationProgress): void {
     this.#isWaiting = false
     this.#running = running
-    this.#tell('a migration of the database begins')
+    this.#tell('migrating the database')
   }
 
   tellRows(rows_done: number, rows: number): void {
@@ -51,7 +51,7 @@ export class MigrationWatch {
 
   /** All migrations are committed, or there was none to run. */
   finish(): void {
-    if (this.#running) this.#log.info({ ...this.#fields() }, 'the database is migrated')
+    if (this.#running) this.#log.info({ ...this.#fields() }, 'the database migration is complete')
     this.end()
   }
 
@@ -69,7 +69,7 @@ export class MigrationWatch {
     this.#timer ??= setInterval(() => {
       this.#log.info(
         this.#fields(),
-        this.#isWaiting ? 'this node still waits' : 'the migration of the database goes on',
+        this.#isWaiting ? 'this node is still waiting' : 'the database migration continues',
       )
     }, this.#tellEveryMs).unref()
   }

@@ -218,6 +218,18 @@ function observations({ engine, text, integer, sequence, keyed }: ColumnTypes): 
       : // The part of the id that its time and its counter make. It grows as the id does, and few requests share it.
         'create index logs_of_request on logs (substr(request_id, 5, 13))',
 
+    // A run adds to one row here. The rows are moved into the sums below within an hour.
+    `create table recent_metrics (
+      agent_seq ${integer} not null,
+      start ${integer} not null,
+      bucket ${integer} not null,
+      count ${integer} not null,
+      errors ${integer} not null,
+      sum_ms ${integer} not null,
+      max_ms ${integer} not null,
+      primary key (agent_seq, start, bucket)
+    ) ${keyed}`,
+
     `create table metrics (
       agent_seq ${integer} not null,
       minutes ${integer} not null,

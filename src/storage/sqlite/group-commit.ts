@@ -104,44 +104,56 @@ export class GroupCommit {
 
   /** What is known goes to the writer in one message. Without an open transaction that message is the whole commit. */
   async #commit(group: Member[]): Promise<void> {
-    const known = this.#knownOf(group)
-    const open = group.filter((member) => 'start' in member)
-    const committed = Promise.withResolvers<void>()
-    committed.promise.catch(() => {})
-    const writer = new GroupWriter(this.#writer)
+    const known: KnownMember[] = []
+    const entries: EntryMember[] = []
+    const open: OpenMember[] = []
+    for (const member of group) {
+      if ('entry' in member) entries.push(member)
+      else if ('start' in member) open.push(member)
+      else known.push(member)
+    }
+    if (entries.length > 0) known.push(this.#together(entries))
     try {
       let outcomes: Outcome[] = []
       if (known.length > 0) {
         const transactions = known.map(({ statements }) => statements)
         outcomes = await this.#writer.transact(transactions, open.length > 0)
-      } else writer.next(BEGIN)
-      if (open.length > 0) {
-        const end = await this.#runOpen(open, writer, committed.promise, known.length === 0)
-        await writer.run([plain(end)])
       }
-      committed.resolve()
+      if (open.length > 0) await this.#commitOpen(open, known.length === 0)
       for (const [i, { done }] of known.entries()) done(outcomes[i] as Outcome)
     } catch (error) {
       // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
       if (open.length > 0) await this.#writer.run([plain('rollback')]).catch(() => {})
-      committed.reject(error)
       for (const { done } of known) done(error as Error)
       // The members that have not run yet will not run any more.
       for (const { refuse } of open) refuse(error)
     }
   }
 
-  /** The transactions of a group whose statements are known. Its entries are one of them. */
-  #knownOf(group: Member[]): KnownMember[] {
-    const known = group.filter((member) => 'statements' in member)
-    const entries = group.filter((member) => 'entry' in member)
-    if (entries.length === 0) return known
+  /** The entries of a group are one transaction. */
+  #together(entries: readonly EntryMember[]): KnownMember {
     const done = (outcome: Outcome) => {
       // One of them lost its lease or cannot be written, and that undid them all. Each is written by itself then.
       if (outcome instanceof Error && entries.length > 1) this.#enter(...entries.map(alone))
       else for (const entry of entries) entry.done(outcome)
     }
-    return [...known, { statements: entryStatements(entries.map(({ entry }) => entry)), done }]
+    return { statements: entryStatements(entries.map(({ entry }) => entry)), done }
+  }
+
+  /** Runs the open transactions of a group and commits all of it. */
+  async #commitOpen(open: OpenMember[], areAlone: boolean): Promise<void> {
+    const committed = Promise.withResolvers<void>()
+    committed.promise.catch(() => {})
+    const writer = new GroupWriter(this.#writer)
+    if (areAlone) writer.next(BEGIN)
+    try {
+      const end = await this.#runOpen(open, writer, committed.promise, areAlone)
+      await writer.run([plain(end)])
+      committed.resolve()
+    } catch (error) {
+      committed.reject(error)
+      throw error
+    }
   }
 
   /** Returns how the writer's transaction ends. A member that is alone decides that; several have savepoints. */

@@ -20,7 +20,7 @@ export function lockFolder(data: string): () => void {
     connection.close()
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error
     throw new Error(
-      `another Moorage serves ${data}: stop it first, or give this one a folder of its own with --data; several on one store need PostgreSQL`,
+      `another Moorage uses ${data}. Stop it first, or choose another folder with --data; to run several on one database, use PostgreSQL`,
       { cause: error },
     )
   }

@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads'
 import type { QueryResult } from 'kysely'
-import { isDamaged } from './damage.ts'
 import type {
   SqliteFailure,
   SqliteReply,
@@ -63,7 +62,7 @@ export class SqliteThread {
     this.#worker.on('error', (error: Error) => this.#failAll(error))
     this.#exited = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
     this.#exited.then(() => {
-      const reason = this.#failure?.message ?? 'the cause is not known'
+      const reason = this.#failure?.message ?? 'the cause is unknown'
       this.#failAll(this.#failure ?? new Error('the database is closed'))
       if (!this.#closing) onLost(new Error(`the ${role} thread of SQLite has ended: ${reason}`))
     })
@@ -151,4 +150,13 @@ function namedRows({ columns, rows }: SqliteResult): Record<string, unknown>[] {
     for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i]
     return row
   })
+}
+
+const SQLITE_CORRUPT = 11
+const SQLITE_NOT_A_DATABASE = 26
+
+/** Whether the file of a store has content that SQLite does not understand. */
+export function isDamaged(error: unknown): error is Error {
+  const { errcode = 0 } = Object(error) as { errcode?: number }
+  return error instanceof Error && [SQLITE_CORRUPT, SQLITE_NOT_A_DATABASE].includes(errcode & 0xff)
 }

@@ -34,7 +34,7 @@ export type SqliteOptions = SqliteWatcher & {
 export type Sqlite = {
   dialect: Dialect
   /** Writes an entry of the journal. Returns false when a lease of it was lost; then nothing of it is written. */
-  write(entry: JournalEntry): Promise<boolean>
+  write(db: unknown, entry: JournalEntry): Promise<boolean>
   /** Afterwards no file has what was erased before. Returns false if reads that are under way prevented it. */
   emptyLog(): Promise<boolean>
   /** Compares the vectors that a select finds, in a thread that reads. */
@@ -66,7 +66,7 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, onCommit, 
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
     readers: () => readers.state(),
-    write: (entry) => group.write(entry),
+    write: (_db, entry) => group.write(entry),
     async emptyLog() {
       // A read that takes longer is ended.
       const deadline = performance.now() + readTimeout + EMPTY_AGAIN_MS

@@ -240,6 +240,20 @@ export type LogsTable = {
 }
 
 /**
+ * An agent's invocations in the minute `start` whose durations fell into one bucket. Each row is moved into the summaries
+ * and the histograms of its minute and its hour.
+ */
+export type RecentMetricsTable = {
+  agent_seq: number
+  start: number
+  bucket: number
+  count: number
+  errors: number
+  sum_ms: number
+  max_ms: number
+}
+
+/**
  * A summary of an agent's invocations in `minutes` minutes (1 or 60) from `start` on. `start` is in minutes since the
  * epoch.
  */

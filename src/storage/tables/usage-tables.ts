@@ -38,7 +38,7 @@ export type LedgerTable = {
 
 /**
  * The lines of `hours` hours (1 or 24) from `start` on, summed. `start` is in hours since the epoch. An empty text stands
- * for null.
+ * for null. A row with 0 hours has lines of one hour that are not in the other sums yet: it is moved into them.
  */
 export type UsageSumsTable = {
   project_id: string

@@ -9,9 +9,9 @@ export const deletePrice = operation({
   id: 'deletePrice',
   method: 'DELETE',
   path: '/v1/prices/{provider}/{model}',
-  summary: 'Delete a price that the project has set',
+  summary: 'Delete a model price',
   description:
-    'From now on the model costs what the list of public vendors says, or its price is unknown. Prices in `moorage.yaml` stay. If the operator pays for the model, it takes a key of all projects.',
+    'Deletes a price that was set through the API. The model then has the price from the built-in list of vendors, or no price. Prices in `moorage.yaml` stay. If the operator pays for the model, this requires a key with access to all projects.',
   permission: 'manage',
   audit: { target: ['provider', 'model'] },
   params: PriceParams,

@@ -3,7 +3,7 @@ import { listNamedModels } from '../../agents/named-models.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
-import { namesOf } from '../../runtime/models/model-name.ts'
+import { namesOf } from '../../runtime/models/model.ts'
 import { listQuery } from '../../shapes.ts'
 import { listModelsSince } from '../store.ts'
 import { PriceReply, presentPrice } from './price-reply.ts'
@@ -15,9 +15,9 @@ export const listPrices = operation({
   id: 'listPrices',
   method: 'GET',
   path: '/v1/prices',
-  summary: 'List what models cost',
+  summary: 'List model prices',
   description:
-    'The models that agents of the project name or have used in the last 31 days, the embedder, and the models that have a price in `moorage.yaml` or through the API, by name. `source` says where a price comes from. A model whose price is unknown costs null, never 0.',
+    "Lists, by name, the models that the project's agents use or have used in the last 31 days, the embedder, and models with a price from `moorage.yaml` or the API. `source` shows where a price comes from. If a model has no price, the price is null, never 0.",
   permission: 'read',
   query: listQuery(['model'], {}).extend({ sort: z.enum(['model', '-model']).default('model') }),
   list: PriceReply,

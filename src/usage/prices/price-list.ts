@@ -3,7 +3,7 @@ import type { Lookup } from '../../lib/cache.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { FindProject, Price, Prices, ProjectSnapshot, Rates } from '../../operation/project-snapshot.ts'
 import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
-import { splitModelName } from '../../runtime/models/model-name.ts'
+import { splitModelName } from '../../runtime/models/model.ts'
 import { urlOf } from '../../runtime/providers/provider-source.ts'
 import type { Database } from '../../storage/database.ts'
 import { type GivenPrice, listOwn } from './price-store.ts'
@@ -81,7 +81,7 @@ export class PriceList implements Prices {
     try {
       return await this.#vendors.find(asked, time)
     } catch (err) {
-      this.#options.log.error({ err, model }, 'the price of a model is not known now')
+      this.#options.log.error({ err, model }, "a model's price could not be read")
       return undefined
     }
   }

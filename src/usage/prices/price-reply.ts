@@ -13,33 +13,33 @@ export function pricedModel({ provider, model }: z.output<typeof PriceParams>): 
   return `${provider}/${model}`
 }
 
-const rate = (what: string) => z.number().nullable().describe(`${what}, in USD for a million tokens`)
+const rate = (what: string) => z.number().nullable().describe(`${what}, in USD per million tokens`)
 
 const ShownRates = {
   input: rate('Input'),
-  cached_input: rate('Input that the provider had in its cache'),
+  cached_input: rate("Input tokens read from the provider's cache"),
   output: rate('Output'),
-  reasoning: rate('Output that was thought and not said'),
-  request: z.number().nullable().describe('Each request, in USD'),
+  reasoning: rate('Reasoning tokens'),
+  request: z.number().nullable().describe('Per request, in USD'),
 }
 
 export const PriceReply = z
   .object({
-    model: z.string().describe('`provider/model`, `provider/*` for all others of it, or `embedder/model`'),
+    model: z.string().describe("`provider/model`, `provider/*` for the provider's other models, or `embedder/model`"),
     source: z
       .enum([...PRICE_SOURCES, 'unknown'])
       .describe(
-        '`configuration`: `prices` in `moorage.yaml`, which wins. `api`: `PUT /v1/prices/{provider}/{model}`. `genai-prices`: the list of public vendors. `unknown`: set one',
+        '`configuration`: `prices` in `moorage.yaml`, which overrides the others. `api`: set with `PUT /v1/prices/{provider}/{model}`. `genai-prices`: the built-in list of vendors. `unknown`: no price; set one',
       ),
     set_for: z
       .string()
       .nullable()
-      .describe('The name with which it was set: the model, or `provider/*`. Null if the price was not set'),
-    version: z.string().nullable().describe('Of the list that it is from'),
+      .describe('The name that the price was set for: the model, or `provider/*`. Null if it was not set'),
+    version: z.string().nullable().describe('The date of the built-in list, if the price comes from it'),
     ...ShownRates,
     tiers: z
-      .array(z.object({ above: z.int().describe('More input tokens than this'), ...ShownRates }))
-      .describe('What long prompts cost, where that is more'),
+      .array(z.object({ above: z.int().describe('Prompts with more input tokens than this'), ...ShownRates }))
+      .describe('The price of long prompts, if it differs'),
   })
   .meta({ id: 'Price' })
 
@@ -53,5 +53,5 @@ export function presentPrice(model: string, price: Price | undefined): z.input<t
 
 /** All agents of a project share its prices. Only actors that manage the whole project may change them. */
 export function requireAllAgents({ scope }: Actor): void {
-  if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and prices are for all')
+  if (scope.agent_id !== null) throw forbidden("This key is limited to one agent and can't manage prices.")
 }

@@ -46,7 +46,8 @@ export async function put(
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .where('project_id', '=', project_id)
     .executeTakeFirstOrThrow()
-  if (Number(total) > MAX_PRICES) throw conflict(`There are ${MAX_PRICES} prices already: delete one first`)
+  if (Number(total) > MAX_PRICES)
+    throw conflict(`There are already ${MAX_PRICES} prices, the maximum. Delete one first.`)
   await announce(db, 'prices', project_id)
 }
 

@@ -12,9 +12,9 @@ export const setPrice = operation({
   id: 'setPrice',
   method: 'PUT',
   path: '/v1/prices/{provider}/{model}',
-  summary: 'Set what a model costs',
+  summary: 'Set a model price',
   description:
-    'A price of this project, for calls from now on. `*` as the model sets it for all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. 409 if `moorage.yaml` has a price for the model, which wins. If the operator pays for the model, because its provider is in `moorage.yaml` or has a key of the operator, it takes a key of all projects.',
+    "Sets the project's price of a model, for calls from now on. With `*` as the model, it applies to all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. If `moorage.yaml` has a price for the model, the request fails with 409. If the operator pays for the model, because its provider is in `moorage.yaml` or uses the operator's key, this requires a key with access to all projects.",
   permission: 'manage',
   audit: { target: ['provider', 'model'] },
   errors: ['conflict'],
@@ -25,11 +25,11 @@ export const setPrice = operation({
   async run({ params, body }, { db, actor, prices, now }: Needs<'db' | 'actor' | 'prices' | 'now'>) {
     requireAllAgents(actor)
     const model = pricedModel(params)
-    if (!NAME.test(model)) throw invalid({ field: 'model', error: 'must not have spaces, and at most 500 characters' })
+    if (!NAME.test(model)) throw invalid({ field: 'model', error: 'must be at most 500 characters without spaces' })
     const { project_id } = actor.scope
     if (await prices.isPaidByService(project_id, model)) requireService(actor)
     if (prices.isConfigured(model)) {
-      throw conflict(`The price of ${model} is in moorage.yaml, which wins: change it there`)
+      throw conflict(`The price of ${model} is defined in moorage.yaml. Change it there.`)
     }
     await put(db, project_id, { model, ...body, set_by: actor.reach }, now())
     return presentPrice(model, { source: 'api', set_for: model, rates: wholeRates(body), tiers: [] })

@@ -51,7 +51,7 @@ function readList(wanted: readonly VendorModel[]): Promise<Listed[]> {
     const worker = new Worker(new URL('./vendor-prices-worker.ts', import.meta.url), { workerData: wanted })
     worker.once('message', resolve)
     worker.once('error', reject)
-    worker.once('exit', () => reject(new Error('the list of prices could not be read')))
+    worker.once('exit', () => reject(new Error('the built-in list of prices could not be read')))
   })
 }
 

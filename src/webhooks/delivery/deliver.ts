@@ -58,7 +58,7 @@ export class Dispatcher {
         return due.map(({ project_id, webhook_id, due_at }) => ({ key: laneKey(project_id, webhook_id), due_at }))
       },
       // A delivery whose result could not be stored is sent again when its lease ends.
-      failed: (err) => log.warn({ err }, 'could not settle or take webhook deliveries'),
+      failed: (err) => log.warn({ err }, 'could not store or fetch webhook deliveries'),
       now,
     })
     events.onWake((lanes) => {

@@ -28,11 +28,11 @@ export type AttemptError = z.output<typeof AttemptError>
 
 export const Attempt = z
   .object({
-    attempt: z.int().describe('Counts from 1, as in `X-Service-Attempt`'),
+    attempt: z.int().describe('Starts at 1, as in `X-Service-Attempt`'),
     at: Time,
     duration_ms: z.int(),
     response_status: z.int().nullable(),
-    error: AttemptError.nullable().describe('null: the receiver took it'),
+    error: AttemptError.nullable().describe('null: the receiver accepted it'),
   })
   .meta({ id: 'DeliveryAttempt' })
 export type Attempt = z.input<typeof Attempt>
@@ -47,15 +47,15 @@ export const DeliveryReply = z
     event: EventName,
     status: DeliveryStatus,
     attempt_count: z.int(),
-    attempts: z.array(Attempt).describe('The latest, oldest first'),
-    next_attempt_at: Time.nullable().describe('null: none is planned, or one is under way'),
+    attempts: z.array(Attempt).describe('The latest attempts, oldest first'),
+    next_attempt_at: Time.nullable().describe('null: no attempt is planned, or one is in progress'),
     created_at: Time,
     delivered_at: Time.nullable(),
   })
   .meta({ id: 'Delivery' })
 
 export const DeliveryWithBody = z
-  .object({ ...DeliveryReply.shape, body: z.string().describe('What is sent, to the byte') })
+  .object({ ...DeliveryReply.shape, body: z.string().describe('The exact body that is sent') })
   .meta({ id: 'DeliveryWithBody' })
 
 export type Delivery = RowWith<

@@ -11,9 +11,9 @@ export const redeliver = operation({
   id: 'redeliver',
   method: 'POST',
   path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
-  summary: 'Deliver again',
+  summary: 'Redeliver an event',
   description:
-    'Sends the same event with the same id and body once more, at once and with all retries, whether or not it was delivered before.',
+    'Sends the same event again immediately, with the same ID, body and retries, even if it was delivered before.',
   permission: 'write',
   audit: { target: 'delivery_id' },
   mfa: 'webhooks',
@@ -26,15 +26,15 @@ export const redeliver = operation({
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const webhook = await getInScope(db, actor, params.webhook_id)
     const { id } = await deliveries.get(db, webhook.id, params.delivery_id)
-    if (webhook.status === 'disabled') throw conflict('This webhook is disabled: enable it first')
+    if (webhook.status === 'disabled') throw conflict('This webhook is disabled. Enable it first.')
     const agent_id = webhook.agent_id === null ? await deliveries.findAgentOf(db, webhook.id, id) : null
     const agent = agent_id === null ? undefined : await agents.find(db, agent_id)
     if (agent && isWithheld(agent)) {
       throw conflict(
-        'This agent checks its callers, so its events go only to webhooks that were made for it (agent_id)',
+        'This agent restricts its callers, so its events are only sent to webhooks created for it (agent_id).',
       )
     }
-    if (!(await deliveries.restart(db, id, now()))) throw conflict('This delivery is being sent right now')
+    if (!(await deliveries.restart(db, id, now()))) throw conflict('This delivery is already in progress.')
     return presentDelivery(await deliveries.get(db, webhook.id, id))
   },
 })

@@ -15,7 +15,7 @@ export const createListener = operation({
   path: '/v1/listeners',
   summary: 'Listen for events',
   description:
-    'For a receiver that has no public address: hears what a webhook would hear, and keeps it until it is asked. It ends two minutes after it was last asked. `moorage webhooks listen` forwards the events to a server on your machine.',
+    'Creates a listener for a receiver without a public URL: it collects the events that a webhook would receive until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine.',
   permission: 'write',
   audit: { target: 'reply' },
   mfa: 'webhooks',
@@ -30,10 +30,13 @@ export const createListener = operation({
     requireLasting(actor, 'A webhook')
     const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)
-    if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
+    if (body.agent_id !== null && !agent)
+      throw invalid({ field: 'agent_id', error: 'no agent with this ID or name exists' })
     const time = now()
-    if ((await listeners.count(db, actor.scope.project_id, time)) >= MAX_LISTENERS) {
-      throw conflict(`There are ${MAX_LISTENERS} listeners already: one ends two minutes after it was last asked`)
+    if ((await listeners.countAndHold(db, actor.scope.project_id, time)) >= MAX_LISTENERS) {
+      throw conflict(
+        `There are already ${MAX_LISTENERS} listeners, the maximum. A listener expires two minutes after its last request.`,
+      )
     }
     const listener = {
       id: newId('lsn', time),

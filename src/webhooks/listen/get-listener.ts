@@ -15,27 +15,24 @@ const LONGEST_WAIT_MS = 5_000
 const Received = z
   .string()
   .max(1_000)
-  .regex(/^dlv_\w+(,dlv_\w+)*$/, 'must be ids of deliveries, separated by commas')
+  .regex(/^dlv_\w+(,dlv_\w+)*$/, 'must be delivery IDs, separated by commas')
   .transform((text) => text.split(','))
 
 export const getListener = operation({
   id: 'getListener',
   method: 'GET',
   path: '/v1/listeners/{listener_id}',
-  summary: 'Get what a listener has heard',
+  summary: "Get a listener's events",
   description:
-    'At most ten events at a time, each again until it is named in `received`. To ask prolongs the life of the listener. Only the key that made it may ask.',
+    "Returns at most ten events at a time. Each is returned again until you list it in `received`. Every request extends the listener's lifetime. Only the key that created the listener can use it.",
   permission: 'read',
   params: ListenerParams,
   concerns: async ({ params }, db) => (await listeners.find(db, params.listener_id))?.agent_id ?? null,
   query: z.strictObject({
-    received: Received.optional().describe('Ids of `deliveries` that need not be told again, separated by commas'),
-    wait_ms: z
-      .int()
-      .min(0)
-      .max(LONGEST_WAIT_MS)
-      .default(0)
-      .describe('How long to wait for an event while there is none'),
+    received: Received.optional().describe(
+      'IDs of `deliveries` you have received, separated by commas; they are not returned again',
+    ),
+    wait_ms: z.int().min(0).max(LONGEST_WAIT_MS).default(0).describe('How long to wait if there is no event'),
   }),
   data: ListenerReply,
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { jsonOf } from '../../storage/damaged-rows.ts'
-import { announce, type Database } from '../../storage/database.ts'
+import { announce, type Database, engineOf } from '../../storage/database.ts'
 import { isShown } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Listener } from './listener.ts'
@@ -10,7 +10,11 @@ export async function find(db: Database, id: string): Promise<Listener | undefin
   return row && { ...row, events: jsonOf('listener', row)('events') }
 }
 
-export async function count(db: Database, project_id: string, now: number): Promise<number> {
+/** How many listeners of the project live. None can be added until the transaction ends. */
+export async function countAndHold(db: Database, project_id: string, now: number): Promise<number> {
+  if (engineOf(db) === 'postgres') {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`listeners of ${project_id}`}, 0))`.execute(db)
+  }
   const { total } = await db
     .selectFrom('listeners')
     .select((row) => row.fn.countAll<number>().as('total'))

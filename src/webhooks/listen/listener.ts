@@ -23,10 +23,10 @@ export const ListenerReply = z
     agent_id: z.string().nullable(),
     events: z.array(z.string()),
     created_at: Time,
-    expires_at: Time.describe('Unless it is asked before'),
+    expires_at: Time.describe('When it expires; every request extends it'),
     deliveries: z
       .array(z.object({ id, event_id, event, body, created_at }).meta({ id: 'HeardEvent' }))
-      .describe('What came and was not received yet, oldest first'),
+      .describe('Events that you have not confirmed in `received`, oldest first'),
   })
   .meta({ id: 'Listener' })
 

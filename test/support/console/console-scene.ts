@@ -74,7 +74,7 @@ export class ConsoleScene {
 
   /** Leaves the dialog that is open, and the secret that it may show. */
   async close(): Promise<void> {
-    const stored = this.page.getByLabel(/^I have/)
+    const stored = this.page.getByLabel(/^I've/)
     if ((await stored.count()) > 0) {
       await stored.check()
       await this.page.getByRole('button', { name: 'Done' }).click()

@@ -6,11 +6,11 @@ export const FORMS_OF_SERVICE: Forms = {
     [
       '/usage/budgets?open=budget',
       [
-        ['choose', 'For', 'agent'],
+        ['choose', 'Applies to', 'agent'],
         ['look', 'a budget of an agent'],
-        ['choose', 'For', 'user'],
+        ['choose', 'Applies to', 'user'],
         ['look', 'a budget of one user'],
-        ['choose', 'For', 'key'],
+        ['choose', 'Applies to', 'key'],
         ['look', 'a budget of one key'],
       ],
     ],
@@ -19,10 +19,10 @@ export const FORMS_OF_SERVICE: Forms = {
       [
         ['fill', 'Name', 'Nights'],
         ['fill', 'Limit', '75'],
-        ['choose', 'In', 'runs'],
+        ['choose', 'Unit', 'runs'],
         ['choose', 'Period', 'hour'],
-        ['choose', 'When it is reached', 'notify'],
-        ['fill', 'Tell at', '30, 60'],
+        ['choose', 'When the limit is reached', 'notify'],
+        ['fill', 'Notify at (%)', '30, 60'],
         ['press', 'Create budget'],
         ['sent', 'the budget is made'],
       ],
@@ -91,7 +91,7 @@ export const FORMS_OF_SERVICE: Forms = {
     [
       '/webhooks?open=webhook',
       [
-        ['fill', 'Address of the receiver', 'https://example.com/new'],
+        ['fill', 'Endpoint URL', 'https://example.com/new'],
         ['check', 'agent.waiting'],
         ['fill', 'Agent', 'pilot'],
         ['fill', 'Description', 'New'],
@@ -114,7 +114,7 @@ export const FORMS_OF_SERVICE: Forms = {
         ['press', 'Rotate secret'],
         ['look', 'to rotate'],
         ['press', 'Cancel'],
-        ['open', 'Check the signature in your receiver'],
+        ['open', 'Verify the signature in your receiver'],
         ['look', 'how to check signatures'],
         ['press', 'Delete'],
         ['look', 'to delete'],
@@ -174,7 +174,7 @@ export const FORMS_OF_SERVICE: Forms = {
       [
         ['open', 'recall'],
         ['open', 'model'],
-        ['open', 'What the model was shown'],
+        ['open', 'Prompt'],
         ['open', 'Memories and deliveries'],
         ['look', 'opened'],
         ['press', 'API'],

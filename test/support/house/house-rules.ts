@@ -64,7 +64,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     face: [
       'invocation.ts',
       'receipt.ts',
-      'queue/enqueue.ts',
+      'runs.ts',
       'queue/scheduled-run.ts',
       'find-invocations.ts',
       'store.ts',
@@ -125,15 +125,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   {
     level: 2,
     name: 'usage',
-    face: [
-      'ledger-line.ts',
-      'periods.ts',
-      'prices/cost-of.ts',
-      'prices/rates.ts',
-      'reservation.ts',
-      'reserved-store.ts',
-      'store.ts',
-    ],
+    face: ['ledger-line.ts', 'periods.ts', 'prices/rates.ts', 'reservation.ts', 'reserved-store.ts', 'store.ts'],
   },
   {
     level: 1,

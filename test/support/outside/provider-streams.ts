@@ -487,7 +487,7 @@ export const CHAT_STREAMS: ProviderStream[] = [
     seen: 'OpenAI, OpenRouter, SGLang (block/goose#8031)',
     api: 'chat',
     sent: lines(said('Hel'), { error: { message: 'overloaded', code: 502 } }),
-    becomes: { failure: 'Model provider local answered 502: it has a problem' },
+    becomes: { failure: 'Model provider local answered 502: an error at the provider.' },
     atOnce: { response: 'Done.' },
   },
   {
@@ -496,7 +496,7 @@ export const CHAT_STREAMS: ProviderStream[] = [
     api: 'chat',
     sent: lines({ object: 'error', message: 'bad request', code: 400 }),
     becomes: {
-      failure: 'Model provider local answered 400: the request was refused; check model, temperature and tools',
+      failure: 'Model provider local answered 400: the request was refused; check the model, temperature and tools.',
     },
   },
   {
@@ -504,7 +504,7 @@ export const CHAT_STREAMS: ProviderStream[] = [
     seen: 'small gateways',
     api: 'chat',
     sent: lines({ error: 'something went wrong' }),
-    becomes: { failure: 'Model provider local reported an error' },
+    becomes: { failure: 'Model provider local reported an error.' },
   },
   {
     name: 'overload inside the stream, before the first word: it is asked again',
@@ -518,7 +518,7 @@ export const CHAT_STREAMS: ProviderStream[] = [
     seen: 'OpenRouter: finish_reason error; DeepSeek: insufficient_system_resource',
     api: 'chat',
     sent: lines(said('Hel'), end('insufficient_system_resource'), '[DONE]'),
-    becomes: { failure: 'Model provider local broke off its answer' },
+    becomes: { failure: 'Model provider local ended its answer early.' },
     atOnce: { response: 'Done.' },
   },
   {
@@ -527,7 +527,7 @@ export const CHAT_STREAMS: ProviderStream[] = [
     api: 'chat',
     contentType: 'text/html',
     sent: 'data: <html>\n\n',
-    becomes: { failure: 'Model provider local sent something that is not an answer' },
+    becomes: { failure: 'Model provider local returned something that is not an answer.' },
   },
 ]
 
@@ -658,7 +658,7 @@ export const ANTHROPIC_STREAMS: ProviderStream[] = [
     api: 'anthropic',
     sent:
       begin() + text(0, 'Hel') + event({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
-    becomes: { failure: 'Model provider local answered 529: it has a problem' },
+    becomes: { failure: 'Model provider local answered 529: an error at the provider.' },
     atOnce: { response: 'Done.' },
   },
   {
@@ -673,6 +673,6 @@ export const ANTHROPIC_STREAMS: ProviderStream[] = [
     seen: 'proxies that cut idle connections',
     api: 'anthropic',
     sent: begin() + text(0, 'Hel'),
-    becomes: { failure: 'Model provider local broke off its answer' },
+    becomes: { failure: 'Model provider local ended its answer early.' },
   },
 ]

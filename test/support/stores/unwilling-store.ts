@@ -5,6 +5,7 @@ import type { Service } from '../service/service.ts'
 
 /** What a service writes, as the database sees it. */
 const WRITES = {
+  'a new run': { event: 'insert', table: 'runs', when: 'true' },
   'a result of a tool': { event: 'insert', table: 'steps', when: "new.kind = 'tool'" },
   'a wait': { event: 'update', table: 'runs', when: 'new.wake_at is not null' },
   'the end of a run': { event: 'insert', table: 'invocations', when: 'true' },

@@ -33,17 +33,17 @@ inConsole('activity in the console', (visit, service) => {
     await page.goBack()
     await page.goBack()
     await untilHolds(async () => assert.equal(await page.getByLabel('Status').inputValue(), 'failed'))
-    await page.getByLabel('Door').selectOption('mcp')
+    await page.getByLabel('Channel').selectOption('mcp')
     await page.getByText('Nothing matches the filters.').waitFor()
     const filters = page.getByRole('group', { name: 'Filters on' })
     assert.deepEqual(await filters.getByRole('button').allInnerTexts(), [
       'Status: failed',
-      'Door: mcp',
+      'Channel: mcp',
       'Clear filters',
     ])
-    await filters.getByRole('button', { name: 'Door: mcp' }).click()
+    await filters.getByRole('button', { name: 'Channel: mcp' }).click()
     await page.getByRole('link', { name: 'another reef' }).waitFor()
-    await page.getByLabel('Door').selectOption('mcp')
+    await page.getByLabel('Channel').selectOption('mcp')
     await page.locator('.empty').getByRole('button', { name: 'Clear filters' }).click()
     await page.getByRole('link', { name: 'a third one' }).waitFor()
     assert.equal(await filters.count(), 0)
@@ -122,10 +122,10 @@ inConsole('activity in the console', (visit, service) => {
 
     await steps.nth(2).locator('summary').first().click()
     await steps.nth(2).getByText('"port": "Kiel"').waitFor()
-    await steps.nth(2).getByText('Failed').waitFor()
+    await steps.nth(2).getByText('Error').waitFor()
 
     await steps.nth(3).locator('summary').first().click()
-    await steps.nth(3).getByText('What the model was shown').click()
+    await steps.nth(3).getByText('Prompt').click()
     const roles = steps.nth(3).locator('.prompt h4')
     await roles.nth(5).waitFor()
     assert.deepEqual(await roles.allInnerTexts(), ['system', 'user', 'assistant', 'user', 'assistant', 'tool tide'])
@@ -150,7 +150,7 @@ inConsole('activity in the console', (visit, service) => {
     await recalled.nth(1).waitFor()
     const marked = (await recalled.allInnerTexts()).map((text) => [
       /Bea pays (\w+)/.exec(text)?.[1],
-      /did not fit/.test(text),
+      /left out/.test(text),
     ])
     assert.deepEqual(marked.toSorted(), [
       ['in', false],

@@ -20,12 +20,12 @@ inConsole('the tools of an agent in the console', (visit, service) => {
     await page.getByRole('button', { name: 'Tools', exact: true }).click()
     const cards = page.locator('.tool-card')
     await cards.first().locator('summary').click()
-    await cards.first().getByRole('button', { name: 'Remove this tool' }).click()
+    await cards.first().getByRole('button', { name: 'Remove tool' }).click()
     await untilHolds(async () => assert.equal(await cards.count(), 1))
     assert.equal(await cards.getByLabel('Name', { exact: true }).inputValue(), 'anchor')
     assert.equal(await cards.getByLabel('Name of parameter 1').inputValue(), 'weight')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('The working copy is saved').waitFor()
+    await page.getByText('Draft saved').waitFor()
     const { tools } = (await service().call('GET', '/v1/agents/chandler')).body.data
     assert.deepEqual(
       tools.map(({ name }: { name: string }) => name),
@@ -48,11 +48,11 @@ inConsole('agents as tools in the console', (visit, service) => {
     await card.getByLabel('Agent', { exact: true }).fill('nowhere')
     await card.getByLabel('Memory').selectOption('none')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await card.getByText('is no agent of this project: nowhere').waitFor()
+    await card.getByText('no agent "nowhere" exists in this project').waitFor()
     await card.getByLabel('Agent', { exact: true }).fill('helper')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('is no agent of this project').waitFor({ state: 'detached' })
-    await page.getByText('The working copy is saved').waitFor()
+    await page.getByText('exists in this project').waitFor({ state: 'detached' })
+    await page.getByText('Draft saved').waitFor()
     const { tools } = (await service().call('GET', '/v1/agents/chief')).body.data
     assert.deepEqual(tools, [
       {

@@ -9,10 +9,10 @@ inHarbour('what the frame of the console says', (open, harbour, service) => {
     await scene.look('who is signed in', '.account-menu')
     await scene.page.keyboard.press('Escape')
     await scene.page.keyboard.press('Control+k')
-    await scene.page.getByRole('combobox', { name: 'A page' }).waitFor()
+    await scene.page.getByRole('combobox', { name: /paste an ID/ }).waitFor()
     await scene.look('the palette on the page of an agent')
     for (const typed of ['new', 'cash', 'pause', 'dark', harbour().well, harbour().rope, 'nothing like that']) {
-      await scene.page.getByRole('combobox', { name: 'A page' }).fill(typed)
+      await scene.page.getByRole('combobox', { name: /paste an ID/ }).fill(typed)
       await scene.look(`the palette with ${typed}`)
     }
     await scene.page.keyboard.press('Escape')
@@ -42,7 +42,7 @@ inHarbour('what the frame of the console says', (open, harbour, service) => {
     const scene = await open('/', { key: null })
     await scene.look('signed out', 'body')
     scene.window.expect(/status of 401/)
-    await scene.page.getByLabel('API key').fill('mrg_wrong')
+    await scene.page.getByLabel('API key', { exact: true }).fill('mrg_wrong')
     await scene.page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await scene.page.getByRole('alert').or(scene.page.locator('.wrong')).first().waitFor()
     await scene.look('a wrong key', 'body')

@@ -38,7 +38,7 @@ describe('the page of a request whose service died', { skip: withoutChromium() }
     await page.getByText('Attempts', { exact: true }).waitFor()
     const steps = page.getByRole('list').filter({ hasText: 'refund' })
     for (const attempt of [2, 3, 4]) {
-      await steps.getByText(`Attempt ${attempt}: the node that ran the attempt before stopped or died`).waitFor()
+      await steps.getByText(`Attempt ${attempt}: the node that ran the previous attempt stopped or failed`).waitFor()
     }
     await leave()
   })

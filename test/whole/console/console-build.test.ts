@@ -33,14 +33,14 @@ inConsole(
 
       // A provider: saved, tested, and seen to have models.
       await page.getByRole('link', { name: 'Connections' }).click()
-      await page.getByText('No model provider yet').waitFor()
-      await click('Add a provider')
+      await page.getByText('No model providers yet').waitFor()
+      await click('Add provider')
       await dialog.getByLabel('Name', { exact: true }).fill('local')
-      await dialog.getByLabel('Address', { exact: true }).fill(model.url)
+      await dialog.getByLabel('Base URL', { exact: true }).fill(model.url)
       await dialog.getByLabel('API key', { exact: true }).fill(KEY)
       await dialog.getByRole('button', { name: 'Save and test' }).click()
       // The list is public, so the key is tested by an answer.
-      await dialog.getByText('its key is not tested').waitFor()
+      await dialog.getByText('the key could not be tested').waitFor()
       await dialog.getByRole('button', { name: 'Test model' }).click()
       await dialog.getByText('answers', { exact: true }).waitFor()
       assert.equal(model.requests[0]?.headers.authorization, `Bearer ${KEY}`)
@@ -49,7 +49,7 @@ inConsole(
 
       // A secret.
       await click('Secrets')
-      await click('Add a secret')
+      await click('Add secret')
       await dialog.getByLabel('Name', { exact: true }).fill('SHOP_TOKEN')
       await dialog.getByLabel('Value', { exact: true }).fill(TOKEN)
       await dialog.getByLabel('Hosts', { exact: true }).fill(shop.url)
@@ -70,8 +70,8 @@ inConsole(
       await click('Tools')
       await click(/^Add: HTTP/)
       await page.getByLabel('Name', { exact: true }).fill('find_order')
-      await page.getByLabel('What it does').fill('Says where an order is')
-      await page.getByLabel('Address', { exact: true }).fill(`${shop.url}/orders/{order}?as={order}`)
+      await page.getByLabel('Description', { exact: true }).fill('Says where an order is')
+      await page.getByLabel('URL', { exact: true }).fill(`${shop.url}/orders/{order}?as={order}`)
       await page.getByText('The address names order.').waitFor()
       await click('Add as parameters')
       assert.equal(await page.getByLabel(/^Name of parameter/).inputValue(), 'order')
@@ -84,11 +84,11 @@ inConsole(
       await page.getByLabel('Value of header 2').fill('4')
       await click('Test')
       await page.getByRole('region', { name: 'Test' }).getByLabel('order').fill('4711')
-      await click('Call it now')
+      await click('Run test')
       await page.getByText('Order 4711 left the harbour yesterday').waitFor()
       assert.deepEqual(orders, [{ line: 'GET /orders/4711?as=4711', authorization: `Bearer ${TOKEN}`, till: '4' }])
       await click('Save')
-      await page.getByText('The working copy is saved').waitFor()
+      await page.getByText('Draft saved').waitFor()
 
       // Deployed, and asked.
       await page.getByRole('link', { name: 'Deployments' }).click()

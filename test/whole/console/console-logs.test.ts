@@ -34,11 +34,11 @@ inConsole('the log in the console', (visit, service) => {
   test('is followed until the reader stops it, and again when they say so', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'quiet' } })
     const { page, leave } = await visit('/agents/quiet/logs', { isHurried: true })
-    await page.getByText('New lines appear automatically.').waitFor()
+    await page.getByText('New entries appear automatically.').waitFor()
     await page.getByRole('button', { name: 'Stop following' }).click()
-    await page.getByText('New lines appear when you follow the log.').waitFor()
+    await page.getByText('New entries appear when you follow the log.').waitFor()
     await service().call('POST', '/v1/agents/quiet/invoke', { body: { message: 'hello' } })
-    await page.getByRole('button', { name: 'Follow the log' }).click()
+    await page.getByRole('button', { name: 'Follow log' }).click()
     await page.getByText('Invocation completed').waitFor()
     await page.getByRole('button', { name: 'Stop following' }).waitFor()
     await leave()
@@ -96,7 +96,7 @@ inConsole('the log in the console', (visit, service) => {
     const log = page.getByRole('log')
     await page.getByText('Invocation completed').waitFor()
     await scrollTo(log, 0)
-    const older = page.getByRole('button', { name: 'Older lines' })
+    const older = page.getByRole('button', { name: 'Older entries' })
     await until('there are no older lines', async () => {
       if ((await older.count()) === 0) return true
       await older.click({ timeout: 1_000 }).catch(() => {})
@@ -133,12 +133,12 @@ inConsole('the log in the console', (visit, service) => {
     assert.deepEqual(await lastSeen.boundingBox(), place)
     await page.reload()
     await lastSeen.waitFor()
-    await page.getByRole('button', { name: 'Newest lines' }).click()
+    await page.getByRole('button', { name: 'Newest entries' }).click()
     await page.getByText('Invocation completed').waitFor()
 
     // A search looks through 10,000 lines at once. What it finds further back comes when the reader asks for it.
     await page.goto(`${service().url}/agents/talker/logs?search=line+77`)
-    await page.getByRole('button', { name: 'Older lines' }).click()
+    await page.getByRole('button', { name: 'Older entries' }).click()
     await page.getByText('line 7799', { exact: true }).waitFor()
     await leave()
   })

@@ -195,7 +195,7 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
     assert.match(page.url(), /text=plain/)
     await page.reload()
     await page.getByText('# Ropes').waitFor()
-    await page.getByRole('button', { name: 'Show the markdown' }).click()
+    await page.getByRole('button', { name: 'Show Markdown' }).click()
     await page.getByRole('heading', { name: 'Ropes' }).waitFor()
     await leave()
   })

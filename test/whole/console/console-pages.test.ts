@@ -43,7 +43,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   configuration: 'webhooks.allowInsecure',
   webhooks: '127.0.0.1:4999',
   webhook: 'agent.failed',
-  delivery: 'What is sent',
+  delivery: 'Request body',
   connections: 'local',
   secrets: 'SHOP_TOKEN',
   keys: 'shop backend',

@@ -12,7 +12,7 @@ inConsole('finding things in the console', (visit, service) => {
     const { page, leave } = await visit('/keys')
     await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
     await page.keyboard.press('Control+k')
-    const field = page.getByRole('combobox', { name: 'A page, a command, an agent, or any id' })
+    const field = page.getByRole('combobox', { name: 'Search pages, commands and agents, or paste an ID' })
     await field.fill('harb log')
     await page.getByRole('option', { name: 'harbour › Logs' }).waitFor()
     await checkAccess(page)
@@ -49,7 +49,7 @@ inConsole('finding things in the console', (visit, service) => {
     const { page, expect, leave } = await visit('/agents/harbour')
     const say = async (text: string, command: string) => {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'A page' }).fill(text)
+      await page.getByRole('combobox', { name: /paste an ID/ }).fill(text)
       // The agents may come later than the text.
       await page.getByRole('option', { name: command, selected: true }).waitFor()
       await page.keyboard.press('Enter')
@@ -65,7 +65,7 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByText('harbour is paused').waitFor()
     await page.getByText('paused', { exact: true }).waitFor()
     await say('harb resume', 'harbour › Resume')
-    await page.getByText('harbour answers again').waitFor()
+    await page.getByText('harbour resumed').waitFor()
     await say('new key', 'New key')
     await page.getByRole('dialog', { name: 'New key' }).waitFor()
     await page.keyboard.press('Escape')
@@ -85,7 +85,7 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('heading', { name: 'harbour' }).waitFor()
     await page.keyboard.press('Control+k')
     for (const word of ['new', 'deploy', 'pause', 'invoke', 'delete', 'roll back']) {
-      await page.getByRole('combobox', { name: 'A page' }).fill(word)
+      await page.getByRole('combobox', { name: /paste an ID/ }).fill(word)
       const found = await page.getByRole('listbox').getByRole('option').allTextContents()
       assert.deepEqual(
         found.filter((label) => !label.endsWith(' › Deployments')),
@@ -108,7 +108,7 @@ inConsole('finding things in the console', (visit, service) => {
     })
     const openAndLeave = async () => {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'A page' }).fill('harbour')
+      await page.getByRole('combobox', { name: /paste an ID/ }).fill('harbour')
       await page.getByRole('option').first().click()
       await page.waitForURL('**/agents/harbour')
       await untilHolds(async () => assert.equal(await page.getByRole('dialog').count(), 0))
@@ -139,7 +139,7 @@ inConsole('finding things in the console', (visit, service) => {
       [id, 'a pasted one'],
     ]) {
       await page.getByRole('button', { name: 'Find' }).click()
-      await page.getByRole('combobox', { name: 'A page' }).fill(` ${pasted} `)
+      await page.getByRole('combobox', { name: /paste an ID/ }).fill(` ${pasted} `)
       await page.getByRole('option', { name: pasted, selected: true }).waitFor()
       await page.keyboard.press('Enter')
       await page.getByText(shown).first().waitFor()
@@ -153,9 +153,9 @@ inConsole('finding things in the console', (visit, service) => {
     await settled()
     await page.getByLabel('Session ID').focus()
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'A page' }).waitFor()
+    await page.getByRole('combobox', { name: /paste an ID/ }).waitFor()
     await page.keyboard.press('Escape')
-    await page.getByRole('combobox', { name: 'A page' }).waitFor({ state: 'detached' })
+    await page.getByRole('combobox', { name: /paste an ID/ }).waitFor({ state: 'detached' })
     assert.equal(await page.evaluate('document.activeElement.ariaLabel'), 'Session ID')
     await leave()
   })
@@ -166,7 +166,7 @@ inConsole('finding things in the console', (visit, service) => {
     await go('/agents/100%')
     await page.getByText('Agent not found').waitFor()
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'A page' }).waitFor()
+    await page.getByRole('combobox', { name: /paste an ID/ }).waitFor()
     await leave()
   })
 })

@@ -35,14 +35,14 @@ inConsole(
       runs.push(await begin('go up', 'running'))
       await until('the run has come to its tool', async () => held.count() === 1)
       const { page, leave } = await visit('/agents/winch/settings', { isHurried: true })
-      await page.getByText('Its runs are cancelled, it refuses messages, and its schedules wait.').waitFor()
+      await page.getByText('Cancels its active runs, rejects new messages, and pauses its schedules.').waitFor()
       const pause = page.getByRole('button', { name: 'Pause …' })
       await pause.click()
-      const dialog = page.getByRole('dialog', { name: 'Pause the agent' })
-      const three = '3 runs are cancelled at once: 1 running, 2 waiting. This cannot be taken back.'
+      const dialog = page.getByRole('dialog', { name: 'Pause agent' })
+      const three = "3 runs are cancelled immediately: 1 running, 2 waiting. This can't be undone."
       await dialog.getByText(three).waitFor()
       runs.push(await begin('go down', 'queued'))
-      const four = '4 runs are cancelled at once: 1 running, 1 queued, 2 waiting. This cannot be taken back.'
+      const four = "4 runs are cancelled immediately: 1 running, 1 queued, 2 waiting. This can't be undone."
       await dialog.getByText(four).waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await dialog.waitFor({ state: 'hidden' })
@@ -54,9 +54,9 @@ inConsole(
       await page.getByText('winch is paused').waitFor()
       for (const path of runs) await untilStatus(service(), path, 'cancelled')
       await page.getByRole('button', { name: 'Resume' }).click()
-      await page.getByText('winch answers again').waitFor()
+      await page.getByText('winch resumed').waitFor()
       await pause.click()
-      await dialog.getByText('No run is under way now. One that begins before you pause is cancelled.').waitFor()
+      await dialog.getByText('No runs are active. Any run that starts before you pause is cancelled.').waitFor()
       await leave()
     })
 
@@ -65,10 +65,10 @@ inConsole(
       const { page, leave } = await visit('/agents/capstan')
       await page.getByRole('heading', { name: 'capstan' }).waitFor()
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'A page' }).fill('capstan pause')
+      await page.getByRole('combobox', { name: /paste an ID/ }).fill('capstan pause')
       await page.getByRole('option', { name: 'capstan › Pause', selected: true }).waitFor()
       await page.keyboard.press('Enter')
-      await page.getByRole('dialog', { name: 'Pause the agent' }).getByRole('button', { name: 'Cancel' }).click()
+      await page.getByRole('dialog', { name: 'Pause agent' }).getByRole('button', { name: 'Cancel' }).click()
       assert.equal((await service().call('GET', '/v1/agents/capstan')).body.data.status, 'running')
       await leave()
     })

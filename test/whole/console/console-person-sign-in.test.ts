@@ -53,7 +53,7 @@ inConsole(
       await page.getByRole('button', { name: 'Ada', exact: true }).click()
       const menu = page.locator('.account-menu')
       assert.match(await menu.innerText(), /Ada\s+E-mail\s+ada@example.com\s+Role\s+developer/)
-      await menu.getByText('What may I do here?').click()
+      await menu.getByText('Permissions here').click()
       assert.deepEqual(await menu.getByRole('listitem').allTextContents(), [
         'invoke send messages to agents',
         'read see agents, invocations, logs, memory',
@@ -69,17 +69,17 @@ inConsole(
       const { page, expect, leave } = window
       const notice = page.locator('.notice')
       await signIn(window, undefined)
-      await notice.getByText('You were not let in there, or have declined.').waitFor()
+      await notice.getByText('Your identity provider denied the sign-in').waitFor()
       assert.equal(page.url(), `${consoleUrl(service())}/`)
       await signIn(window, 'eve')
-      await notice.getByText('you have no role yet. Ask an administrator').waitFor()
+      await notice.getByText("You don't have a role yet. Ask").waitFor()
       for (const [code, text] of [
-        ['expired', 'It took too long'],
-        ['refused', 'is not in order'],
-        ['issuer_unavailable', 'does not answer'],
-        ['other_domain', 'is not one of those that may sign in here'],
-        ['invitation_invalid', 'The invitation is for another e-mail address'],
-        ['email_not_verified', 'has not verified your e-mail address'],
+        ['expired', 'The sign-in timed out'],
+        ['refused', 'response was invalid'],
+        ['issuer_unavailable', "isn't responding"],
+        ['other_domain', "isn't allowed to sign in here"],
+        ['invitation_invalid', 'The invitation is for another email address'],
+        ['email_not_verified', 'has not verified your email address'],
         ['something', 'You are not signed in. Try again.'],
       ] as const) {
         await page.goto(`${consoleUrl(service())}/?code=${code}#sign-in-failed=${code}`)
@@ -89,13 +89,18 @@ inConsole(
 
       expect(/503/)
       await page.getByRole('button', { name: 'Sign in with Old login' }).click()
-      await page.getByText('The identity provider does not answer. Keys and links still sign in').waitFor()
-      await page.getByLabel('API key').fill(service().admin)
+      await page
+        .getByText("The identity provider isn't responding. You can still sign in with a key or a link.")
+        .waitFor()
+      await page.getByLabel('API key', { exact: true }).fill(service().admin)
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByRole('link', { name: 'pilot' }).waitFor()
       // Who is signed in already hears of it and goes on.
       await page.goto(`${consoleUrl(service())}/?again#sign-in-failed=denied`)
-      await page.getByRole('status').getByText('You are not signed in. You were not let in there').waitFor()
+      await page
+        .getByRole('status')
+        .getByText('You are not signed in. Your identity provider denied the sign-in')
+        .waitFor()
       await page.getByRole('link', { name: 'pilot' }).waitFor()
       await leave()
     })
@@ -113,7 +118,7 @@ inConsole(
       await elsewhere.getByText('You are signed out').waitFor()
       await elsewhere.close()
       // The page asks now and then whether everything is paused, and hears it then.
-      await page.getByText('Your session has ended. It may have been ended where you signed in.').waitFor()
+      await page.getByText('Your session has ended. It might have been ended at your identity provider.').waitFor()
       await signIn(window, 'ada')
       await page.getByRole('heading', { name: 'pilot' }).waitFor()
       assert.equal(new URL(page.url()).pathname, '/agents/pilot/deployments')
@@ -135,7 +140,7 @@ inConsole(
       assert.equal(await sessions(), others)
       // The provider does not know the browser any more: another person can sign in.
       await signIn(window, undefined)
-      await page.getByText('You were not let in there, or have declined.').waitFor()
+      await page.getByText('Your identity provider denied the sign-in').waitFor()
       await leave()
     })
   },
@@ -152,11 +157,11 @@ inConsole('the console of a service without an identity provider', (visit, servi
       assert.doesNotMatch(await page.locator('body').innerText(), /People|\bperson\b|invit|My keys/, path)
     }
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: /any id/ }).fill('invite')
-    await page.getByText('Nothing is called that.').waitFor()
+    await page.getByRole('combobox', { name: /paste an ID/ }).fill('invite')
+    await page.getByText('Nothing found.').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByLabel('API key').waitFor()
+    await page.getByLabel('API key', { exact: true }).waitFor()
     assert.equal(await page.getByText('or with a key').count(), 0)
     await leave()
   })

@@ -74,6 +74,29 @@ inConsole(
     })
 
     for (const width of [390, 1440]) {
+      test(`actions stand beside their heading, and Save is in reach in a long form, at ${width} px`, async () => {
+        const { page, go, settled, leave } = await visit('/', { ...PHONE, width })
+        for (const name of ['agents', 'settings'] as const) {
+          await go(paths[name])
+          await settled()
+          const [heading, action] = [
+            page.getByRole('heading', { level: 1 }),
+            page.locator('.page-actions .button').first(),
+          ]
+          const [title, button] = [await heading.boundingBox(), await action.boundingBox()]
+          assert.ok(title && button && button.y < title.y + title.height, `${name}: they are in one row`)
+        }
+        const save = await page.getByRole('button', { name: 'Save', exact: true }).boundingBox()
+        assert.ok(save && save.y + save.height <= PHONE.height, 'Save is seen without scrolling')
+        const heights = await page.evaluate(`[...document.querySelectorAll('.settings .field')]
+          .map((one) => one.querySelector(':scope > select, :scope > input:not([type=checkbox])'))
+          .filter((one) => one).map((one) => Math.round(one.getBoundingClientRect().height))`)
+        assert.equal(new Set(heights as number[]).size, 1, `selects are as high as fields: ${heights}`)
+        await leave()
+      })
+    }
+
+    for (const width of [390, 1440]) {
       test(`a dialog dims the whole window of ${width} px, and what it does is seen without scrolling`, async () => {
         const { page, settled, leave } = await visit('/keys?open=key', { width, height: 700 })
         await settled()
@@ -92,7 +115,7 @@ inConsole(
       await page.getByRole('combobox', { name: 'Agent' }).fill('nobody-of-that-name')
       expect(/400/)
       await page.getByRole('button', { name: 'Create key' }).click()
-      await page.locator('.field', { hasText: 'Agent' }).getByText('no such agent').waitFor()
+      await page.locator('.field', { hasText: 'Agent' }).getByText('no agent with this ID or name exists').waitFor()
       await untilHolds(async () => {
         assert.equal(await page.evaluate('document.activeElement.labels?.[0]?.textContent'), 'Agent')
       })

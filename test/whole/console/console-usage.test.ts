@@ -83,7 +83,7 @@ inConsole(
       await page.getByRole('button', { name: '24h' }).click()
       await row(/^Total.*\$0\.24$/).waitFor()
       await page.getByRole('figure', { name: 'Cost per hour' }).waitFor()
-      await page.getByLabel('Split').selectOption('by user')
+      await page.getByLabel('Group by').selectOption('by user')
       await table.getByRole('link', { name: 'bob' }).click()
       await row(/^local\/priced.*\$0\.12$/).waitFor()
       await page.getByRole('button', { name: 'user bob' }).click()
@@ -92,11 +92,11 @@ inConsole(
         ['agent', /^pilot/],
         ['key', /^first admin/],
         ['door', /^api/],
-        ['version', /^working copy/],
+        ['version', /^draft/],
         ['environment', /^production/],
         ['person', /^no person/],
       ] as const) {
-        await page.getByLabel('Split').selectOption(`by ${by}`)
+        await page.getByLabel('Group by').selectOption(`by ${by}`)
         await row(shown).waitFor()
       }
       await page.reload()
@@ -165,7 +165,7 @@ inConsole(
       await ask('clerk', {}, shop)
       await page.reload()
       await page.getByRole('row', { name: /^Total.*\$0\.12$/ }).waitFor()
-      await page.getByLabel('Whose').selectOption('All projects')
+      await page.getByLabel('Scope').selectOption('All projects')
       await page.getByRole('row', { name: /^shop.*\$0\.12$/ }).waitFor()
       await page.getByRole('row', { name: /^default.*at least \$/ }).waitFor()
       await leave()
@@ -173,7 +173,7 @@ inConsole(
       const { secret: key } = await createKey(shop, { role: 'viewer' })
       const reader = await visit('/usage', { key, isStill: true })
       await reader.page.getByRole('row', { name: /^Total.*\$0\.12$/ }).waitFor()
-      assert.equal(await reader.page.getByLabel('Whose').count(), 0)
+      assert.equal(await reader.page.getByLabel('Scope').count(), 0)
       await reader.leave()
     })
 

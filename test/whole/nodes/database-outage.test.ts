@@ -58,7 +58,7 @@ describe('a database that goes away', () => {
         success: false,
         error: {
           code: 'unavailable',
-          message: 'The database is not available, try again shortly',
+          message: 'The database is not available. Try again shortly.',
           retry_after: 1,
         },
         request_id: headers.get('x-request-id'),
@@ -71,7 +71,7 @@ describe('a database that goes away', () => {
     // It looks once a second at most, and what it saw last may be older than the outage.
     await untilHolds(async () => {
       const { status, body } = await first.call('GET', '/readyz')
-      assert.deepEqual([status, body], [503, { status: 'not_ready', reason: 'the database does not take writes' }])
+      assert.deepEqual([status, body], [503, { status: 'not_ready', reason: 'the database does not accept writes' }])
     })
 
     await postgres.start()
@@ -217,5 +217,5 @@ test('a run stops on a node that could not renew its lease in time: another node
   await until('the call is given up', () => isLeft)
   await postgres.start()
   const { status, body } = await answer
-  assert.deepEqual([status, body.error?.message], [409, 'The invocation was ended by another node'])
+  assert.deepEqual([status, body.error?.message], [409, 'Another node has ended the invocation.'])
 })

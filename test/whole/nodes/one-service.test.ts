@@ -22,7 +22,7 @@ async function startOn(data: string) {
 describe('a SQLite store', () => {
   test('is served by one service: a second one on its folder stops, and the first goes on', async (t) => {
     const service = await startChildService(t, 'sqlite')
-    const words = `another Moorage serves ${service.data}: stop it first, or give this one a folder of its own with --data; several on one store need PostgreSQL`
+    const words = `another Moorage uses ${service.data}. Stop it first, or choose another folder with --data; to run several on one database, use PostgreSQL`
     assert.deepEqual(await startOn(service.data), { code: 1, stderr: `moorage: ${words}\n` })
     assert.equal((await service.call('GET', '/v1/agents')).pagination.total, 1)
   })

@@ -123,8 +123,8 @@ describe('the log during an outage', () => {
       await redis.close()
     })
     const told = () => linesOf(service.log()).map(({ level, msg }) => [level, msg])
-    const lost = ['warn', 'Redis does not answer: this node limits rates by its own share until it does']
-    const back = ['warn', 'Redis answers again: the nodes limit rates together']
+    const lost = ['warn', "Redis isn't responding, so this node limits requests to its own share"]
+    const back = ['warn', 'Redis is responding again, so the nodes share their rate limits']
     await redis.stop()
     await until('the loss is told', () => told().length > 0)
     for (let sent = 0; sent < 20; sent++) await service.call('GET', '/v1/keys/self')

@@ -30,7 +30,7 @@ test('a Redis that takes connections and says nothing is left, and found again w
   const service = await startService('sqlite', { REDIS_URL: url.href })
   t.after(() => service.stop())
   assert.equal((await service.call('GET', '/v1/keys/self')).status, 200, 'it serves without Redis')
-  await until('it is said', () => /Redis does not answer/.test(service.log()))
+  await until('it is said', () => /Redis isn't responding/.test(service.log()))
   isDeaf = false
-  await until('it speaks with Redis', () => /Redis answers again/.test(service.log()))
+  await until('it speaks with Redis', () => /Redis is responding again/.test(service.log()))
 })

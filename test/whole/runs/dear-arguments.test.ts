@@ -114,7 +114,7 @@ describe('no check of tool arguments holds the event loop', () => {
     const others = [property({ type: 'string' }), property({ pattern: '^y', type: 'string' })]
     const answers = await Promise.all(others.map((schema) => own.check(schema, { a: 1 }, OWNER)))
     for (const answer of answers)
-      assert.deepEqual(answer, { outcome: 'errors', errors: [{ at: '/a', problem: 'must be string' }] })
+      assert.deepEqual(answer, { outcome: 'errors', errors: [{ at: '/a', problem: 'must be a string' }] })
     await own.close()
     await Promise.all(slow.flat())
   })
@@ -147,7 +147,7 @@ test('one request of a developer key does not freeze the service', async () => {
       const refused = await call(method, path, { key, body: sent })
       assert.equal(refused.status, 400)
       assert.deepEqual(refused.body.error.details, [
-        { field: 'tools.0.input_schema', error: 'may hold at most 5000 values, nested ones included' },
+        { field: 'tools.0.input_schema', error: 'can contain at most 5000 values, including nested ones' },
       ])
     }
   })

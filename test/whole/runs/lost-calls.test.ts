@@ -14,7 +14,7 @@ const PRICES = JSON.stringify([{ model: 'local/priced', input: 3, output: 15, re
 const SETTINGS = { ...LOCAL_TOOLS, MOORAGE_PRICES: PRICES }
 const LIMITS = { max_output_tokens: 100 }
 const EVENTS = ['budget.threshold', 'budget.exceeded']
-const LOST = 'A call of local/priced was under way when its node died: it counts with the most that it may have used'
+const LOST = 'A call to local/priced was in progress when its node stopped, so the most it could have used is counted.'
 const never = new Promise<void>(() => {})
 
 for (const engine of ENGINES) {

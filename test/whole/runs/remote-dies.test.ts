@@ -157,7 +157,7 @@ test('an agent that breaks off in the background is called again, and followers 
   assert.deepEqual([receipt.response, receipt.attempts.length], ['All of it.', 2])
   assert.deepEqual(
     receipt.steps.map(({ kind, reason }: Record<string, string>) => reason ?? kind),
-    ['The remote agent broke off its answer', 'model'],
+    ['The remote agent ended its answer early.', 'model'],
   )
 })
 

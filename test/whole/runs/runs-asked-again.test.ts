@@ -44,7 +44,7 @@ const WAYS: Way[] = [
     name: 'returnImmediately of A2A',
     first: rpc({ message }),
     retry: rpc({ message, configuration: { returnImmediately: true } }),
-    check: ({ body }) => assert.match(body.error.message, /used for another request/),
+    check: ({ body }) => assert.match(body.error.message, /already used with a different request/),
   },
 ]
 

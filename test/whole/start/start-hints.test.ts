@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -28,7 +28,7 @@ describe('what a start prints', () => {
     const child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'ignore', 'pipe'] })
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
     assert.equal(code, 1)
-    assert.match(stderr, /EADDRINUSE.*\n.*PORT=\d+ takes another port/)
+    assert.match(stderr, /EADDRINUSE.*\n.*To use another port, set PORT=\d+/)
   })
 
   test('a command that makes a new key, also where the address of the service is exported', async (t) => {
@@ -60,4 +60,40 @@ describe('what a start prints', () => {
     })
     assert.equal(signedIn.status, 201, await signedIn.text())
   })
+
+  for (const [typed, npm] of [
+    ['moorage', {}],
+    ['npx moorage', { npm_command: 'exec', npm_lifecycle_event: 'npx' }],
+    ['npm run -s moorage --', { npm_command: 'run', npm_lifecycle_event: 'moorage' }],
+  ] as const) {
+    test(`its commands as the person typed the one that started it: ${typed}; the URL is the public one`, async (t) => {
+      const home = await mkdtemp(join(tmpdir(), 'moorage-public-'))
+      t.after(() => rm(home, { recursive: true, force: true }))
+      const url = 'https://agents.example.com/moorage'
+      const settings = `server: { publicUrl: "${url}/", trustedProxies: [10.0.0.0/8] }\nsecurity: { enforceHttps: true }\n`
+      await writeFile(join(home, 'moorage.yaml'), settings)
+      const env = { ...childEnv(), ...npm, PORT: '0', LOG_LEVEL: 'error' }
+      const child = startChild(process.execPath, [built('cli'), 'start'], { cwd: home, env })
+      const [shown] = await once(child.stdout, 'data')
+      child.kill()
+      await once(child, 'exit')
+      const banner = String(shown)
+      assert.ok(banner.includes(`  URL    ${url}\n`), banner)
+      assert.ok(banner.includes(`  Open   ${typed} open --local --url ${url}   `), banner)
+      assert.ok(banner.includes(`  curl ${url}/v1/agents/hello/invoke `), banner)
+
+      const shell = newShell()
+      t.after(() => shell.remove())
+      const opened = await shell.moorage([
+        'open',
+        '--local',
+        '--config',
+        join(home, 'moorage.yaml'),
+        '--data',
+        join(home, 'data'),
+      ])
+      assert.equal(opened.code, 0, opened.stderr)
+      assert.ok(opened.stdout.startsWith(`${url}/#link=`), opened.stdout)
+    })
+  }
 })

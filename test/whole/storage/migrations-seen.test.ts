@@ -85,7 +85,7 @@ for (const engine of ENGINES) {
           error: { code: 'unavailable', message: `Not ready: ${DOING}`, retry_after: 5 },
         })
 
-        const goesOn = () => lines().filter(({ msg }) => msg === 'the migration of the database goes on')
+        const goesOn = () => lines().filter(({ msg }) => msg === 'the database migration continues')
         await until('the log has told twice that it goes on', () => goesOn().length >= 2)
         assert.partialDeepStrictEqual(goesOn().at(-1), { migration: 'agents-have-notes', rows_done: 300, rows: 1000 })
         for (const path of ['/healthz', '/readyz'] as const) {
@@ -107,16 +107,16 @@ for (const engine of ENGINES) {
       }
       assert.deepEqual(statuses, { '/healthz': new Set([200]), '/readyz': new Set([503, 200]) })
       const told = lines().filter(({ migration }) => migration === 'agents-have-notes')
-      const messages = told.map(({ msg }) => msg).filter((msg) => msg !== 'the migration of the database goes on')
-      assert.deepEqual(messages, ['a migration of the database begins', 'the database is migrated'])
-      assert.equal(told.at(-1)?.['msg'], 'the database is migrated')
+      const messages = told.map(({ msg }) => msg).filter((msg) => msg !== 'the database migration continues')
+      assert.deepEqual(messages, ['migrating the database', 'the database migration is complete'])
+      assert.equal(told.at(-1)?.['msg'], 'the database migration is complete')
     })
   })
 }
 
 const breaks: Migration = { name: 'agents-were-moved', breaks: true, async run() {} }
 const STRANGER =
-  'the database was changed by a newer Moorage ("agents-were-moved"), and this version cannot work with it: start that version, or restore a backup'
+  'the database was changed by a newer version of Moorage ("agents-were-moved"). Start that version, or restore a backup'
 
 onBothEngines('a service that a newer program breaks', (service) => {
   test('goes on after a migration that only adds, and is not ready after one that breaks it', async () => {
@@ -148,7 +148,7 @@ for (const engine of ENGINES) {
     const { level, msg, err } = JSON.parse(line ?? '{}')
     assert.deepEqual(
       { level, msg, message: err?.message },
-      { level: 'error', msg: 'the store cannot be used any more: this process ends', message: STRANGER },
+      { level: 'error', msg: 'the database is no longer usable, so this process exits', message: STRANGER },
     )
     assert.ok(service.output().includes(`moorage: ${STRANGER}\n`))
   })
@@ -166,12 +166,12 @@ onBothEngines('a node that starts while another one migrates', (service, engine)
     const watch = new MigrationWatch(log)
     const second = openStorage({ data, database, migrations, watch })
     await until('it waits', () => watch.doing !== undefined)
-    assert.equal(watch.doing, 'another node changes the database, and this one waits until that is done')
+    assert.equal(watch.doing, 'another node is changing the database; this node waits')
     slow.go()
     for (const storage of await Promise.all([first, second])) await storage.close()
     assert.deepEqual(
       lines().map(({ msg }) => msg),
-      ['another node migrates the database: this one waits'],
+      ['another node is migrating the database; this node waits'],
     )
     assert.equal(watch.doing, undefined)
   })

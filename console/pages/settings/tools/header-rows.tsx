@@ -33,7 +33,7 @@ export function HeaderRows({ headers, secrets, onChange, error }: Props) {
       hint={
         <>
           Refer to a secret by name: <code>{'Bearer {{secret.NAME}}'}</code>.{' '}
-          {may('listSecrets') && <a href={href('/connections?view=secrets')}>Your secrets</a>}
+          {may('listSecrets') && <a href={href('/connections?view=secrets')}>Manage secrets</a>}
         </>
       }
     >
@@ -67,5 +67,5 @@ export function HeaderRows({ headers, secrets, onChange, error }: Props) {
 function problemOf(row: Row, rows: readonly Row[]): string | undefined {
   const nameOf = ({ name }: Row) => name.trim().toLowerCase()
   if (!nameOf(row)) return row.value ? 'A header needs a name' : undefined
-  return rows.some((other) => other !== row && nameOf(other) === nameOf(row)) ? `${row.name} is here twice` : undefined
+  return rows.some((other) => other !== row && nameOf(other) === nameOf(row)) ? `${row.name} is used twice` : undefined
 }

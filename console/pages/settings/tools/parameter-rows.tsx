@@ -42,7 +42,7 @@ export function ParameterRows({ tool, onChange, error }: Props) {
         fresh={FRESH}
         onChange={change}
         error={error}
-        hint="What the model fills in. Those that the address does not name go into the query, or into a JSON body."
+        hint="Arguments the model provides. Arguments that aren't used in the URL are sent in the query string or as a JSON body."
       >
         {(row, set, i) => (
           <>
@@ -67,7 +67,7 @@ export function ParameterRows({ tool, onChange, error }: Props) {
               isBare
               value={row.description}
               onInput={(description) => set({ description })}
-              placeholder="What it means"
+              placeholder="Description"
             />
             <label class="check">
               <input type="checkbox" checked={row.isRequired} onChange={() => set({ isRequired: !row.isRequired })} />
@@ -91,5 +91,5 @@ export function ParameterRows({ tool, onChange, error }: Props) {
 /** What would be lost: a parameter without a name, or with the name of another. */
 function problemOf(row: Parameter, rows: readonly Parameter[]): string | undefined {
   if (!row.name) return row.description ? 'A parameter needs a name' : undefined
-  return rows.some((other) => other !== row && other.name === row.name) ? `${row.name} is here twice` : undefined
+  return rows.some((other) => other !== row && other.name === row.name) ? `${row.name} is used twice` : undefined
 }

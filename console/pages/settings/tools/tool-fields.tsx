@@ -28,12 +28,12 @@ export function HttpFields({ tool, secrets, onChange, reason }: Props<HttpTool>)
           onChange={(method) => set({ method: method as HttpTool['method'] })}
         />
         <Field
-          label="Address"
+          label="URL"
           value={tool.url}
           onInput={(url) => set({ url })}
           error={reason('url')}
           placeholder="https://api.example.com/orders/{order}"
-          hint="{name} takes the argument of that name."
+          hint="Use {name} to insert an argument into the URL."
           isMono
           isRequired
         />
@@ -55,7 +55,7 @@ export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
   return (
     <>
       <Field
-        label="Address"
+        label="URL"
         value={tool.url}
         onInput={(url) => set({ url })}
         error={reason('url')}
@@ -70,13 +70,13 @@ export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
         error={reason('headers')}
       />
       <ValueField
-        label="Tools that may be used"
+        label="Allowed tools"
         value={tool.allow ?? []}
         read={namesIn}
         write={(names) => names.join(', ')}
         onInput={(allow) => set({ allow: allow.length > 0 ? allow : null })}
         error={reason('allow')}
-        hint="Names, with commas between them. Empty: all of them. Test shows which there are."
+        hint="Comma-separated names. Leave empty to allow all. Use Test to list them."
         isMono
       />
       <Calling tool={tool} onChange={set} reason={reason} />
@@ -90,13 +90,13 @@ export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>,
     <>
       <Naming tool={tool} onChange={set} reason={reason} />
       <ValueField
-        label="Rejected after seconds"
+        label="Reject automatically after (seconds)"
         value={tool.expires_after_seconds}
         read={numberIn}
         write={(seconds) => String(seconds ?? '')}
         onInput={(expires_after_seconds) => set({ expires_after_seconds })}
         error={reason('expires_after_seconds')}
-        hint="If no person has answered by then. Empty: as the agent says"
+        hint="If no one answers in time. Default: the agent's setting"
         inputMode="decimal"
       />
     </>
@@ -104,9 +104,9 @@ export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>,
 }
 
 const MEMORIES: { value: AgentTool['memory']; label: string }[] = [
-  { value: 'own', label: 'Its own: as if the user had asked it' },
+  { value: 'own', label: 'Its own, as if the user had called it directly' },
   { value: 'none', label: 'None' },
-  { value: 'shared', label: "This agent's, to read" },
+  { value: 'shared', label: "This agent's, read-only" },
 ]
 
 export function AgentFields({ tool, onChange, reason }: Omit<Props<AgentTool>, 'secrets'>) {
@@ -119,7 +119,7 @@ export function AgentFields({ tool, onChange, reason }: Omit<Props<AgentTool>, '
         value={tool.agent}
         onInput={(agent) => set({ agent })}
         error={reason('agent')}
-        hint="Another agent of this project: its name or its id."
+        hint="Name or ID of another agent in this project."
         isMono
         isRequired
       />
@@ -128,7 +128,7 @@ export function AgentFields({ tool, onChange, reason }: Omit<Props<AgentTool>, '
         value={tool.environment}
         onInput={(environment) => set({ environment })}
         error={reason('environment')}
-        hint="Whose version answers."
+        hint="The environment whose version is called."
         isMono
         isRequired
       />
@@ -158,17 +158,17 @@ function Naming<Kind extends HttpTool | PersonTool | AgentTool>({ tool, onChange
         error={reason('name')}
         pattern="[A-Za-z][A-Za-z0-9_\-]{0,63}"
         placeholder="find_order"
-        hint="Letters, digits, _ and -. The model calls it by this name."
+        hint="Letters, digits, _ and -. The model calls the tool by this name."
         isMono
         isRequired
       />
       <Field
-        label="What it does"
+        label="Description"
         value={tool.description}
         onInput={(description) => onChange({ description } as Partial<Kind>)}
         error={reason('description')}
         rows={2}
-        hint="For the model: when to use it, and what comes back."
+        hint="Tells the model when to use the tool and what it returns."
       />
     </>
   )
@@ -185,17 +185,17 @@ function Calling({ tool: { timeout_ms, approval }, onChange, reason }: CallingPr
   return (
     <div class="columns">
       <Select
-        label="A person must approve"
+        label="Approval required"
         value={isPlain ? approval : 'conditions'}
         choices={[
           { value: 'never', label: 'no' },
           { value: 'always', label: 'every call' },
-          ...(isPlain ? [] : [{ value: 'conditions', label: 'under conditions (see the YAML)' }]),
+          ...(isPlain ? [] : [{ value: 'conditions', label: 'conditional (edit in YAML)' }]),
         ]}
         onChange={(value) => value !== 'conditions' && onChange({ approval: value as 'never' | 'always' })}
       />
       <ValueField<number | null>
-        label="Longest call, in milliseconds"
+        label="Timeout (ms)"
         value={timeout_ms}
         read={numberIn}
         write={(ms) => String(ms ?? '')}

@@ -13,7 +13,7 @@ export const KINDS: { type: Tool['type']; label: string; about: string; begin():
   {
     type: 'http',
     label: 'HTTP',
-    about: 'One request to an address that you name',
+    about: 'Call an HTTP endpoint',
     begin: () => ({
       ...CALLED,
       type: 'http',
@@ -27,13 +27,13 @@ export const KINDS: { type: Tool['type']; label: string; about: string; begin():
   {
     type: 'mcp',
     label: 'MCP server',
-    about: 'All tools of a server, or some of them',
+    about: 'Use the tools of an MCP server',
     begin: () => ({ ...CALLED, type: 'mcp', url: '', allow: null }),
   },
   {
     type: 'ask_person',
     label: 'Ask a person',
-    about: 'The run waits until a person answers under Approvals',
+    about: 'The run waits until someone answers in Approvals',
     begin: () => ({
       type: 'ask_person',
       name: 'ask_person',
@@ -45,7 +45,7 @@ export const KINDS: { type: Tool['type']; label: string; about: string; begin():
   {
     type: 'agent',
     label: 'Another agent',
-    about: 'It answers in a run of its own, with its own tools and memory',
+    about: 'Runs separately, with its own tools and memory',
     begin: () => ({ type: 'agent', name: '', description: '', agent: '', environment: 'production', memory: 'own' }),
   },
 ]

@@ -60,15 +60,15 @@ export function ToolTest({ agent, tool }: { agent: Agent; tool: Tool }) {
       <div class="filters">
         {tool.type === 'mcp' && (
           <Button icon="search" isBusy={run.isBusy} onClick={() => void run.run(false)}>
-            List its tools
+            List tools
           </Button>
         )}
         {isCall && (
           <Button look="main" icon="play" isBusy={run.isBusy} onClick={() => void run.run(true)}>
-            Call it now
+            Run test
           </Button>
         )}
-        <span class="hint">The call is real, with its effects. No person is asked to approve it.</span>
+        <span class="hint">This makes a real call, with real effects, and skips approval.</span>
       </div>
       <Failure error={run.error} />
       {tested && !run.error && <Result tested={tested} />}
@@ -83,7 +83,7 @@ function Result({ tested: { result, error, tools, duration_ms } }: { tested: Tes
       <p>
         <Status value={error === null ? 'completed' : 'failed'} /> <span class="soft">{durationText(duration_ms)}</span>
       </p>
-      {isListed && <p>It has {tools.length === 1 ? 'one tool' : `${tools.length} tools`}.</p>}
+      {isListed && <p>The server has {tools.length === 1 ? 'one tool' : `${tools.length} tools`}.</p>}
       {error !== null && <p class="wrong">{error}</p>}
       {result !== null && <LongText label="result" text={result} />}
     </div>

@@ -89,7 +89,7 @@ function ToolCard({ agent, tool, secrets, isOpen, onChange, onRemove, reason }: 
             </Button>
           )}
           <Button look="danger" onClick={onRemove}>
-            Remove this tool
+            Remove tool
           </Button>
         </div>
         {isTesting && <ToolTest agent={agent} tool={tool} />}

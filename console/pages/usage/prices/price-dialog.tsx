@@ -128,12 +128,12 @@ export function PriceDialog({ model: given, price, onClose, onSaved }: Props) {
       <div class="columns">
         <NumberField
           label="Cached input (USD per million tokens)"
-          hint="Leave empty for the price of input."
+          hint="Default: the input price."
           {...field('cached_input')}
         />
         <NumberField
           label="Reasoning (USD per million tokens)"
-          hint="Leave empty for the price of output."
+          hint="Default: the output price."
           {...field('reasoning')}
         />
       </div>

@@ -46,7 +46,7 @@ export function PricesPage() {
       <UsageTabs />
       <div class="filters">
         <span class="hint">
-          Prices are in USD per million tokens, and per request. Prices in moorage.yaml win over those set here.
+          Prices are in USD per million tokens, and per request. Prices in moorage.yaml override those set here.
         </span>
       </div>
       <List
@@ -74,7 +74,7 @@ export function PricesPage() {
 function NoPrices() {
   return (
     <Empty title="No models yet">
-      <p>The models that your agents use are listed here, with what they cost.</p>
+      <p>Lists the models that your agents use, with their prices.</p>
     </Empty>
   )
 }
@@ -155,8 +155,8 @@ function DeletePrice({ price: { model }, onClose, onDone }: Deleting) {
       }}
     >
       <p>
-        From now on, calls to <code>{model}</code> cost what its provider's price or the public list says. If neither
-        has a price, the cost is unknown.
+        From now on, calls to <code>{model}</code> are priced by the provider's price or the public list. If neither has
+        a price, the cost is unknown.
       </p>
     </Confirm>
   )

@@ -50,7 +50,7 @@ export function Unpriced({ models }: { models: UsageRow[] }) {
 
 function Example({ models }: { models: UsageRow[] }) {
   const prices = models.map(
-    ({ model }) => `  - model: ${model}\n    input: 0.50    # USD for a million tokens\n    output: 1.50\n`,
+    ({ model }) => `  - model: ${model}\n    input: 0.50    # USD per million tokens\n    output: 1.50\n`,
   )
   return (
     <details>

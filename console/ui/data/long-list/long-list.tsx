@@ -98,7 +98,7 @@ function Range({ long, at, visible }: { long: LongRows<unknown>; at: number; vis
   return (
     <p class="pager">
       {countText(at + fresh + 1)}–{countText(Math.min(at + visible, total) + fresh)} of {countText(total + fresh)}
-      {total > MOST_ROWS && '. Filters lead to the others'}
+      {total > MOST_ROWS && '. Use filters to find older ones'}
     </p>
   )
 }

@@ -62,7 +62,8 @@ export function useLongRows<Row>({ name, start, ...options }: Options<Row>): Lon
   }, [name, start, asked])
 
   const rows = known.name === name ? known.rows : recalled<Row>(name)
-  return { ...(rows ?? (known.name === name ? {} : known.rows)), error, reload: () => setAsked((count) => count + 1) }
+  // Those of another list stand in for rows that are still to come.
+  return { ...(rows ?? (error ? {} : known.rows)), error, reload: () => setAsked((count) => count + 1) }
 }
 
 /** A page of large rows has fewer of them than were asked for: then the others are asked for again. */

@@ -24,18 +24,18 @@ import { isInteractive, type World } from '../../world.ts'
 
 export function login(command: Command, world: World): void {
   command
-    .argument('[url]', 'where the service is')
-    .option('--profile <name>', 'keep it under this name', DEFAULT_PROFILE)
-    .option('--sso [provider]', 'sign in with an identity provider, in a browser anywhere')
-    .option('--project <project>', 'with --sso: the project of the key that you get; id or name')
+    .argument('[url]', 'URL of the service')
+    .option('--profile <name>', 'save the login under this name', DEFAULT_PROFILE)
+    .option('--sso [provider]', 'sign in with an identity provider, in any browser')
+    .option('--project <project>', 'with --sso: the project of the new key, ID or name')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nThe key is asked for, or read from stdin: moorage login http://127.0.0.1:8787 < key.txt')
+    .addHelpText('after', '\nAsks for the key, or reads it from stdin: moorage login http://127.0.0.1:8787 < key.txt')
     .action((url: string | undefined, options: LoginOptions) => logIn(world, url, options))
 }
 
 export function logout(command: Command, world: World): void {
   command
-    .option('--profile <name>', 'which one')
+    .option('--profile <name>', 'the login profile')
     .option('--json', 'print JSON')
     .action((options: { profile?: string; json?: boolean }) => {
       const stored = readProfiles(world)
@@ -43,7 +43,7 @@ export function logout(command: Command, world: World): void {
       if (!stored.profiles[name]) throw noProfile(EXIT.notFound, name, stored)
       const { [name]: _, ...profiles } = stored.profiles
       writeProfiles(world, { current: name === stored.current ? DEFAULT_PROFILE : stored.current, profiles })
-      printDone(world, { profile: name }, options, `Forgot ${name}`)
+      printDone(world, { profile: name }, options, `Logged out of ${name}`)
     })
 }
 
@@ -54,7 +54,7 @@ export function whoami(command: Command, world: World): void {
       const self = await client.keys.self()
       if (options.json) return printJson(world, { url, from: origin, ...self })
       const project_id = withProjectName(self.project_id, await projectNames(client))
-      const tiers = self.tiers.map(({ name, requests_per_minute: rate }) => `${name} (${rate} a minute)`)
+      const tiers = self.tiers.map(({ name, requests_per_minute: rate }) => `${name} (${rate} per minute)`)
       const roles = self.roles.map(({ name, permissions }) => `${name} (${permissions.join(', ')})`)
       printRecord(world, { url, from: origin, ...self, project_id, tiers, roles }, options)
     })
@@ -67,14 +67,14 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
   const { profile: name } = options
   const stored = readProfiles(world)
   const initial = world.env.MOORAGE_URL || stored.profiles[name]?.url || DEFAULT_URL
-  const missing = 'Say where the service is: moorage login <url>'
+  const missing = 'Specify the URL of the service: moorage login <url>'
   const asked = givenUrl ?? (isInteractive(world) ? await ask(world, { message: 'URL', initial, missing }) : initial)
   const url = URL.parse(asked)
-  if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${asked}" is no http(s) URL`)
+  if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${asked}" is not an http(s) URL.`)
   const device = options.sso === undefined ? undefined : await signInDevice(world, url, options)
   const key = device?.secret ?? (await readKey(world))
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    warn(world, `the key goes to ${url.host} in the clear: use https`)
+    warn(world, `Your key is sent to ${url.host} unencrypted. Use https.`)
   }
   const self: Self = await clientOf(world, { url: url.href, key }).keys.self()
   // A sign-in can take minutes, and another login may have been stored meanwhile.
@@ -82,10 +82,13 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
   writeProfiles(world, { current: name, profiles: { ...profiles, [name]: { url: asked, key } } })
   if (options.json) return printJson(world, { profile: name, url: asked, ...self })
   success(world, `Logged in to ${asked} as ${self.name ?? self.id} (${self.permissions.join(', ')})`)
-  note(world, `  kept in ${profilesPath(world)}, readable by you only`)
+  note(world, `  Saved in ${profilesPath(world)} (only you can read it)`)
   if (device && device.projects.length > 1) {
     const others = device.projects.filter((one) => one !== device.project).join(', ')
-    note(world, `  for the project ${device.project}; sign in again with --project for another one: ${others}`)
+    note(
+      world,
+      `  The key is for the project ${device.project}. To use another project, sign in again with --project: ${others}`,
+    )
   }
 }
 
@@ -93,7 +96,7 @@ async function readKey(world: World): Promise<string> {
   const key = isInteractive(world)
     ? await ask(world, { message: 'API key', secret: true, missing: '' })
     : (await text(world.stdin)).trim()
-  if (key === '') throw usage('Send the key on stdin: moorage login <url> < key.txt')
+  if (key === '') throw usage('Specify the key on stdin: moorage login <url> < key.txt')
   return key
 }
 
@@ -121,7 +124,7 @@ export function profile(command: Command, world: World): void {
 
   command
     .command('use')
-    .description('Choose the login that is used from now on')
+    .description('Switch to another login')
     .argument('<name>')
     .option('--json', 'print JSON')
     .action((name: string, options: { json?: boolean }) => {

@@ -1,59 +1,49 @@
 import type { Command } from 'commander'
 import { MoorageError } from '../../../../sdk/client.ts'
-import { takesStore, yesOption } from '../../command.ts'
-import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, print, printDone, printJson, printRecord, success } from '../../terminal/output.ts'
-import { ask, confirm } from '../../terminal/prompts.ts'
+import type { CommandSpecs } from '../../from-operations/command-spec.ts'
+import { addOperations } from '../../from-operations/operation-command.ts'
+import { note, print, success } from '../../terminal/output.ts'
+import { ask } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
 
+const SPECS: CommandSpecs = {
+  enrolFactor: {
+    about: 'Set up a second factor for a key. Prints only the otpauth:// URL to stdout',
+    call: (client, { params, options }) =>
+      client.mfa.enrol(params['key_id'] ?? '', options).catch((error: unknown) => {
+        throw options.otp === undefined && isCodeMissing(error) ? firstFactor(error) : error
+      }),
+    async show(world, factor, { params: { key_id: id = '' }, options }, client) {
+      // In a script stderr may end up in a log, so secrets go to stdout only.
+      const secret = isInteractive(world) ? `, or enter the secret ${factor.secret}` : ''
+      note(world, `Add this to an authenticator app${secret}`)
+      print(world, factor.uri)
+      if (!isInteractive(world)) {
+        return note(world, `Then: moorage mfa confirm ${id} <code>${options.local ? ' --local' : ''}`)
+      }
+      const code = await ask(world, { message: 'The code that the app shows now', missing: 'Specify the code.' })
+      await client.mfa.confirm(id, code)
+      success(world, `${id} has a second factor`)
+    },
+  },
+  confirmFactor: {
+    about: 'Activate a second factor with its first code',
+    args: ['code'],
+    call: (client, { params, body, options }) =>
+      client.mfa.confirm(params['key_id'] ?? '', String(body['code']), options),
+    done: '{} has a second factor',
+  },
+  getFactor: { name: 'status', about: 'Show whether a key has a second factor' },
+  removeFactor: {
+    name: 'remove',
+    confirm: 'Remove the second factor of {}? The key can then no longer do anything that requires a code.',
+    done: '{} has no second factor',
+  },
+}
+
 export function mfa(command: Command, world: World): void {
-  takesStore(command.command('enrol'))
-    .description('Give a key a second factor. Its otpauth:// address is all that goes to stdout')
-    .argument('<key_id>')
-    .action(async (id: string, options: Common) => {
-      await withClientOrStore(world, options, async (client) => {
-        const factor = await client.mfa.enrol(id, options).catch((error: unknown) => {
-          throw options.otp === undefined && isCodeMissing(error) ? firstFactor(error) : error
-        })
-        if (options.json) return printJson(world, factor)
-        // In a script stderr may end up in a log, so secrets go to stdout only.
-        const secret = isInteractive(world) ? `, or type the secret ${factor.secret}` : ''
-        note(world, `Add this to an authenticator app${secret}`)
-        print(world, factor.uri)
-        if (!isInteractive(world))
-          return note(world, `Then: moorage mfa confirm ${id} <code>${options.local ? ' --local' : ''}`)
-        const code = await ask(world, { message: 'The code it shows now', missing: 'Give the code' })
-        await client.mfa.confirm(id, code)
-        success(world, `${id} has a second factor`)
-      })
-    })
-
-  takesStore(command.command('confirm'))
-    .description('Put a new second factor in force with its first code')
-    .argument('<key_id>')
-    .argument('<code>', 'six digits')
-    .action(async (id: string, code: string, options: Common) => {
-      const factor = await withClientOrStore(world, options, (client) => client.mfa.confirm(id, code, options))
-      printDone(world, factor, options, `${id} has a second factor`)
-    })
-
-  takesStore(command.command('status'))
-    .description('Whether a key has a second factor')
-    .argument('<key_id>')
-    .action(async (id: string, options: Common) => {
-      printRecord(world, await withClientOrStore(world, options, (client) => client.mfa.get(id)), options)
-    })
-
-  takesStore(command.command('remove'))
-    .description("Take a key's second factor away")
-    .argument('<key_id>')
-    .addOption(yesOption())
-    .action(async (id: string, options: Common & { yes?: boolean }) => {
-      await confirm(world, `Remove the second factor of ${id}? It can do nothing protected then.`, options)
-      const removed = await withClientOrStore(world, options, (client) => client.mfa.remove(id, options))
-      printDone(world, removed, options, `${id} has no second factor`)
-    })
+  addOperations(command, world, 'mfa', SPECS, { local: true })
 }
 
 function isCodeMissing(error: unknown): error is MoorageError {
@@ -62,7 +52,7 @@ function isCodeMissing(error: unknown): error is MoorageError {
 
 /** Through the service, only a key with a factor can give one to a key. A stolen key cannot give one to itself. */
 function firstFactor(cause: MoorageError): Failure {
-  const message = 'This needs --local, or the one-time code (--otp) of a key that has a second factor already'
-  const hint = "  A first factor is made on the server's machine: `moorage mfa enrol <key_id> --local`"
+  const message = 'This requires --local, or the one-time code (--otp) of a key that already has a second factor.'
+  const hint = '  To set up the first second factor, run `moorage mfa enrol <key_id> --local` on the server.'
   return new Failure(EXIT.auth, message, hint, cause)
 }

@@ -21,7 +21,7 @@ export function readAgentFile({ cwd }: World, path: string): AgentFile {
   if (!existsSync(resolve(cwd, path))) {
     throw new Failure(
       EXIT.usage,
-      `There is no ${path} here`,
+      `${path} not found in this folder.`,
       '  `moorage init <name>` writes one; -f names another file',
     )
   }

@@ -30,16 +30,16 @@ const CARD = /\/\.well-known\/agent(-card)?\.json$/
 export function remote(command: Command, world: World): void {
   command
     .command('check')
-    .description('Try point by point whether a remote agent keeps the contract; needs no service')
-    .argument('<url>', 'where the agent is called')
+    .description("Check a remote agent's implementation. Needs no service")
+    .argument('<url>', "the agent's URL")
     .option(
       '--secret-env <name>',
-      `the variable with its secret; without it ${USUAL_SECRET}, or stdin, or you are asked`,
+      `environment variable with its secret (default: ${USUAL_SECRET}; then stdin, or a prompt)`,
     )
-    .option('-m, --message <text>', 'what it is told', 'Hello')
-    .option('--step <id=value>', 'what comes of this step: text or JSON; may be repeated', stepAnswer)
-    .addOption(new Option('--timeout <duration>', 'how long a call may take').argParser(seconds).default(30, '30s'))
-    .option('--host <address>', 'the address of this machine at which the agent asks for steps', '127.0.0.1')
+    .option('-m, --message <text>', 'the message that is sent', 'Hello')
+    .option('--step <id=value>', 'result of this step: text or JSON; may be repeated', stepAnswer)
+    .addOption(new Option('--timeout <duration>', 'time limit of each call').argParser(seconds).default(30, '30s'))
+    .option('--host <address>', 'IP address or host of this machine, where the agent sends its steps', '127.0.0.1')
     .option('--json', 'print JSON')
     .action(async (given: string, options: CheckOptions) => {
       const url = addressOf(given)

@@ -19,13 +19,13 @@ export type DeployOptions = Common & {
 
 export function deploy(command: Command, world: World): void {
   takesService(command)
-    .argument('[version]', 'label of the version; without it one is made from the content')
-    .option('--version <label>', 'the same as an option')
-    .option('-f, --file <file>', 'the agent', 'agent.yaml')
-    .option('-e, --environment <name>', 'where to', 'production')
+    .argument('[version]', 'version label (default: made from the content)')
+    .option('--version <label>', 'the version, as an option')
+    .option('-f, --file <file>', 'the agent file', 'agent.yaml')
+    .option('-e, --environment <name>', 'the environment', 'production')
     .option('-m, --message <text>', 'why')
     .option('--dry-run', 'only show what would change, as `moorage diff` does')
-    .addHelpText('after', '\nWhere updating and deploying each want a one-time code: --otp 123456,654321')
+    .addHelpText('after', '\nIf updating and deploying each require a one-time code: --otp 123456,654321')
     .action(async (version: string | undefined, options: DeployOptions) => {
       const { readAgentFile } = await import('./agent-file.ts')
       const file = readAgentFile(world, options.file)
@@ -68,15 +68,16 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
   const { agent, isChanged } = await put(world, client, file, existing)
   try {
     if (digestOf(agent as Parameters<typeof digestOf>[0]) !== label.digest) {
-      throw new Failure(EXIT.failed, `Another client changed ${agent.name} at the same time`, '  Deploy again')
+      throw new Failure(
+        EXIT.failed,
+        `Agent "${agent.name}" was changed by another client during the deploy.`,
+        '  Deploy again',
+      )
     }
     return await serve(world, client, agent, { ...wanted, ...label })
   } catch (error) {
     if (isChanged) {
-      note(
-        world,
-        `${agent.name} is what the file says now, but ${wanted.environment} was not deployed to: deploy again`,
-      )
+      note(world, `${agent.name} was updated, but not deployed to ${wanted.environment}. Deploy again.`)
     }
     throw error
   }
@@ -88,7 +89,7 @@ async function serve(world: World, client: Client, agent: Agent, wanted: ToDeplo
   const { environment, message, version, digest } = wanted
   const active = (await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })).data[0]
   if (active?.version === version && active.digest === digest) {
-    note(world, `${environment} serves ${version} of ${agent.name} already`, 'dim')
+    note(world, `No changes: ${environment} already serves ${version} of ${agent.name}.`, 'dim')
     return active
   }
   const deployment = await client.deployments.create(agent.id, { environment, version, message, digest: agent.digest })
@@ -103,8 +104,8 @@ async function requireOwnLabel(client: Client, agent: Agent, { version, digest }
   if (data[0] === undefined || data[0].digest === digest) return
   throw new Failure(
     EXIT.failed,
-    `Version ${version} of ${agent.name} exists already and is something else`,
-    `  Choose another label, or return to it with \`moorage deployments create ${agent.name} ${version}\``,
+    `Version ${version} of ${agent.name} already exists with different content.`,
+    `  Choose another label, or deploy the existing version with \`moorage deployments create ${agent.name} ${version}\``,
   )
 }
 

@@ -17,8 +17,8 @@ const SETTLE_MS = 100
 
 export function dev(command: Command, world: World): void {
   takesService(command)
-    .option('-f, --file <file>', 'the agent', AGENT_FILE)
-    .option('-e, --environment <name>', 'where to', 'dev')
+    .option('-f, --file <file>', 'the agent file', AGENT_FILE)
+    .option('-e, --environment <name>', 'the environment', 'dev')
     .action((options: DevOptions) =>
       withClient(world, options, async (client) => {
         const first = Promise.withResolvers<void>()

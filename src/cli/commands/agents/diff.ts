@@ -13,8 +13,8 @@ export type DiffOptions = Common & { file: string; environment: string }
 
 export function diff(command: Command, world: World): void {
   takesService(command)
-    .option('-f, --file <file>', 'the agent', AGENT_FILE)
-    .option('-e, --environment <name>', 'compare with what this one serves', 'production')
+    .option('-f, --file <file>', 'the agent file', AGENT_FILE)
+    .option('-e, --environment <name>', 'compare with what this environment serves', 'production')
     .action(async (options: DiffOptions) => {
       const { readAgentFile } = await import('./agent-file.ts')
       const file = readAgentFile(world, options.file)
@@ -29,9 +29,11 @@ export async function showDiff(world: World, client: Client, file: AgentFile, op
   const served = agent && (await servedIn(client, agent, options.environment))
   const changes = await changesOf(file, agent, served?.definition)
   if (options.json) return printJson(world, changes)
-  if (!agent) note(world, `There is no agent ${name} yet: deploying creates it`)
-  if ('auth' in file.given && file.body.auth) note(world, 'Every deploy sets auth anew: its secrets cannot be compared')
-  if (changes.length === 0) return note(world, `${options.environment} serves what ${options.file} says already`)
+  if (!agent) note(world, `Agent "${name}" doesn't exist yet. Deploying creates it.`)
+  if ('auth' in file.given && file.body.auth)
+    note(world, "`auth` is set on every deploy, because its secrets can't be compared.")
+  if (changes.length === 0)
+    return note(world, `No changes: ${options.environment} already serves what is in ${options.file}.`)
   const { printDiff } = await import('../../terminal/line-diff.ts')
   printDiff(world, changes, { from: served?.name ?? 'nothing', to: options.file })
 }

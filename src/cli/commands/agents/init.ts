@@ -15,15 +15,15 @@ type InitOptions = { file: string; remote?: boolean; force?: boolean; json?: boo
 
 export function init(command: Command, world: World): void {
   command
-    .argument('[name]', "the agent's name; without it the folder's")
-    .option('-f, --file <file>', 'write it here', AGENT_FILE)
-    .option('--remote', 'an agent that runs in a server of yours, which is written too; its secret goes to stdout')
-    .option('--force', 'replace a file that exists')
+    .argument('[name]', "the agent's name (default: the folder's name)")
+    .option('-f, --file <file>', 'where to write it', AGENT_FILE)
+    .option('--remote', 'create a remote agent, with its server; prints the signing secret to stdout')
+    .option('--force', 'replace an existing file')
     .option('--json', 'print JSON')
     .action(async (given: string | undefined, options: InitOptions) => {
       const name = given ?? nameFrom(world.cwd)
       if (!NAME.test(name)) {
-        throw usage(`"${name}" cannot be a name: 1 to 63 of a-z, 0-9 and -, starting with a letter or digit`)
+        throw usage(`"${name}" is not a valid name. Use 1 to 63 of a-z, 0-9 and -, starting with a letter or digit.`)
       }
       await (options.remote ? initRemote(world, name, options) : initModel(world, name, options))
     })
@@ -63,8 +63,8 @@ async function writeFiles(world: World, { file, force }: InitOptions, texts: Rec
   if (existing !== undefined && !force) {
     throw new Failure(
       EXIT.failed,
-      `${existing} exists already`,
-      '  Give this agent a folder of its own, or replace the file with --force',
+      `${existing} already exists.`,
+      '  Use another folder for this agent, or replace the file with --force.',
     )
   }
   const { agentSchema } = await import('./print-agent-schema.ts')

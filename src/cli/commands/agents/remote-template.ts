@@ -1,4 +1,4 @@
-/** The files of an agent that runs elsewhere. The value of its secret stands in none of them. */
+/** The files of an agent that runs elsewhere. None of them contains the value of its secret. */
 export function remoteTemplate(name: string, server: string) {
   const secret_name = `REMOTE_${name.toUpperCase().replaceAll('-', '_')}`.slice(0, 64)
   return { secret_name, definition: definition(name, server, secret_name), program: program(name) }
@@ -10,19 +10,19 @@ description: Runs in ${server}, and asks the service for what it needs.
 kind: remote
 
 remote:
-  # An address on this machine must be allowed: start the service with MOORAGE_OUTGOING__ALLOW_INSECURE=true and
+  # A URL on this machine must be allowed: start the service with MOORAGE_OUTGOING__ALLOW_INSECURE=true and
   # MOORAGE_OUTGOING__ALLOWED_CIDRS=127.0.0.0/8.
   url: http://127.0.0.1:4000
-  # The name of the secret with which calls are signed, never its value.
+  # The name of the secret that signs the calls, never its value.
   secret: ${secret}
 
-# What the agent may call with run.tool('look', 'look', { where: 'west' }).
+# Tools that the agent can call with run.tool('look', 'look', { where: 'west' }).
 # tools:
 #   - { type: http, name: look, url: https://example.com/look, method: POST }
 
 memory:
-  history: 20 # turns of the session that the agent is told
-  recall: 5 # memories of the user that it is told
+  history: 20 # turns of the session that the agent gets
+  recall: 5 # memories of the user that it gets
 `
 }
 
@@ -31,12 +31,12 @@ function program(name: string): string {
 import { serveAgent, toNodeHandler } from 'moorage-sdk'
 
 const { AGENT_SECRET: secret, PORT = '4000' } = process.env
-if (!secret) throw new Error('Set AGENT_SECRET to the secret with which calls are signed')
+if (!secret) throw new Error('Set AGENT_SECRET to the secret that signs the calls')
 
 const serve = serveAgent(
   async (run) => {
     run.say('I am ${name}. ')
-    // A step is done once, even if the agent is called again after a crash.
+    // A step runs once, even if the agent is called again after a crash.
     const begun = await run.keep('begun', () => new Date().toISOString())
     run.log('info', \`began at \${begun}\`)
     return \`You said: \${run.message}\`

@@ -7,7 +7,7 @@ const SHOWN = { ok: ['green', 'ok'], failed: ['red', 'failed'], not_tried: ['yel
 
 export function failIfAny(points: readonly CheckedPoint[]): void {
   const failed = points.filter(({ status }) => status === 'failed')
-  if (failed.length > 0) throw new Failure(EXIT.failed, `${failed.length} of ${points.length} points failed`)
+  if (failed.length > 0) throw new Failure(EXIT.failed, `${failed.length} of ${points.length} checks failed`)
 }
 
 export function tell(world: World, { point, status, detail }: CheckedPoint): void {

@@ -12,11 +12,11 @@ export function api(command: Command, world: World): void {
   takesStore(command)
     .argument('<method>', 'GET, POST, PUT, PATCH or DELETE')
     .argument('<path>', 'such as /v1/agents?limit=5')
-    .option('-d, --body <json>', 'body; @file reads a file, - reads stdin')
-    .option('-H, --header <header...>', 'more headers, as Name: value')
+    .option('-d, --body <json>', 'request body; @file reads a file, - reads stdin')
+    .option('-H, --header <header...>', 'additional headers, as Name: value')
     .option('--idempotency-key <key>', 'makes your own retries safe')
     .action(async (method: string, path: string, options: ApiOptions) => {
-      if (!path.startsWith('/')) throw usage('The path starts with /, such as /v1/agents')
+      if (!path.startsWith('/')) throw usage('The path must start with /, such as /v1/agents')
       const call = {
         method: method.toUpperCase(),
         path,

@@ -46,9 +46,9 @@ type BackupOptions = {
 
 export function backup(command: Command, world: World): void {
   command
-    .argument('[folder]', 'a new folder for it (moorage-backup-<time>)')
-    .option('--include-master-key', 'put master.key into it; then the backup is enough to read its secrets')
-    .option('--allow-missing', 'back up what is there, even if files of the store are missing or altered')
+    .argument('[folder]', 'a new folder (default: moorage-backup-<time>)')
+    .option('--include-master-key', 'include master.key, so that the backup alone is enough to read its secrets')
+    .option('--allow-missing', 'back up the rest even if files are missing or altered')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')
@@ -88,7 +88,10 @@ export function backup(command: Command, world: World): void {
       success(world, `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB) with ${counted(files, 'file')}`)
       if (lost.length > 0) warn(world, lostText(lost))
       if (!options.includeMasterKey) {
-        note(world, '  The master key is not in it: keep a copy of master.key, or of MOORAGE_MASTER_KEY, elsewhere.')
+        note(
+          world,
+          "  The backup doesn't contain the master key. Keep a copy of master.key (or MOORAGE_MASTER_KEY) somewhere else.",
+        )
       }
       if (options.json) printJson(world, { folder, ...manifest })
       else print(world, folder)

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { Command, Option } from 'commander'
 import { createClient } from '../../../../sdk/client.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { usage } from '../../failure.ts'
@@ -54,8 +54,9 @@ export async function candidates(
 ): Promise<string[]> {
   const last = words.at(-1)?.replace(/^""$/, '') ?? ''
   const { command, given } = commandAt(program, words.slice(0, -1))
-  const expected =
-    optionAwaiting(command, words.at(-2)) ?? (last.startsWith('-') ? undefined : argumentAt(command, given))
+  const option = optionAwaiting(command, words.at(-2))
+  if (option?.argChoices) return option.argChoices.filter((choice) => choice.startsWith(last))
+  const expected = option ? valueOf(option) : last.startsWith('-') ? undefined : argumentAt(command, given)
   if (expected === 'agent') return (await agents()).filter((name) => name.startsWith(last))
   const visible = command.createHelp()
   const possible = last.startsWith('-')
@@ -76,11 +77,13 @@ function commandAt(program: Command, words: readonly string[]): { command: Comma
   return { command, given }
 }
 
-/** If the word before is an option with a value, the name of that value. */
-function optionAwaiting(command: Command, word: string | undefined): string | undefined {
-  if (!word?.startsWith('-')) return undefined
-  const option = command.options.find(({ long, short }) => word === long || word === short)
-  return option?.required ? /<([\w-]+)/.exec(option.flags)?.[1] : undefined
+/** The option that the word before is, if it needs a value. */
+function optionAwaiting(command: Command, word: string | undefined): Option | undefined {
+  return command.options.find(({ long, short, required }) => required && word && (word === long || word === short))
+}
+
+function valueOf({ flags }: Option): string | undefined {
+  return /<([\w-]+)/.exec(flags)?.[1]
 }
 
 function argumentAt(command: Command, given: number): string | undefined {

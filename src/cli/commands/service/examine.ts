@@ -21,7 +21,7 @@ export async function* examine(world: World, options: Common): AsyncGenerator<Fi
   const config = readConfig(world, options)
   if (config instanceof ConfigError) yield failed('configuration', config.problems.join('\n  '))
   else {
-    yield ok('configuration', 'sound')
+    yield ok('configuration', 'valid')
     yield* examineStore(config)
     if (config.redis.url) yield await examineRedis(config.redis.url)
   }
@@ -41,7 +41,7 @@ async function* examineStore(config: Config): AsyncGenerator<Finding> {
   const { data, database } = config
   const file = join(data, 'moorage.db')
   if (!database.url && !existsSync(file)) {
-    yield warning('store', `none in ${data} yet: the first start makes it`)
+    yield warning('store', `none in ${data} yet. The first start creates it`)
     return
   }
   if (existsSync(data)) yield* examineFolder(data)
@@ -55,7 +55,7 @@ async function* examineStore(config: Config): AsyncGenerator<Finding> {
   const { engine, schema_version, master_key } = facts
   const major = Number(/^PostgreSQL (\d+)/.exec(engine)?.[1] ?? OLDEST_POSTGRES)
   const version = schema_version === undefined ? 'not used yet' : `schema ${schema_version}`
-  if (major < OLDEST_POSTGRES) yield failed('store', `${engine}: ${OLDEST_POSTGRES} or newer is needed`)
+  if (major < OLDEST_POSTGRES) yield failed('store', `${engine}: ${OLDEST_POSTGRES} or newer is required`)
   else yield ok('store', `${engine}, ${version}`)
   yield examineKey(config, master_key)
 }
@@ -63,7 +63,10 @@ async function* examineStore(config: Config): AsyncGenerator<Finding> {
 function* examineFolder(data: string): Generator<Finding> {
   const mode = statSync(data).mode & 0o777
   if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-    yield failed('data directory', `${data} has mode 0${mode.toString(8)}: others may look in; chmod 700 ${data}`)
+    yield failed(
+      'data directory',
+      `${data} has mode 0${mode.toString(8)}: other users can read it. Run chmod 700 ${data}`,
+    )
   } else yield ok('data directory', data)
   const { bavail, bsize } = statfsSync(data)
   const free = bavail * bsize
@@ -79,7 +82,7 @@ function examineKey({ masterKey, data }: Config, wanted: string | undefined): Fi
   try {
     const found = masterKeyFingerprint(loadMasterKey({ masterKey, dataDir: data }))
     if (wanted === undefined || found === wanted) return ok('master key', `${origin} (${found})`)
-    return failed('master key', `${origin} is another one (${found}) than the store's (${wanted})`)
+    return failed('master key', `${origin} has the fingerprint ${found}, but the data was sealed with ${wanted}`)
   } catch (error) {
     return failed('master key', (error as Error).message)
   }
@@ -111,9 +114,9 @@ async function* examineService(world: World, options: Common): AsyncGenerator<Fi
     const response = await proxiedFetch(world)(new URL('/readyz', url).href, {
       signal: AbortSignal.any([world.signal, AbortSignal.timeout(5_000)]),
     })
-    yield response.ok ? ok('service', `${url} is ready`) : failed('service', `${url} answers ${response.status}`)
+    yield response.ok ? ok('service', `${url} is ready`) : failed('service', `${url} returns ${response.status}`)
     const skew = Math.abs(Date.parse(response.headers.get('date') ?? '') - (started + Date.now()) / 2)
-    if (skew > TOLERABLE_SKEW_MS) yield warning('clock', `${Math.round(skew / 1000)} s apart from the service's`)
+    if (skew > TOLERABLE_SKEW_MS) yield warning('clock', `${Math.round(skew / 1000)} s apart from the service's clock`)
   } catch (error) {
     world.signal.throwIfAborted()
     const { cause, message } = error as Error & { cause?: { code?: string } }
@@ -121,7 +124,7 @@ async function* examineService(world: World, options: Common): AsyncGenerator<Fi
     return
   }
   if (key === undefined) {
-    yield warning('key', 'none: `moorage login`')
+    yield warning('key', 'none. Run `moorage login`')
     return
   }
   try {

@@ -15,8 +15,8 @@ type OpenOptions = Common & { docs?: boolean; key?: string }
 
 export function open(command: Command, world: World): void {
   takesStore(command)
-    .option('--docs', 'the API reference instead of the console')
-    .option('--key <id>', 'sign in with this key, on the host; otherwise with the oldest admin key')
+    .option('--docs', 'open the API reference instead of the console')
+    .option('--key <id>', 'sign in with this key, on the server (default: the oldest admin key)')
     .action(async (options: OpenOptions) => {
       const base = await baseOf(world, options)
       const url = options.docs ? new URL('/docs', base).href : await consoleLink(world, options, base)
@@ -30,7 +30,7 @@ export function open(command: Command, world: World): void {
         child.once('error', () => resolve(false))
       })
       child.unref()
-      if (!opened) note(world, 'No browser found here: open the address yourself')
+      if (!opened) note(world, 'No browser found. Open this URL:')
     })
 }
 
@@ -52,6 +52,6 @@ const LOOPBACK_OF: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1
 async function consoleLink(world: World, options: OpenOptions, base: string): Promise<string> {
   const body = options.key === undefined ? {} : { key_id: options.key }
   const { token } = await withClientOrStore(world, options, (client) => client.console.createLink(body, options))
-  note(world, 'The link works once, within 10 minutes', 'dim')
+  note(world, 'The link is valid once, for 10 minutes.', 'dim')
   return `${base.replace(/\/$/, '')}/#link=${token}`
 }

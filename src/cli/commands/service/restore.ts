@@ -31,12 +31,12 @@ type RestoreOptions = {
 
 export function restore(command: Command, world: World): void {
   command
-    .argument('<folder>', 'what `moorage backup` made')
+    .argument('<folder>', 'a folder from `moorage backup`')
     .addOption(configOption())
     .addOption(dataOption())
     .addOption(yesOption())
-    .option('--running', 'do not pause it: what it had begun goes on with its next start')
-    .option('--allow-missing', 'restore what is there, even if files of the backup are missing or altered')
+    .option('--running', 'do not pause it: runs that were in progress continue when it starts')
+    .option('--allow-missing', 'restore the rest even if files are missing or altered')
     .option('--json', 'print JSON')
     .action(async (given: string, options: RestoreOptions) => {
       const { leaveWal, pauseSqlite, replaceSqlite, StoreInUseError } = await import('../../../storage/sqlite-copy.ts')
@@ -54,7 +54,7 @@ export function restore(command: Command, world: World): void {
       const expected = listExpectedBytes(join(folder, STORE))
       const lost = await listLost(folder, expected)
       if (lost.length > 0 && !options.allowMissing) {
-        const hint = '  Use another backup, or restore the rest with --allow-missing'
+        const hint = '  Use another backup, or restore the rest with --allow-missing.'
         throw new Failure(EXIT.failed, `Nothing was restored from ${folder}: ${lostText(lost)}`, hint)
       }
 
@@ -93,9 +93,9 @@ export function restore(command: Command, world: World): void {
       success(world, `Restored the store of ${manifest.created_at}`)
       if (lost.length > 0) warn(world, lostText(lost))
       const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
-      if (kept) note(world, `  What was there is now ${kept}`)
+      if (kept) note(world, `  The previous data was moved to ${kept}`)
       if (!options.running) {
-        note(world, '  It is paused: it runs nothing and sends nothing until `moorage resume --all-projects`')
+        note(world, '  The service is paused: it runs and sends nothing until `moorage resume --all-projects`')
       }
       if (options.json) printJson(world, { store, kept, created_at: manifest.created_at, paused: !options.running })
       else print(world, store)
@@ -104,11 +104,12 @@ export function restore(command: Command, world: World): void {
 
 async function readManifest(folder: string): Promise<Manifest> {
   const file = join(folder, MANIFEST)
-  if (!existsSync(file)) throw new Failure(EXIT.notFound, `${folder} is no backup: there is no ${MANIFEST}`)
+  if (!existsSync(file)) throw new Failure(EXIT.notFound, `${folder} is not a backup: it contains no ${MANIFEST}.`)
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest
-  if (manifest.format !== 1) throw new Failure(EXIT.failed, `${file} is of a format that this Moorage does not know`)
+  if (manifest.format !== 1)
+    throw new Failure(EXIT.failed, `${file} was made by a version of Moorage that this one can't read.`)
   if ((await sha256Of(join(folder, STORE))) === manifest.sha256) return manifest
-  throw new Failure(EXIT.failed, `${join(folder, STORE)} is not what was backed up: its SHA-256 differs`)
+  throw new Failure(EXIT.failed, `${join(folder, STORE)} is damaged: its SHA-256 doesn't match the backup's manifest.`)
 }
 
 /** Without its key a store is of little use, because its secrets stay sealed. */
@@ -118,7 +119,10 @@ async function chooseKey(config: Config, folder: string, manifest: Manifest): Pr
     const key = loadMasterKey(options)
     if (masterKeyFingerprint(key) !== manifest.master_key) return false
     if (sealOf(manifest, key) === manifest.seal) return true
-    throw new Failure(EXIT.failed, `${join(folder, MANIFEST)} is not what \`moorage backup\` wrote: its seal differs`)
+    throw new Failure(
+      EXIT.failed,
+      `${join(folder, MANIFEST)} was changed since \`moorage backup\` wrote it: its seal doesn't match.`,
+    )
   }
   const inPlace = config.masterKey !== undefined || existsSync(join(config.data, MASTER_KEY))
   if (inPlace && fits({ masterKey: config.masterKey, dataDir: config.data })) return 'in place'

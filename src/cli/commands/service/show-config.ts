@@ -15,14 +15,14 @@ const COLUMNS: Column<Shown>[] = [
 
 export function config(command: Command, world: World): void {
   takesConfig(command.command('validate'))
-    .description('Check it; every mistake at once, exit code 2')
+    .description('Check the configuration and list every error (exit code 2)')
     .action(async (options: ConfigOptions) => {
       const settings = await load(world, options)
-      printDone(world, { valid: true }, options, `The configuration is sound (${settings.length} settings)`)
+      printDone(world, { valid: true }, options, `The configuration is valid (${settings.length} settings)`)
     })
 
   takesConfig(command.command('show'))
-    .description('Show every setting and where it came from; secrets appear as (set)')
+    .description('Show every setting and where it comes from. Secrets appear as (set)')
     .action(async (options: ConfigOptions) => printRows(world, await load(world, options), COLUMNS, options))
 
   command
@@ -49,5 +49,5 @@ async function load({ env, serviceFolder }: World, { config: file, data }: Confi
 async function schemaOf(what: string): Promise<unknown> {
   if (what === 'config') return (await import('../../../config/rules.ts')).configSchema()
   if (what === 'agent') return (await import('../agents/print-agent-schema.ts')).agentSchema()
-  throw new Failure(EXIT.usage, `There is a schema of config and of agent, not of "${what}"`)
+  throw new Failure(EXIT.usage, `Unknown schema "${what}". Choose config or agent.`)
 }

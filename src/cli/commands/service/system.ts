@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import type { System } from '../../../../sdk/client.ts'
-import { takesStore } from '../../command.ts'
-import { type Common, withClientOrStore } from '../../connect/connect.ts'
-import { type Column, printJson, printRecord, printRows } from '../../terminal/output.ts'
+import { operationCommand } from '../../from-operations/operation-command.ts'
+import { type Column, printRecord, printRows } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const NODES: Column<System['nodes'][number]>[] = [
@@ -22,18 +21,47 @@ const SETTINGS: Column<System['settings'][number]>[] = [
   { title: 'FROM', of: ({ origin }) => origin },
 ]
 
+type Row = { name: string; labels: string; value: number }
+
+const READINGS: Column<Row>[] = [
+  { title: 'NAME', of: ({ name }) => name },
+  { title: 'LABELS', of: ({ labels }) => labels },
+  { title: 'VALUE', of: ({ value }) => value },
+]
+
 export function system(command: Command, world: World): void {
-  takesStore(command)
-    .option('--settings', 'the configuration in force instead')
-    .option('--nodes', 'the processes that serve the database instead')
-    .action(async (options: Common & { settings?: boolean; nodes?: boolean }) => {
-      const state = await withClientOrStore(world, options, (client) => client.system.get())
-      if (options.json) return printJson(world, state)
-      const { settings, storage, queues, nodes, ...rest } = state
-      if (options.nodes) return printRows(world, nodes, NODES, options)
-      if (options.settings) return printRows(world, settings, SETTINGS, options)
+  operationCommand(command, world, 'getSystem', {
+    local: true,
+    more: (own) =>
+      own
+        .option('--settings', 'show the configuration in force instead')
+        .option('--nodes', 'show the processes that serve the database instead'),
+    show(_world, { settings, storage, queues, nodes, ...rest }, { options }) {
+      if (options['nodes']) return printRows(world, nodes, NODES, {})
+      if (options['settings']) return printRows(world, settings, SETTINGS, {})
       const waiting = Object.fromEntries(queues.map((one) => [`waiting ${one.queue}`, one.waiting]))
       const rows = Object.fromEntries(Object.entries(storage.rows).map(([name, count]) => [`rows ${name}`, count]))
-      printRecord(world, { ...rest, nodes: nodes.length, ...waiting, bytes: storage.bytes, ...rows }, options)
-    })
+      printRecord(world, { ...rest, nodes: nodes.length, ...waiting, bytes: storage.bytes, ...rows }, {})
+    },
+  })
+}
+
+export function telemetry(command: Command, world: World): void {
+  operationCommand(command, world, 'getTelemetry', {
+    more: (own) => own.argument('[part]', 'only readings with this in their name, such as queue'),
+    json: ({ readings }, { words }) => readings.filter(({ name }) => name.includes(words[0] ?? '')),
+    show(_world, { readings }, { words }) {
+      const wanted = readings.filter(({ name }) => name.includes(words[0] ?? ''))
+      // A person wants the sum and the count of a histogram. Its buckets are for machines.
+      const samples = wanted.flatMap((reading) => reading.samples).filter(({ labels }) => labels['le'] === undefined)
+      const rows = samples.map(({ name, labels, value }) => ({ name, value, labels: labelText(labels) }))
+      printRows(world, rows, READINGS, {})
+    },
+  })
+}
+
+function labelText(labels: Record<string, string>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')
 }

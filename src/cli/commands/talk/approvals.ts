@@ -1,113 +1,88 @@
 import type { Command } from 'commander'
-import type { Approval, Client } from '../../../../sdk/client.ts'
+import type { Client } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
-import { takesService } from '../../command.ts'
-import { agentNames, type NameOf } from '../../connect/agent-names.ts'
-import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { parseJson, pointInTime, readMessage, readText } from '../../terminal/input.ts'
-import { type Column, printDone, printRecord, printRows } from '../../terminal/output.ts'
+import type { CommandInput, CommandSpec } from '../../from-operations/command-spec.ts'
+import { addOperation } from '../../from-operations/operation-command.ts'
+import { readMessage } from '../../terminal/input.ts'
+import { success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
-const columnsOf = (nameOf: NameOf): Column<Approval>[] => [
-  { title: 'REQUEST', of: (approval) => approval.request_id },
-  { title: 'CALL', of: (approval) => approval.call_id },
-  { title: 'AGENT', of: (approval) => nameOf(approval.agent_id) },
-  { title: 'STATUS', of: (approval) => approval.status },
-  { title: 'TOOL', of: (approval) => approval.tool },
-  { title: 'EXPIRES', of: (approval) => approval.expires_at },
-  { title: 'ARGUMENTS', of: (approval) => JSON.stringify(approval.arguments) },
-]
+const LIST: CommandSpec<'listApprovals'> = {
+  about: 'List approvals and questions, most recent first',
+  limit: 20,
+  options: {
+    agent_id: 'only of this agent',
+    status: {
+      about: '(default: pending)',
+      choices: ['pending', 'approved', 'rejected', 'expired', 'cancelled', 'all'],
+    },
+    user_id: 'only of runs for this user',
+    session_id: 'only of runs in this session',
+    start_time: 'asked at this time or later: 2h, or a time',
+  },
+  read({ query }) {
+    if (query['status'] === 'all') delete query['status']
+    else query['status'] ??= 'pending'
+  },
+  columns: {
+    of: [
+      'request_id',
+      ['CALL', ({ call_id }) => call_id],
+      'agent_id',
+      'status',
+      'tool',
+      'expires_at',
+      ['ARGUMENTS', (approval) => JSON.stringify(approval.arguments)],
+    ],
+  },
+}
 
-type ListOptions = Common &
-  Limit & { agent?: string; status: string; user?: string; session?: string; since?: string; until?: string }
+/** A run may ask about several calls. */
+const WHICH = {
+  params: { agent_id: false, call_id: false },
+  more: (command: Command) =>
+    command
+      .option('--call <call_id>', 'the call, if the run asks about several')
+      .option('--agent <agent>', "the run's agent; looked up if not given"),
+  find: findCall,
+} as const
 
-/** Which call of a run is meant, if it asks about several; and its agent, which is looked up otherwise. */
-type WhichOptions = Common & { call?: string; agent?: string }
+const DECIDE: CommandSpec<'decideApproval'> = {
+  ...WHICH,
+  only: true,
+  async show(world, { tool, status }, { params }, client) {
+    const { request_id = '' } = params
+    const then = await whatFollows(client, request_id).catch(() => '')
+    success(world, `${tool} is ${status}.${then} (${request_id})`)
+  },
+}
 
 export function approvals(command: Command, world: World): void {
-  takesService(command.command('list'))
-    .alias('ls')
-    .description('List what agents ask people, the newest first')
-    .option('--agent <agent>', 'of this agent')
-    .option('--status <status>', 'pending, approved, rejected, expired, cancelled or all', 'pending')
-    .option('--user <user_id>', 'of runs for this user')
-    .option('--session <session_id>', 'of runs in this session')
-    .option('--since <time>', 'asked since: 2h, or a time', pointInTime)
-    .option('--until <time>', 'asked before', pointInTime)
-    .addOption(limitOption(20))
-    .action(async ({ agent, status, user, session, since, until, ...options }: ListOptions) => {
-      const query = {
-        agent_id: agent,
-        status: status === 'all' ? undefined : (status as Approval['status']),
-        user_id: user,
-        session_id: session,
-        start_time: since,
-        end_time: until,
-      }
-      const { found, nameOf } = await withClient(world, options, async (client) => {
-        const listed = await gather(world, options, (limit) => client.approvals.list({ ...query, limit }))
-        return {
-          found: listed,
-          nameOf: await agentNames(client, options.json ? [] : listed.map((one) => one.agent_id)),
-        }
-      })
-      printRows(world, found, columnsOf(nameOf), options)
-    })
-
-  takesCall(command.command('get').alias('show'))
-    .description('Show what a run asks')
-    .action(async (request_id: string, options: WhichOptions) => {
-      const found = await withClient(world, options, async (client) => {
-        const { agent_id, call_id } = await findCall(client, request_id, options)
-        return client.approvals.get(agent_id, request_id, call_id)
-      })
-      printRecord(world, found, options)
-    })
-
-  takesCall(command.command('approve'))
-    .description('Let the tool be called')
-    .option('--arguments <json>', 'call it with these arguments instead; @file, or - for stdin')
-    .action(async (request_id: string, options: WhichOptions & { arguments?: string }) => {
-      const { arguments: given } = options
-      // The service refuses what is no object. If it were left out, the call would be approved as the agent asked for it.
-      const changed = given !== undefined && {
-        arguments: parseJson(await readText(world, given), 'The arguments') as Record<string, never>,
-      }
-      await decide(world, request_id, options, { decision: 'approve', ...changed })
-    })
-
-  takesCall(command.command('reject'))
-    .description('Do not let the tool be called, or do not answer')
-    .option('--note <text>', 'why; the agent is told')
-    .action(async (request_id: string, { note, ...options }: WhichOptions & { note?: string }) =>
-      decide(world, request_id, options, { decision: 'reject', ...(note !== undefined && { note }) }),
-    )
-
-  takesCall(command.command('answer'))
-    .description('Answer a question')
-    .argument('[answer...]', 'without it stdin is read')
-    .action(async (request_id: string, words: string[], options: WhichOptions) =>
-      decide(world, request_id, options, { decision: 'approve', answer: await readMessage(world, words) }),
-    )
-}
-
-function takesCall(command: Command): Command {
-  return takesService(command)
-    .argument('<request_id>')
-    .option('--call <call_id>', 'which call, if the run asks about several')
-    .option('--agent <agent>', 'its agent; looked up otherwise')
-}
-
-type Decision = Parameters<Client['approvals']['decide']>[3]
-
-async function decide(world: World, request_id: string, options: WhichOptions, decision: Decision): Promise<void> {
-  await withClient(world, options, async (client) => {
-    const { agent_id, call_id } = await findCall(client, request_id, options)
-    const decided = await client.approvals.decide(agent_id, request_id, call_id, decision, options)
-    const then = await whatFollows(client, request_id).catch(() => '')
-    printDone(world, decided, options, `${decided.tool} is ${decided.status}.${then} (${request_id})`)
+  addOperation(command, world, 'listApprovals', LIST)
+  addOperation(command, world, 'getApproval', { ...WHICH, alias: 'show', about: 'Show what a run asks' })
+  addOperation(command, world, 'decideApproval', {
+    ...DECIDE,
+    name: 'approve',
+    about: 'Approve a tool call',
+    options: { arguments: 'call the tool with these arguments instead; @file reads a file, - reads stdin' },
+    read: ({ body }) => void (body['decision'] = 'approve'),
+  })
+  addOperation(command, world, 'decideApproval', {
+    ...DECIDE,
+    name: 'reject',
+    about: 'Reject a tool call, or do not answer a question',
+    options: { note: { flags: '--note <text>', about: 'the reason, which the agent sees' } },
+    read: ({ body }) => void (body['decision'] = 'reject'),
+  })
+  addOperation(command, world, 'decideApproval', {
+    ...DECIDE,
+    name: 'answer',
+    about: 'Answer a question',
+    more: (own) => WHICH.more(own).argument('[answer...]', 'read from stdin if not given'),
+    async read({ body, words }) {
+      Object.assign(body, { decision: 'approve', answer: await readMessage(world, words) })
+    },
   })
 }
 
@@ -120,16 +95,23 @@ async function whatFollows(client: Client, request_id: string): Promise<string> 
 }
 
 /** What is pending comes first: a run that has asked before may ask again. */
-async function findCall(client: Client, request_id: string, { agent, call }: WhichOptions) {
-  if (agent !== undefined && call !== undefined) return { agent_id: agent, call_id: call }
+async function findCall(asked: CommandInput, client: Client): Promise<void> {
+  const { request_id = '' } = asked.params
+  const { agent, call } = asked.options as { agent?: string; call?: string }
+  const isNamed = agent !== undefined && call !== undefined
+  const { agent_id, call_id } = isNamed ? { agent_id: agent, call_id: call } : await oneCall(client, request_id, call)
+  Object.assign(asked.params, { agent_id, call_id })
+}
+
+async function oneCall(client: Client, request_id: string, call: string | undefined) {
   const { data } = await client.approvals.list({ request_id, limit: 100 })
   const named = data.filter(({ call_id }) => call === undefined || call_id === call)
   const pending = named.filter(({ status }) => status === 'pending')
   const [found, ...others] = pending.length > 0 ? pending : named
-  if (!found) throw new Failure(EXIT.notFound, `${request_id} waits for no decision, or is not there`)
+  if (!found) throw new Failure(EXIT.notFound, `No pending approval found for ${request_id}.`)
   if (others.length > 0) {
     const calls = [found, ...others].map(({ call_id }) => call_id).join(', ')
-    throw usage(`${request_id} asks about several calls: add --call with one of ${calls}`)
+    throw usage(`${request_id} asks about several calls. Add --call with one of ${calls}`)
   }
   return found
 }

@@ -14,23 +14,23 @@ const ATTACHING = /^\/attach\s+(.*\S)\s*$/
 
 export function chat(command: Command, world: World): void {
   takesTalk(takesService(command))
-    .argument('<agent>', 'id or name')
+    .argument('<agent>', 'ID or name')
     .addOption(attachOption())
     .addHelpText(
       'after',
-      '\nA line is a message. /attach FILE sends a file with the next one, and --attach with the first.\nCtrl-C stops an answer; /exit, Ctrl-D or Ctrl-C at the prompt ends the conversation.',
+      '\nEach line is a message. /attach FILE sends a file with the next message, --attach with the first.\nCtrl-C stops an answer. /exit, Ctrl-D or Ctrl-C at the prompt quits.',
     )
     .action(async (agent: string, options: Common & TalkOptions & { attach?: string[] }) => {
       const body = bodyOf({ session: `cli-${randomUUID()}`, user: 'cli', ...options })
       const attached = await attachables(world, options.attach)
       await withClient(world, options, async (client) => {
         const { name } = await client.agents.get(agent)
-        if (isInteractive(world)) note(world, `Talking to ${name}. /exit or Ctrl-D ends it.`, 'dim')
+        if (isInteractive(world)) note(world, `Chatting with ${name}. Type /exit or press Ctrl-D to quit.`, 'dim')
         await converse(world, async (message, signal) => {
           const [, path] = ATTACHING.exec(message) ?? []
           if (path !== undefined) {
             attached.push(await attachable(world, path))
-            return note(world, `${path} goes with the next message`, 'dim')
+            return note(world, `${path} will be sent with your next message`, 'dim')
           }
           const asked = { ...body, message, attachments: attached.splice(0) }
           const last = await speak(world, client.agents.stream(name, asked, { signal }), options)

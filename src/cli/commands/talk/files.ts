@@ -6,36 +6,51 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
 import { type Command, Option } from 'commander'
-import type { Attachable, StoredFile } from '../../../../sdk/client.ts'
+import type { Attachable } from '../../../../sdk/client.ts'
 import { fromPath } from '../../../../sdk/from-path.ts'
-import { seconds, takesService, yesOption } from '../../command.ts'
+import { seconds, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { type Limit, limitOption, printList } from '../../terminal/gather.ts'
-import { type Column, print, printDone, printJson, printRecord, success } from '../../terminal/output.ts'
-import { confirm } from '../../terminal/prompts.ts'
+import type { CommandSpecs } from '../../from-operations/command-spec.ts'
+import { addOperations } from '../../from-operations/operation-command.ts'
+import { print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
-const COLUMNS: Column<StoredFile>[] = [
-  { title: 'ID', of: (file) => file.id },
-  { title: 'NAME', of: (file) => file.name },
-  { title: 'TYPE', of: (file) => file.media_type },
-  { title: 'BYTES', of: (file) => file.size },
-  { title: 'USER', of: (file) => file.user_id },
-  { title: 'CREATED', of: (file) => file.created_at },
-  { title: 'EXPIRES', of: (file) => file.expires_at },
-]
+const SPECS: CommandSpecs = {
+  createFile: false,
+  listFiles: {
+    about: 'List files, most recent first',
+    options: {
+      user_id: 'only of this user',
+      media_type: { flags: '--type <type>', about: 'only of this type, such as image/png' },
+    },
+    columns: {
+      of: [
+        'id',
+        'name',
+        ['TYPE', ({ media_type }) => media_type],
+        ['BYTES', ({ size }) => size],
+        'user_id',
+        'created_at',
+        'expires_at',
+      ],
+    },
+  },
+  getFile: { name: 'show', about: "Show a file's name, type, size and user" },
+  getFileContent: false,
+  deleteFile: {},
+}
 
 type PutOptions = Common & { name?: string; type?: string; user?: string; expiresIn?: number }
 
 export function files(command: Command, world: World): void {
   takesService(command.command('put'))
-    .description('Upload a file. Its id is all that goes to stdout')
+    .description('Upload a file. Prints only its ID to stdout')
     .argument('<path>', 'the file; - reads stdin')
-    .option('--name <name>', 'another name than it has')
-    .option('--type <type>', 'what it is, such as image/png; without it the service looks at its bytes')
-    .option('--user <id>', 'the user that it belongs to')
-    .option('--expires-in <duration>', 'when it is removed, such as 7d', seconds)
+    .option('--name <name>', 'store it under another name')
+    .option('--type <type>', 'media type, such as image/png; detected from its content if not given')
+    .option('--user <id>', 'the user that the file belongs to')
+    .option('--expires-in <duration>', 'when the file is deleted, such as 7d', seconds)
     .action(async (path: string, options: PutOptions) => {
       const { type, user: user_id, expiresIn: expires_in_seconds } = options
       const content =
@@ -47,26 +62,6 @@ export function files(command: Command, world: World): void {
       if (options.json) return printJson(world, file)
       success(world, `Uploaded ${file.name} (${file.media_type}, ${file.size} bytes)`)
       print(world, file.id)
-    })
-
-  takesService(command.command('list'))
-    .alias('ls')
-    .description('List files, the newest first')
-    .option('--user <id>', 'those of one user')
-    .option('--type <type>', 'those of one type, such as image/png')
-    .addOption(limitOption())
-    .action(async (options: Common & Limit & { user?: string; type?: string }) => {
-      const { user: user_id, type: media_type } = options
-      await withClient(world, options, (client) =>
-        printList(world, options, COLUMNS, (limit) => client.files.list({ limit, user_id, media_type })),
-      )
-    })
-
-  takesService(command.command('show'))
-    .description('Show what is known of a file')
-    .argument('<file_id>')
-    .action(async (id: string, options: Common) => {
-      printRecord(world, await withClient(world, options, (client) => client.files.get(id)), options)
     })
 
   takesService(command.command('get'))
@@ -85,20 +80,11 @@ export function files(command: Command, world: World): void {
       success(world, `Downloaded ${id} to ${output}`)
     })
 
-  takesService(command.command('delete'))
-    .alias('rm')
-    .description('Delete a file')
-    .argument('<file_id>')
-    .addOption(yesOption())
-    .action(async (id: string, options: Common & { yes?: boolean }) => {
-      await confirm(world, `Delete ${id}?`, options)
-      const deleted = await withClient(world, options, (client) => client.files.delete(id, options))
-      printDone(world, deleted, options, `Deleted ${id}`)
-    })
+  addOperations(command, world, 'files', SPECS)
 }
 
 function exists(path: string): Failure {
-  return new Failure(EXIT.failed, `${path} exists already`)
+  return new Failure(EXIT.failed, `${path} already exists.`)
 }
 
 /**
@@ -119,7 +105,7 @@ async function saveNew(bytes: Readable, path: string): Promise<void> {
 }
 
 export function attachOption(): Option {
-  return new Option('--attach <files...>', 'files that the model is shown, by path, id or address: images, PDFs, texts')
+  return new Option('--attach <files...>', 'files for the model, by path, ID or URL: images, PDFs, texts')
 }
 
 /** What is to be attached to a message. */

@@ -26,16 +26,16 @@ type InvokeOptions = TalkOptions & {
 
 export function invoke(command: Command, world: World): void {
   takesTalk(takesService(command))
-    .argument('<agent>', 'id or name')
-    .argument('[message...]', 'what to say; without it stdin is read')
-    .option('--stream', 'print the answer as it comes, also into a file or pipe')
+    .argument('<agent>', 'ID or name')
+    .argument('[message...]', 'the message; read from stdin if not given')
+    .option('--stream', 'print the answer as it arrives, even to a file or pipe')
     .option('--no-stream', 'wait for the whole answer')
-    .option('--background', 'print the request id and let it run')
-    .addOption(onBudgetOption('with --background, when a budget has no room'))
+    .option('--background', 'print the request ID and do not wait')
+    .addOption(onBudgetOption('with --background, if the budget is used up'))
     .addOption(attachOption())
     .option('--idempotency-key <key>', 'makes your own retries safe')
-    .option('--output', 'print the value of a structured answer as JSON, and nothing else')
-    .option('--schema <schema>', 'the JSON Schema of the answer: a file, or JSON; implies --output')
+    .option('--output', 'print only the structured output, as JSON')
+    .option('--schema <schema>', 'JSON Schema of the answer: a file, or JSON; implies --output')
     .action(async (agent: string, words: string[], options: InvokeOptions) => {
       const { onBudget: on_budget, schema } = options
       const body = {
@@ -82,7 +82,8 @@ function printLast(world: World, last: LastEvent, options: InvokeOptions): Waiti
   if (json) {
     printJson(world, last.data)
   } else if (output || schema !== undefined) {
-    if (last.data.output === undefined) throw new Failure(EXIT.failed, 'The answer has no value', NO_VALUE)
+    if (last.data.output === undefined)
+      throw new Failure(EXIT.failed, 'The answer contains no structured output.', NO_VALUE)
     printJson(world, last.data.output)
   } else {
     print(world, last.data.response)
@@ -91,20 +92,20 @@ function printLast(world: World, last: LastEvent, options: InvokeOptions): Waiti
   return undefined
 }
 
-const NO_VALUE = '  The agent answers in words: give it an output, or this invocation a --schema'
+const NO_VALUE = '  The agent answers with text. Set `output` on the agent, or use --schema.'
 
 export function takesTalk(command: Command): Command {
   return command
-    .option('--user <user_id>', 'whose memory is used')
-    .option('--session <session_id>', 'which conversation this belongs to')
-    .option('-e, --environment <name>', 'which deployment answers (production)')
-    .option('--context <json>', 'more context for the agent, as an object')
+    .option('--user <user_id>', 'the user whose memory is used')
+    .option('--session <session_id>', 'the conversation that this belongs to')
+    .option('-e, --environment <name>', 'the environment that answers (default: production)')
+    .option('--context <json>', 'more context for the agent, as a JSON object')
 }
 
 type OnBudget = NonNullable<Parameters<Client['agents']['invoke']>[1]['on_budget']>
 
 export function onBudgetOption(when: string): Option {
-  return new Option('--on-budget <what>', `${when}: fail or wait (fail)`).choices(['fail', 'wait'])
+  return new Option('--on-budget <what>', `${when}: fail or wait (default: fail)`).choices(['fail', 'wait'])
 }
 
 type InvokeBody = Omit<Parameters<Client['agents']['invoke']>[1], 'message'>
@@ -127,7 +128,7 @@ type LastEvent = Extract<Event, { type: 'done' | 'waiting' }>
 
 async function lastOf(events: ReturnType<Client['agents']['stream']>): Promise<LastEvent> {
   for await (const event of events) if (event.type === 'done' || event.type === 'waiting') return event
-  throw new Failure(EXIT.failed, 'The answer has no end')
+  throw new Failure(EXIT.failed, 'The stream ended before the answer was complete.')
 }
 
 /**

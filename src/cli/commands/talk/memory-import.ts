@@ -7,31 +7,47 @@ import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import type { ImportItem } from '../../import/import-item.ts'
 import { readImport } from '../../import/read-import.ts'
-import { readFile } from '../../terminal/input.ts'
-import { note, print, printJson, success } from '../../terminal/output.ts'
+import { readFile, readMessage } from '../../terminal/input.ts'
+import { note, printDone, printJson, success } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
 
-type ImportOptions = Common & { user?: string; session?: string; dryRun?: boolean; again?: boolean }
+type Whose = Common & { user?: string; session?: string }
+type ImportOptions = Whose & { dryRun?: boolean; again?: boolean }
 
 const ITEMS_PER_REQUEST = 100
 /** A request may have one megabyte, and a character may take several bytes. */
 const CHARACTERS_AT_ONCE = 200_000
 
-/** Imports memories from other tools. */
-export function memoryImport(command: Command, world: World): void {
+/** Commands that write memories, and the one that repairs their counts. */
+export function addMemoryImport(command: Command, world: World): void {
+  takesService(command.command('add'))
+    .description("Add a note to an agent's memory")
+    .argument('<agent>', 'ID or name')
+    .argument('[content...]', 'the note; read from stdin if not given')
+    .option('--user <user_id>', 'the user that it is about')
+    .option('--session <session_id>', 'the session that it belongs to')
+    .option('--kind <kind>', 'note or fact', 'note')
+    .action(async (agent: string, words: string[], options: Whose & { kind: 'note' | 'fact' }) => {
+      const item = { content: await readMessage(world, words), kind: options.kind, context: contextOf({}, options) }
+      const { items } = await withClient(world, options, (client) =>
+        client.memory.write(agent, { items: [item] }, options),
+      )
+      printDone(world, items[0], options, `Remembered as ${items[0]?.id}`)
+    })
+
   takesService(command.command('import'))
-    .description('Give an agent the memories of an export: of Moorage, Letta or mem0')
-    .argument('<agent>', 'id or name')
-    .argument('<file>', 'JSON lines of `users export`, a Letta agent file or its messages, memories of mem0')
-    .option('--user <user_id>', 'whose they are, in place of what the file says')
-    .option('--session <session_id>', 'of which session, in place of what the file says')
-    .option('--dry-run', 'only say what is in the file')
+    .description('Import the memories of a Moorage, Letta or mem0 export')
+    .argument('<agent>', 'ID or name')
+    .argument('<file>', 'JSON lines of `users export`, a Letta agent file or its messages, or mem0 memories')
+    .option('--user <user_id>', 'the user, instead of the one in the file')
+    .option('--session <session_id>', 'the session, instead of the one in the file')
+    .option('--dry-run', 'only show what is in the file')
     .option('--again', 'import it even if the same file was imported within the last 24 hours')
     .action(async (agent: string, file: string, options: ImportOptions) => {
       const text = readFile(resolve(world.cwd, file))
       const found = readImport(text)
-      if (!found) throw usage(`${file} is no export that is known: of Moorage, Letta or mem0`)
+      if (!found) throw usage(`${file} is not a Moorage, Letta or mem0 export.`)
       const items = found.items.map((item) => ({ ...item, context: contextOf(item, options) }))
       const memories = counted(items.length, 'memory', 'memories')
       if (options.dryRun) {
@@ -68,23 +84,9 @@ export function memoryImport(command: Command, world: World): void {
       }
     })
 
-  takesService(command.command('status'))
-    .description('Show how many memories the embedder has processed')
-    .action(async (options: Common) => {
-      const { embedding } = await withClient(world, options, (client) => client.memory.status())
-      if (options.json) return printJson(world, { embedding })
-      if (!embedding)
-        return note(
-          world,
-          'No embedder is configured: memory is searched by words and, in English, by what single words mean',
-        )
-      const { model, embedded, waiting } = embedding
-      print(world, `${embedded} of ${embedded + waiting} memories are embedded with ${model}`)
-    })
-
   command
     .command('rebuild')
-    .description("Count what agents remember anew, on the service's own machine")
+    .description('Recount what agents remember, on the server')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')
@@ -96,14 +98,14 @@ export function memoryImport(command: Command, world: World): void {
         const { storage, newId, now } = store.parts
         await storage.transaction((db) => recount(db, `+${newId('req', now())}`))
         if (options.json) printJson(world, { rebuilt: true })
-        else success(world, `Counted anew (${store.name})`)
+        else success(world, `Recounted (${store.name})`)
       } finally {
         await store.close()
       }
     })
 }
 
-function contextOf({ context = {} }: ImportItem, { user, session }: ImportOptions) {
+function contextOf({ context = {} }: Pick<ImportItem, 'context'>, { user, session }: Whose) {
   return {
     ...context,
     ...(user !== undefined && { user_id: user }),

@@ -21,11 +21,11 @@ const FORWARD_TIMEOUT_MS = 15_000
 
 export function listen(command: Command, world: World): void {
   takesService(command)
-    .description('Forward events to a server on this machine, signed, until Ctrl-C; it needs no public address')
-    .requiredOption('--forward-to <address>', 'where to, such as localhost:3000/hooks')
-    .option('--events <list...>', 'agent.completed, agent.failed, …; all unless said', list)
+    .description('Forward signed events to a local server until Ctrl-C. Needs no public address')
+    .requiredOption('--forward-to <address>', 'URL to forward to, such as localhost:3000/hooks')
+    .option('--events <list...>', 'agent.completed, agent.failed, … (default: all)', list)
     .option('--agent <agent>', 'only events of this agent')
-    .addHelpText('after', '\nEvents are signed with WEBHOOK_SECRET, or with a new secret that is shown at the start.')
+    .addHelpText('after', '\nEvents are signed with WEBHOOK_SECRET, or with a new secret that is shown at startup.')
     .action(async (options: ListenOptions) => {
       const target = targetOf(options.forwardTo)
       const secret = world.env.WEBHOOK_SECRET || newWebhookSecret(randomBytes)
@@ -33,8 +33,9 @@ export function listen(command: Command, world: World): void {
         const body: Body = { events: options.events ?? ['*'], agent_id: options.agent }
         // A listener may have to be made again: the client brings a one-time code of its own for each time.
         const first = await client.listeners.create(body)
-        success(world, `Forwarding ${body.events.join(', ')} to ${target.href}; Ctrl-C ends it`)
-        if (!world.env.WEBHOOK_SECRET) note(world, `  Signed with ${secret}: give it to your receiver`)
+        success(world, `Forwarding ${body.events.join(', ')} to ${target.href}; press Ctrl-C to stop`)
+        if (!world.env.WEBHOOK_SECRET)
+          note(world, `  Signing secret: ${secret} (your receiver needs it to verify events)`)
         await forwardAll(world, client, { listener: first, body, target, secret }, options)
       })
     })
@@ -42,7 +43,7 @@ export function listen(command: Command, world: World): void {
 
 function targetOf(given: string): URL {
   const url = URL.parse(/^https?:\/\//.test(given) ? given : `http://${given}`)
-  if (!url) throw usage(`"${given}" is no address: write localhost:3000, or a whole http(s) URL`)
+  if (!url) throw usage(`"${given}" is not a valid URL. Use localhost:3000, or a full http(s) URL.`)
   return url
 }
 
@@ -63,8 +64,7 @@ async function forwardAll(
   for (;;) {
     const query = { wait_ms: WAIT_MS, received: received.length > 0 ? received.join() : undefined }
     const heard = await patiently(world, () => askOrRenew(query))
-    if (heard.id !== id)
-      note(world, 'The service had stopped listening for us, and listens again: events in between are lost')
+    if (heard.id !== id) note(world, 'Reconnected. Events sent in the meantime were missed.')
     id = heard.id
     received = heard.deliveries.map((delivery) => delivery.id)
     await Promise.all(

@@ -26,14 +26,14 @@ const PAGE_LIMIT = 1000
 
 export function logs(command: Command, world: World): void {
   takesService(command)
-    .argument('<agent>', 'id or name')
-    .option('-f, --follow', 'go on as entries come; Ctrl-C ends it')
-    .option('--level <levels>', 'debug, info, warn, error; several with commas')
+    .argument('<agent>', 'ID or name')
+    .option('-f, --follow', 'follow new entries (Ctrl-C to stop)')
+    .option('--level <levels>', 'debug, info, warn or error; several with commas')
     .option('--since <when>', 'a duration such as 15m, or a time')
     .option('--until <when>', 'the same')
-    .option('--request <request_id>', 'of one invocation')
-    .option('--search <text>', 'whose message or metadata hold this')
-    .option('-n, --limit <n>', 'how many of the latest', integer, 100)
+    .option('--request <request_id>', 'only entries of this invocation')
+    .option('--search <text>', 'only entries whose message or metadata contains this text')
+    .option('-n, --limit <n>', 'show at most this many of the latest', integer, 100)
     .action(async (agent: string, options: LogOptions) => {
       if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {

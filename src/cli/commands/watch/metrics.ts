@@ -21,14 +21,14 @@ const WIDTH = 60
 
 export function metrics(command: Command, world: World): void {
   takesService(command)
-    .argument('<agent>', 'id or name')
-    .argument('[metric]', 'response_time, throughput or error_rate; without it all three')
+    .argument('<agent>', 'ID or name')
+    .argument('[metric]', 'response_time, throughput or error_rate (default: all three)')
     .option('--since <when>', 'a duration such as 6h, or a time', '1h')
     .option('--until <when>', 'the same')
     .option('--granularity <step>', '1m, 5m, 1h or 1d')
-    .option('--aggregation <how>', 'of response_time: avg, p50, p95, p99 or max')
+    .option('--aggregation <how>', 'for response_time: avg, p50, p95, p99 or max')
     .option('--values', 'print every value')
-    .option('--table', 'print requests, errors and response times of each step, side by side')
+    .option('--table', 'print a table of requests, errors and response times')
     .action(async (agent: string, metric: MetricSeries['metric'] | undefined, options: MetricOptions) => {
       const { granularity, aggregation } = options
       const range = { start_time: pointInTime(options.since), end_time: options.until && pointInTime(options.until) }
@@ -58,7 +58,7 @@ export function metrics(command: Command, world: World): void {
 function show(world: World, series: MetricSeries, { values: isLong }: MetricOptions): void {
   const { metric, aggregation, granularity, values } = series
   const title = `${metric}${aggregation ? ` (${aggregation})` : ''}, per ${granularity}`
-  if (values.length === 0) return print(world, `${title}: nothing yet`)
+  if (values.length === 0) return print(world, `${title}: no data yet`)
   const numbers = values.map(({ value }) => value)
   const unit = values[0]?.unit.replaceAll('_', ' ') ?? ''
   const [low, high, last] = [Math.min(...numbers), Math.max(...numbers), numbers.at(-1) ?? 0].map(round)

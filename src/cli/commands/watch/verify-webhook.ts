@@ -13,24 +13,26 @@ type VerifyOptions = { body: string; header?: string[]; secretFile?: string; tol
 /** Checks a saved delivery in the way a receiver should. */
 export function verify(command: Command, world: World): void {
   command
-    .description('Check the signature of a delivery that you caught; needs no service')
-    .requiredOption('--body <body>', 'its body, to the byte; @file reads a file, - reads stdin')
-    .option('-H, --header <header...>', 'its headers, as Name: value')
-    .option('--secret-file <file>', 'file with the secret; without it WEBHOOK_SECRET, or you are asked')
+    .description('Check the signature of a saved delivery. Needs no service')
+    .requiredOption('--body <body>', 'the exact body; @file reads a file, - reads stdin')
+    .option('-H, --header <header...>', 'the headers, as Name: value')
+    .option('--secret-file <file>', 'file with the secret (default: WEBHOOK_SECRET, or a prompt)')
     .option('--json', 'print JSON')
-    .addOption(new Option('--tolerance <duration>', 'how old it may be').argParser(seconds).default(300, '5m'))
+    .addOption(
+      new Option('--tolerance <duration>', 'maximum age of the delivery').argParser(seconds).default(300, '5m'),
+    )
     .action(async (options: VerifyOptions) => {
       const secret = await readSecret(world, options)
       const headers = Object.fromEntries((options.header ?? []).map(readHeader))
       const body = await readText(world, options.body)
       const signature = new Headers(headers).get('x-service-signature')
       if (signature !== null && !new Headers(headers).has('webhook-signature')) {
-        if (!(await verifySignature(body, signature, secret))) throw refused('X-Service-Signature does not fit')
-        return success(world, 'X-Service-Signature fits; it says nothing about when this was sent')
+        if (!(await verifySignature(body, signature, secret))) throw refused('X-Service-Signature does not match')
+        return success(world, 'X-Service-Signature is valid. It does not cover the time of sending.')
       }
       try {
         const event = await verifyWebhook({ body, headers, secret, toleranceSeconds: options.tolerance })
-        success(world, 'The signature fits')
+        success(world, 'The signature is valid')
         print(world, JSON.stringify(event, null, 2))
       } catch (error) {
         if (error instanceof WebhookVerificationError) throw refused(error.message)
@@ -42,12 +44,12 @@ export function verify(command: Command, world: World): void {
 async function readSecret(world: World, { secretFile }: VerifyOptions): Promise<string> {
   if (secretFile !== undefined) return readFile(resolve(world.cwd, secretFile)).trim()
   if (world.env.WEBHOOK_SECRET) return world.env.WEBHOOK_SECRET
-  const missing = 'Give the secret with --secret-file or WEBHOOK_SECRET'
+  const missing = 'Specify the secret with --secret-file or WEBHOOK_SECRET.'
   const secret = await ask(world, { message: 'Webhook secret', secret: true, missing })
   if (secret === '') throw usage(missing)
   return secret
 }
 
 function refused(message: string): Failure {
-  return new Failure(EXIT.failed, `Not genuine: ${message}`)
+  return new Failure(EXIT.failed, `Invalid signature: ${message}`)
 }

@@ -111,7 +111,8 @@ export class A2aAgent implements A2ARequestHandler {
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
     const { contextId, status: state, statusTimestampAfter, historyLength, includeArtifacts = false } = params
-    if (statusTimestampAfter !== undefined) throw this.#unsupported('Tasks are not listed by the time of their status')
+    if (statusTimestampAfter !== undefined)
+      throw this.#unsupported("Tasks can't be listed by the time of their status.")
     const { limit, offset } = readPage(params)
     const query = { limit, offset, ...(contextId && { session_id: contextId }), ...this.#statusOf(state) }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
@@ -139,12 +140,12 @@ export class A2aAgent implements A2ARequestHandler {
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
     const receipt = await this.#receipt(id)
-    if (receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
+    if (receipt.finished_at !== null) throw this.#unsupported('This task has ended. Get it instead.')
     yield* this.#follower.followTask(TaskTeller.of(receipt, this.#calls.runner))
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
-    throw new ExtendedAgentCardNotConfiguredError('The card says everything')
+    throw new ExtendedAgentCardNotConfiguredError('There is no extended card; the agent card is complete.')
   }
 
   createTaskPushNotificationConfig(config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
@@ -171,13 +172,13 @@ export class A2aAgent implements A2ARequestHandler {
     const receipt = await this.#receipt(taskId)
     const teller = TaskTeller.of(receipt, this.#calls.runner)
     if (contextId !== '' && contextId !== teller.contextId) {
-      throw new RequestMalformedError('message.contextId is not the context of this task')
+      throw new RequestMalformedError("message.contextId is not this task's context.")
     }
     if (receipt.status !== 'waiting') {
-      throw this.#unsupported('This task waits for no answer: send the next message with its contextId alone')
+      if (await this.#questions.isAnsweredBy(taskId, textIn(message))) return teller
+      throw this.#unsupported("This task isn't waiting for an answer. Send the next message with its contextId only.")
     }
-    if (message && filesIn(message).length > 0)
-      throw new ContentTypeNotSupportedError('A question is answered in words')
+    if (message && filesIn(message).length > 0) throw new ContentTypeNotSupportedError('Answer the question with text.')
     const push = configuration?.taskPushNotificationConfig
     const question = await this.#questions.first(taskId)
     // It is made before the answer, so that a wrong address is refused while the task still waits.
@@ -192,7 +193,7 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   #read({ message, configuration }: SendMessageRequest) {
-    if (!message) throw new RequestMalformedError('message is required')
+    if (!message) throw new RequestMalformedError('message is required.')
     const { request_id } = this.#calls.received
     const contextId = message.contextId || request_id
     const push = configuration?.taskPushNotificationConfig
@@ -223,7 +224,7 @@ export class A2aAgent implements A2ARequestHandler {
     if (name === STATE_OF.running) return { activity: 'working' }
     if (name === STATE_OF.waiting) return { activity: 'asking' }
     const [status] = Object.entries(STATE_OF).find(([, candidate]) => candidate === name) ?? []
-    if (status === undefined) throw this.#unsupported(`No task has the state ${name}`)
+    if (status === undefined) throw this.#unsupported(`${name} is not a task state.`)
     return { status }
   }
 
@@ -249,7 +250,8 @@ function filesIn({ parts }: NonNullable<SendMessageRequest['message']>): SentFil
   return parts.flatMap(({ content, filename, mediaType }): SentFile[] => {
     if (content?.$case === 'text') return []
     if (content?.$case === 'url') return [{ url: content.value }]
-    if (content?.$case !== 'raw') throw new ContentTypeNotSupportedError('Agents read text and files, and no data')
+    if (content?.$case !== 'raw')
+      throw new ContentTypeNotSupportedError('Agents accept text and files, but no data parts.')
     const told = { ...(mediaType && { media_type: mediaType }), ...(filename && { name: filename }) }
     return [{ data: content.value.toString('base64'), ...told }]
   })

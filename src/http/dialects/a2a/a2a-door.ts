@@ -4,9 +4,8 @@ import { ApiError, badRequest, forbidden } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
 import { sha256 } from '../../../security/digest.ts'
-import { parseJson } from '../../input/body.ts'
-import { isKnown } from '../../input/if-none-match.ts'
-import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
+import { PROTOCOL_LIMITS, parseJson } from '../../input/body.ts'
+import { isKnown } from '../../input/request-headers.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
@@ -16,7 +15,7 @@ import { agentCard } from './agent-card.ts'
 
 /** How long a public card may be kept. A change of the agent is seen by everybody after that time. */
 const CARD_SECONDS = 60
-const UNREADABLE = 'The params do not have the form that the method wants'
+const UNREADABLE = "The params don't match what the method requires."
 
 type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown; error?: unknown }
 
@@ -26,10 +25,10 @@ export async function serveA2a(
   received: Received,
   runner: CallRunner,
 ): Promise<Rendered> {
-  if (runner.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
+  if (runner.isFromForeignPage) throw forbidden("This page's origin is not listed in security.cors.")
   const { bytes, message, request_id } = received
   const body = bytes && parseJson(bytes, PROTOCOL_LIMITS)
-  if (!isObject(body)) throw badRequest('The body must be one JSON-RPC request')
+  if (!isObject(body)) throw badRequest('The body must be one JSON-RPC request.')
   const { id = null } = body as { id?: RpcReply['id'] }
   requireShortNames(id)
   let failure: ApiError | undefined

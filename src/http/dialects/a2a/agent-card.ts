@@ -23,7 +23,7 @@ export function agentCard({ agent, url }: Pick<CallRunner, 'agent' | 'url'>): Ag
       key: {
         scheme: {
           $case: 'httpAuthSecurityScheme',
-          value: { scheme: 'Bearer', bearerFormat: '', description: 'An API key with the permission invoke' },
+          value: { scheme: 'Bearer', bearerFormat: '', description: 'An API key with the permission `invoke`' },
         },
       },
     },

@@ -1,4 +1,5 @@
 import { UnsupportedOperationError } from '@a2a-js/sdk/errors'
+import { ApiError } from '../../../errors.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 
 /** What a run asks people before it goes on. */
@@ -10,7 +11,7 @@ export type OpenQuestion = {
 }
 
 /** The client has to see to it that a person decides. */
-const WAITS = 'Waits until a person has decided'
+const WAITS = 'Waiting for a person to decide'
 
 /** Questions of a task. A message answers one; calls of tools are approved with the API, where people see them. */
 export class TaskQuestions {
@@ -30,9 +31,27 @@ export class TaskQuestions {
   async first(request_id: string): Promise<OpenQuestion> {
     const question = (await this.list(request_id)).find(({ kind }) => kind === 'question')
     if (!question) {
-      throw new UnsupportedOperationError('This task waits for the approval of a call: a person decides with the API')
+      throw new UnsupportedOperationError(
+        'This task is waiting for a person to approve a tool call. Approve it in the console or with the API.',
+      )
     }
     return question
+  }
+
+  /** Whether the latest question was answered by this same request: its reply was lost, and it comes again with its key. */
+  async isAnsweredBy(request_id: string, answer: string): Promise<boolean> {
+    if (!this.#calls.isKeyed) return false
+    const query = { agent_id: this.#agent_id, request_id, kind: 'question', sort: '-decided_at', limit: 1 }
+    const [latest] = (await this.#calls.run<OpenQuestion[]>('listApprovals', { query })).data
+    if (!latest) return false
+    return this.answer(request_id, latest, answer).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ApiError && (error.code === 'conflict' || error.code === 'idempotency_key_reused'))
+          return false
+        throw error
+      },
+    )
   }
 
   /** The client needs the same rights as to answer it with the API. */

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { badRequest, forbidden } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
-import { parseJson } from '../../input/body.ts'
-import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
+import { PROTOCOL_LIMITS, parseJson } from '../../input/body.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
@@ -36,7 +35,7 @@ export class McpDoor {
   }
 
   async serve(method: 'POST' | 'GET', received: Received, calls: CallRunner): Promise<Rendered> {
-    if (calls.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
+    if (calls.isFromForeignPage) throw forbidden("This page's origin is not listed in security.cors.")
     const gone = new AbortController()
     calls.onHangUp(() => gone.abort())
     if (method === 'GET') return this.#listen(received, calls, gone.signal)
@@ -143,7 +142,7 @@ function serveTasks(server: sdk.Server, tasks: McpTasks, orRefuse: <T>(work: Pro
 
 function readMessage({ bytes }: Received): Message {
   const message = bytes && parseJson(bytes, PROTOCOL_LIMITS)
-  if (!isObject(message)) throw badRequest('The body must be one JSON-RPC message')
+  if (!isObject(message)) throw badRequest('The body must be one JSON-RPC message.')
   const { id, params } = message as Message
   const { _meta: meta } = params ?? {}
   requireShortNames(id, meta?.progressToken)

@@ -55,7 +55,7 @@ export class McpTasks {
   /** Begins the run of an agent. The SDK wants content in whatever answers the call of a tool. */
   async create(name: string, args: unknown): Promise<CallToolResult & { task: Task }> {
     const wanted = invocationOf(this.#calls, name, args)
-    if (!wanted) throw new ProtocolError(METHOD_NOT_FOUND, `The tool ${name} cannot be called as a task`)
+    if (!wanted) throw new ProtocolError(METHOD_NOT_FOUND, `The tool ${name} can't be called as a task.`)
     const { data } = await this.#calls.run<{ request_id: string }>('invokeAgent', { ...wanted, mode: 'background' })
     const ids = { agent_id: this.#calls.runner.agent?.id ?? wanted.params.agent_id, request_id: data.request_id }
     const receipt = await unlessLimited(this.#receipt(ids), () => justQueued(ids))
@@ -126,7 +126,7 @@ function justQueued(ids: { agent_id: string; request_id: string }): TaskReceipt 
 function taskOf({ agent_id, request_id, status, asks_people, error, ...times }: TaskReceipt): Task {
   // A run that waits for anything else than people works on: the client has nothing to do.
   const isWorking = status === 'waiting' && !asks_people
-  const words = status === 'waiting' ? 'Waits until a person has decided' : error?.message
+  const words = status === 'waiting' ? 'Waiting for a person to decide' : error?.message
   return {
     taskId: `${agent_id}.${request_id}`,
     status: isWorking ? 'working' : STATUS_OF[status],

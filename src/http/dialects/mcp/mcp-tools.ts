@@ -29,23 +29,23 @@ const SEARCH_MEMORY = 'search_memory'
 const PAGE = 100
 
 const Attached = z.strictObject({
-  file_id: z.string().optional().describe('A file that was uploaded'),
-  url: z.string().optional().describe('Or where to fetch it'),
-  data: z.string().optional().describe('Or its bytes in base64'),
-  media_type: z.string().optional().describe('The type of `data`'),
-  name: z.string().optional().describe('The name of `data`'),
+  file_id: z.string().optional().describe('ID of an uploaded file'),
+  url: z.string().optional().describe('Or a URL to download the file from'),
+  data: z.string().optional().describe("Or the file's bytes in base64"),
+  media_type: z.string().optional().describe('The media type of `data`'),
+  name: z.string().optional().describe('The file name of `data`'),
 })
 
 const AskAgent = z.strictObject({
-  message: z.string().describe('What to say to the agent'),
-  session_id: z.string().optional().describe('Messages with the same session_id are one conversation'),
-  attachments: z.array(Attached).optional().describe('Files to show the agent: images, PDFs and texts'),
+  message: z.string().describe('The message to the agent'),
+  session_id: z.string().optional().describe('Messages with the same session_id belong to one conversation'),
+  attachments: z.array(Attached).optional().describe('Files for the agent: images, PDFs and text files'),
 })
 
 const SearchMemory = z.strictObject({
-  query: z.string().describe('What to look for'),
-  session_id: z.string().optional().describe('Only what was said in this session'),
-  limit: z.int().optional().describe('How many to return; 10 if absent'),
+  query: z.string().describe('What to search for'),
+  session_id: z.string().optional().describe('Only memories of this session'),
+  limit: z.int().optional().describe('How many memories to return. Default: 10'),
 })
 
 /** The agents that the client may invoke. On the path of an agent: that agent, and its memory. */
@@ -64,7 +64,7 @@ export async function listTools(calls: OperationCalls, cursor = '0'): Promise<{ 
 
 /** Our cursors are offsets. */
 export function offsetOf(cursor: string): number {
-  if (!/^\d{1,9}$/.test(cursor)) throw badRequest('The cursor is not one of ours')
+  if (!/^\d{1,9}$/.test(cursor)) throw badRequest('The cursor is not valid. Start again without one.')
   return Number(cursor)
 }
 
@@ -87,8 +87,8 @@ export async function callTool(
   )
   if (status !== 202) return answerOf(data, calls)
   // The run goes on without this client.
-  const why = data['reason'] ?? 'A person must decide before the agent answers'
-  const content = [textOf(`${why}. The receipt is ${data['request_id']}`)]
+  const why = data['reason'] ?? 'A person must decide before the agent can answer.'
+  const content = [textOf(`Receipt ${data['request_id']}: ${why}`)]
   // A tool that has an output schema may answer nothing else, except an error.
   const schema = await outputSchemaOf(calls, invocation.params.agent_id)
   return isObjectSchema(schema) ? { content, isError: true } : { content, structuredContent: data }
@@ -143,7 +143,7 @@ async function searchMemory(calls: OperationCalls, agent_id: string, args: unkno
 function toolOf({ name, description, output_schema }: AgentTool): Tool {
   return {
     name,
-    description: description || `Asks the agent ${name}`,
+    description: description || `Sends a message to the agent ${name}`,
     inputSchema: schemaOf(AskAgent),
     ...(isObjectSchema(output_schema) && { outputSchema: output_schema }),
     annotations: { openWorldHint: true },
@@ -154,7 +154,7 @@ function toolOf({ name, description, output_schema }: AgentTool): Tool {
 
 const MEMORY_TOOL: Tool = {
   name: SEARCH_MEMORY,
-  description: 'Searches what the agent remembers, best first',
+  description: "Searches the agent's memories, best matches first",
   inputSchema: schemaOf(SearchMemory),
   annotations: { readOnlyHint: true },
 }

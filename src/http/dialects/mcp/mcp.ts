@@ -1,7 +1,6 @@
 import { lazilyInTurn, PARTS_OF_MCP } from '../../../lib/lazily.ts'
 import type { Operation } from '../../../operation.ts'
-import { parseJson } from '../../input/body.ts'
-import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
+import { PROTOCOL_LIMITS, parseJson } from '../../input/body.ts'
 import type { Dialect, Received, Route } from '../dialect.ts'
 import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'

@@ -19,8 +19,8 @@ export function progressReporter(
     notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => {})
   }
   return ({ event, data }) => {
-    if (event === 'tool_call') return tell(`Calls the tool ${(data as { name: string }).name}`)
-    if (event === 'waiting') return tell((data as { reason?: string }).reason ?? 'Waits until a person has decided')
+    if (event === 'tool_call') return tell(`Calling the tool ${(data as { name: string }).name}`)
+    if (event === 'waiting') return tell((data as { reason?: string }).reason ?? 'Waiting for a person to decide')
     if (event !== 'delta') return
     unsaid += (data as { text: string }).text
     if (performance.now() - told_at < INTERVAL_MS) return

@@ -34,7 +34,7 @@ export function answeredOf(result: unknown): AnsweredRun {
 /** The same, if no client has deleted it. */
 export function keptOf(result: unknown): AnsweredRun {
   const answered = answeredOf(result)
-  if (answered.erased_at !== null) throw new ApiError('not_found', 'This response was deleted')
+  if (answered.erased_at !== null) throw new ApiError('not_found', 'This response has been deleted.')
   return answered
 }
 

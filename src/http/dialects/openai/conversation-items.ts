@@ -50,7 +50,7 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
     } else if (item.kind === 'result') {
       open ??= new OpenTurn()
       if (!open.take(item))
-        throw invalid(problem(field, `has a result for the call ${item.call.id}, which is not in it`))
+        throw invalid(problem(field, `has a result for the call ${item.call.id}, but doesn't contain that call`))
     } else if (item.kind === 'assistant') {
       open ??= new OpenTurn()
       if (item.calls.length === 0) close(item.text, item.of)
@@ -62,8 +62,8 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
   const last = turns.at(-1)
   const rounds = open && { rounds: open.rounds }
   if (last?.role !== 'user') {
-    if (!open) throw invalid(problem(field, 'must end with a message of the user or the result of a tool'))
-    if (!hasPrevious) throw invalid(problem(field, 'has no message of the user before the result of a tool'))
+    if (!open) throw invalid(problem(field, 'must end with a user message or a tool result'))
+    if (!hasPrevious) throw invalid(problem(field, 'has no user message before the tool result'))
     return { ...told, ...rounds, ...historyOf(turns), goes_on: true, message: SAME_MESSAGE }
   }
   const { attachments } = last

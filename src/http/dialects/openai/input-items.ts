@@ -20,7 +20,7 @@ export function inputItems(query: string): Writer {
       const items = itemsOf(keptOf(result))
       const ordered = order === 'asc' ? items : items.toReversed()
       const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
-      if (after !== undefined && start === 0) throw invalid({ field: 'after', error: 'is not the id of an item here' })
+      if (after !== undefined && start === 0) throw invalid({ field: 'after', error: 'is not the ID of a stored item' })
       const data = ordered.slice(start, start + limit)
       const body = {
         object: 'list',

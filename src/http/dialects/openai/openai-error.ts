@@ -27,8 +27,8 @@ export function openaiError(error: ApiError): Rendered {
 }
 
 const NO_MODEL = { param: 'model', code: 'model_not_found' }
-const NO_AGENT = /^Agent (.*) not found$/s
-const NO_MODEL_NAMED = 'The model $1 does not exist or you may not use it'
+const NO_AGENT = /^Agent (.*) not found\.$/s
+const NO_MODEL_NAMED = "The model $1 does not exist or you don't have access to it."
 
 function typeOf(status: number): string {
   if (status >= 500) return 'server_error'
@@ -53,8 +53,9 @@ const RUN_WAITS = 'run_waits'
  * The run goes on later, and a chat completion has no words for that. No client sends such an error again by itself.
  */
 export function waitsError(request_id: string, reason?: string): Rendered {
-  const waits = reason === undefined ? 'waits for a person' : `waits (${reason})`
-  const message = `The run ${request_id} ${waits} and goes on by itself. Its receipt has the answer then; a response, unlike a chat completion, can be read again.`
+  const waits = reason === undefined ? 'is waiting for a person' : 'is waiting'
+  const why = reason === undefined ? '' : ` Reason: ${reason}`
+  const message = `The run ${request_id} ${waits} and continues on its own. Its receipt will contain the answer. To read answers later, use the Responses API: a chat completion can't be read again.${why}`
   const error = { message, type: 'invalid_request_error', param: null, code: RUN_WAITS }
   return { status: 400, headers: {}, body: JSON.stringify({ error }) }
 }

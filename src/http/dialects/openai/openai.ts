@@ -2,7 +2,7 @@ import { invalid, notFound } from '../../../errors.ts'
 import type { Mode } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson, readBody } from '../../input/body.ts'
-import { readIdempotencyKey } from '../../input/idempotency-key.ts'
+import { readIdempotencyKey } from '../../input/request-headers.ts'
 import type { CallRunner, Dialect, NamedCall, Received, Rendered, Route, Writer } from '../dialect.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { answeredOf, keptOf } from './answered.ts'
@@ -30,7 +30,6 @@ export const openai: Dialect = {
   door: 'openai',
   routes: routesTo,
   owns: (path) => OWN_PATHS.test(path),
-  authorization: (headers) => headers.authorization,
   headers: (request_id) => ({
     'X-Request-Id': request_id,
     'Cache-Control': 'no-store',

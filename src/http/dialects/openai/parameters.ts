@@ -57,7 +57,7 @@ export function refuseOtherTools(sent: unknown): void {
   for (const [i, tool] of tools.slice(0, MAX_TOOLS).entries()) {
     const { type } = Object(tool) as { type?: unknown }
     if (typeof type !== 'string' || type === 'function') continue
-    const error = `${JSON.stringify(type.slice(0, 100))} is not supported by this service: use tools of type "function"`
+    const error = `${JSON.stringify(type.slice(0, 100))} is not supported by this service; use tools of type "function"`
     throw invalid({ field: `tools.${i}.type`, error })
   }
 }
@@ -120,7 +120,7 @@ export function checkTools(tools: readonly ToolDefinition[]): ToolDefinition[] |
   if (tools.length === 0) return undefined
   const names = tools.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice !== undefined) throw invalid({ field: 'tools', error: `names ${twice} twice` })
+  if (twice !== undefined) throw invalid({ field: 'tools', error: `contains the name ${twice} twice` })
   return [...tools]
 }
 
@@ -135,7 +135,7 @@ export function choiceOf(
 export function textOfParts(content: unknown, field: string): string {
   if (typeof content === 'string') return content
   if (content === null || content === undefined) return ''
-  if (!Array.isArray(content)) throw invalid({ field, error: 'must be a text or a list of parts' })
+  if (!Array.isArray(content)) throw invalid({ field, error: 'must be a string or a list of parts' })
   return content
     .map((part: { type?: unknown; text?: unknown; refusal?: unknown } | null, i) => {
       const text = part?.type === 'refusal' ? part.refusal : part?.text
@@ -144,7 +144,7 @@ export function textOfParts(content: unknown, field: string): string {
       const at = `${field}.${i}`
       throw invalid({
         field: `${at}.type`,
-        error: `${JSON.stringify(part?.type)} is not supported: send text, images or files`,
+        error: `${JSON.stringify(part?.type)} is not supported; send text, images or files`,
       })
     })
     .join('')
@@ -185,7 +185,7 @@ function attachmentOf(part: AttachedPart, at: string): PlacedAttachment {
     file_url: own['file_url'],
   }
   const [found, source] = Object.entries(sources).find(([, one]) => typeof one === 'string') ?? []
-  if (found === undefined) throw invalid({ field: at, error: 'has no file_id, no data and no address' })
+  if (found === undefined) throw invalid({ field: at, error: 'has no file_id, data or URL' })
   const field = `${within}.${found}`
   return { asked: askedOf(source as string, { isData: found === 'file_data', name, field }), field }
 }

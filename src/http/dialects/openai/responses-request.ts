@@ -88,9 +88,9 @@ function conversationIdOf({ conversation }: ResponsesBody): string | undefined {
 function previousOf({ previous_response_id: id, conversation }: ResponsesBody): string | undefined {
   if (!id) return undefined
   const field = 'previous_response_id'
-  if (conversation) throw invalid({ field, error: 'cannot be used together with conversation' })
+  if (conversation) throw invalid({ field, error: "can't be combined with conversation" })
   const read = readResponseId(id)
-  if (!read) throw invalid({ field, error: 'is not the id of a response' })
+  if (!read) throw invalid({ field, error: 'is not the ID of a response' })
   return read.request_id
 }
 
@@ -128,7 +128,7 @@ function referenceOf(id: string, field: string): Item {
     return { kind: 'assistant', text: '', calls: [call] }
   }
   const said = readMessageId(id)
-  if (said === undefined) throw invalid({ field: `${field}.id`, error: 'is not the id of an item of a response' })
+  if (said === undefined) throw invalid({ field: `${field}.id`, error: 'is not the ID of an item of a response' })
   return { kind: 'assistant', text: '', calls: [], of: said }
 }
 

@@ -1,5 +1,5 @@
 import { unavailable } from '../../../errors.ts'
-import { type BodyLimits, readBytes, readsBody } from '../../input/read-bytes.ts'
+import { type BodyLimits, readBytes, UNREAD } from '../../input/body.ts'
 import type { Arrived } from '../request.ts'
 
 /** No client has shown a valid token for these bodies yet, so only a few are held at the same time. */
@@ -21,8 +21,9 @@ export class NamedAgents {
   async find(arrived: Arrived): Promise<string | undefined> {
     const { route, params, message } = arrived
     if (!route?.agentIn) return undefined
-    const waits = readsBody(message) && !message.complete
-    if (waits && this.#reading >= MOST_AT_ONCE) throw unavailable('Too many bodies of unknown clients are being read')
+    const waits = !UNREAD.has(message.method ?? '') && !message.complete
+    if (waits && this.#reading >= MOST_AT_ONCE)
+      throw unavailable('The service is reading too many request bodies of unknown clients. Try again shortly.')
     if (waits) this.#reading++
     try {
       arrived.bytes ??= Promise.resolve(readBytes(message, this.#bodyLimits))

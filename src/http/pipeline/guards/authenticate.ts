@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../../../errors.ts'
-import type { Lookup } from '../../../lib/cache.ts'
 import type { Logger } from '../../../lib/log.ts'
 import { type Actor, endOfRight } from '../../../operation/actor.ts'
 import type { FindProject } from '../../../operation/project-snapshot.ts'
@@ -13,19 +12,17 @@ import { RUN_TOKEN_PREFIX, type TokenRun } from '../../../security/run-token.ts'
 import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
-import type { BodyLimits } from '../../input/read-bytes.ts'
+import type { BodyLimits } from '../../input/body.ts'
 import type { Arrived, FoundAgent, Known, VerifiedKey } from '../request.ts'
 import { NamedAgents } from './agent-named.ts'
-import { projectMeant } from './choose-project.ts'
+import { PROJECT_HEADER, projectMeant } from './choose-project.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
 export type KeyCheck = {
   /** Undefined for the hash of anything but a key in force. */
-  verify(hash: string): Lookup<VerifiedKey>
-  /** Whether a key that was in force is the same still, and in force. */
-  isStill(key: VerifiedKey): boolean
+  verify(hash: string): Promise<VerifiedKey | undefined>
 }
 
 export type Credentials = {
@@ -37,6 +34,8 @@ export type Credentials = {
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   failures: FailureLimit
+  /** Works in the project that the request names. */
+  inNamedProject(known: Known): Promise<Known>
   readRunToken(token: string): TokenRun | undefined
   /** Undefined when the console is switched off. */
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
@@ -50,7 +49,7 @@ export type Credentials = {
 const BEARER = /^Bearer ([\x21-\x7e]{1,8192})$/i
 const KEY_PREFIX = 'mrg_'
 
-/** Finds the actor for a key, a token or a cookie. Whatever is wrong with a key, the answer is the same. */
+/** Finds the actor for a key, a token or a cookie. Every bad key gets the same answer. */
 export function authenticator(credentials: Credentials) {
   const { keys, failures, console, bodyLimits } = credentials
   const named = new NamedAgents(bodyLimits)
@@ -58,29 +57,21 @@ export function authenticator(credentials: Credentials) {
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
 
-  const actorOfKey = async (arrived: Arrived, hash: string) => {
-    const verified = await keys.verify(hash)
-    arrived.key = { hash, verified }
-    return verified?.actor
+  const hashOf = (authorization: string, socket: Socket) => {
+    const bearer = BEARER.exec(authorization)?.[1]
+    if (!bearer?.startsWith(KEY_PREFIX) || !isWellFormedKey(bearer)) return undefined
+    const hash = sha256(bearer)
+    hashes.set(socket, { authorization, hash })
+    return hash
   }
 
-  const findActor = async (arrived: Arrived) => {
-    const { headers, socket } = arrived.message
-    const authorization = arrived.dialect.authorization(headers) ?? ''
-    const known = hashes.get(socket)
-    if (known?.authorization === authorization) return actorOfKey(arrived, known.hash)
-
+  const actorWithoutKey = async (arrived: Arrived, authorization: string) => {
     const bearer = BEARER.exec(authorization)?.[1]
     if (bearer === undefined) {
       // A key that is sent wins over a cookie, even if it is wrong: the client means the key.
       return console && authorization === '' ? actorOfCookie(arrived, console) : undefined
     }
-    if (bearer.startsWith(KEY_PREFIX)) {
-      if (!isWellFormedKey(bearer)) return undefined
-      const hash = sha256(bearer)
-      hashes.set(socket, { authorization, hash })
-      return actorOfKey(arrived, hash)
-    }
+    if (bearer.startsWith(KEY_PREFIX)) return undefined
     const run = bearer.startsWith(RUN_TOKEN_PREFIX) ? credentials.readRunToken(bearer) : undefined
     if (run) return actorOfRun(run, credentials.tier)
     // To check a token we may have to ask its provider. This keeps an attacker from flooding the provider through us.
@@ -89,13 +80,19 @@ export function authenticator(credentials: Credentials) {
   }
 
   return async (arrived: Arrived): Promise<Known> => {
-    const actor = await findActor(arrived)
+    const { headers, socket } = arrived.message
+    const { authorization = '' } = headers
+    const known = hashes.get(socket)
+    const hash = known?.authorization === authorization ? known.hash : hashOf(authorization, socket)
+    const verified = hash === undefined ? undefined : await keys.verify(hash)
+    if (hash !== undefined) arrived.key = { hash, verified }
+    const actor = hash === undefined ? await actorWithoutKey(arrived, authorization) : verified?.actor
     if (!actor) {
       await failures.count(addressBucket(arrived.address))
       throw unauthorized()
     }
     arrived.trace.actor = actor
-    return { arrived, actor }
+    return headers[PROJECT_HEADER] === undefined ? { arrived, actor } : credentials.inNamedProject({ arrived, actor })
   }
 }
 
@@ -156,10 +153,10 @@ async function actorOfToken(
 }
 
 function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: Arrived, { log }: Credentials): void {
-  if (reason === 'forbidden') throw forbidden('This token carries no scope that counts here')
+  if (reason === 'forbidden') throw forbidden('This token has none of the scopes that are accepted here.')
   if (reason !== 'unavailable') return
-  log.warn({ request_id, detail }, 'the identity provider could not be asked about a token')
-  throw unavailable('The identity provider does not answer, try again shortly', 5_000)
+  log.warn({ request_id, detail }, 'the identity provider could not verify a token')
+  throw unavailable("The identity provider isn't responding. Try again shortly.", 5_000)
 }
 
 /**

@@ -2,9 +2,9 @@ import type { Actor } from '../../../operation/actor.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Edge } from '../edge.ts'
+import { takeFromTier } from '../pipeline.ts'
 import type { Arrived, Authorised, GuardedAgent } from '../request.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
-import { countRequest } from './rate-limit.ts'
 
 /** The tier that has least, whatever keys have. */
 const STRANGERS_TIER = 'free'
@@ -25,10 +25,10 @@ export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Aut
   if (!known || !agent?.isCardPublic || (agent.gate && !passesGate(arrived, agent.gate, edge.parts.now())))
     return undefined
   arrived.trace.agent_id = agent.id
-  if (agent.gate) promiseHttps(arrived, agent.gate)
+  if (agent.gate?.hsts !== undefined) promiseHttps(arrived, agent.gate.hsts)
   const actor = publicCaller(known, arrived)
   // Counted by address. The agent's own limit is for those who may ask it, and strangers must not use it up.
-  await countRequest({ arrived, actor }, edge.parts.limiter, edge.parts.config.limits)
+  await takeFromTier(arrived, actor, edge.parts.limiter, edge.parts.config.limits)
   return { arrived, actor, operation: route.operation, params: { ...params, agent_id: agent.id }, agent }
 }
 

@@ -1,14 +1,15 @@
 import { ApiError, forbidden, notFound } from '../../../errors.ts'
-import { type Actor, requirePermission, requirePerson } from '../../../operation/actor.ts'
+import { type Actor, lacksPermission, requirePerson } from '../../../operation/actor.ts'
 import { requireEveryUser, requireOperator, requireScope, requireService } from '../../../operation/scope.ts'
 import type { Operation } from '../../../operation.ts'
+import type { Gate } from '../../../security/gate.ts'
 import { covers } from '../../../security/permissions.ts'
 import type { NamedCall } from '../../dialects/dialect.ts'
 import type { Edge } from '../edge.ts'
-import type { Arrived, Authorised, FoundAgent, Known, PathParams } from '../request.ts'
+import { takeFromGate } from '../pipeline.ts'
+import type { Arrived, Authorised, Known, PathParams } from '../request.ts'
 import { settleOrigin } from './cors.ts'
 import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
-import { takeFromGate } from './rate-limit.ts'
 
 /** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
 export async function authorise(
@@ -25,22 +26,23 @@ export async function authorise(
   }
   const agent = ref === arrived.params['agent_id'] && named ? named : await edge.findAgent(actor.scope.project_id, ref)
   // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
-  requireScope(actor, agent?.id ?? null)
+  if (actor.scope.agent_id !== null) requireScope(actor, agent?.id ?? null)
   if (!agent) throw notFound('Agent', ref)
-  await enterAgent(arrived, agent, edge)
+  arrived.trace.agent_id = agent.id
+  if (agent.gate) await enterGate(arrived, agent.gate, agent.id, edge)
   // Agents of other projects may have the same name, and other pages. Only browsers send this header.
-  if (arrived.message.headers.origin !== undefined) settleOrigin(arrived, [agent.gate?.cors ?? edge.gate().cors])
+  if (arrived.message.headers.origin !== undefined) settleOrigin(arrived, [agent.gate?.cors ?? edge.service.gate.cors])
   return { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
 /** Where the body names the agent, pages that any agent lists may ask. Those of another project do not read the reply. */
-async function settleWithoutAgent({ gate, guardedIn, parts }: Edge, arrived: Arrived, actor: Actor): Promise<void> {
+async function settleWithoutAgent({ service, guardedIn, parts }: Edge, arrived: Arrived, actor: Actor): Promise<void> {
   if (!arrived.cors || !arrived.dialect.namesAgents) return
   const gates = (await guardedIn(actor.scope.project_id)).map((agent) => agent.gate)
   const passed = gates.filter((own) => passesGate(arrived, own, parts.now()))
   settleOrigin(
     arrived,
-    [gate(), ...passed].map(({ cors }) => cors),
+    [service.gate, ...passed].map(({ cors }) => cors),
   )
 }
 
@@ -63,10 +65,14 @@ export async function authoriseNamed(
 function requireOperationPermission(actor: Actor, operation: Operation): void {
   const { permission, ownPermission, userTokens, forPeople, ofRuns, reach } = operation
   if (ofRuns !== (actor.run && true))
-    throw forbidden(ofRuns ? 'This is for remote agents' : 'This token is for steps and files of its run only')
+    throw forbidden(
+      ofRuns
+        ? 'Only remote agents can call this endpoint.'
+        : "This token only gives access to its run's steps and files.",
+    )
   if (forPeople) requirePerson(actor)
   const mayOwn = ownPermission !== undefined && covers(actor.permissions, ownPermission)
-  if (permission && !mayOwn) requirePermission(actor, permission)
+  if (permission && !mayOwn && !covers(actor.permissions, permission)) throw lacksPermission(actor, permission)
   if (!userTokens) requireEveryUser(actor)
   if (reach === 'service') requireService(actor)
   if (reach === 'operator') requireOperator(actor)
@@ -84,10 +90,9 @@ export function mayCall(actor: Actor, operation: Operation): boolean {
 }
 
 /** Checks the agent's own security. */
-export async function enterAgent(arrived: Arrived, agent: FoundAgent, { parts }: Pick<Edge, 'parts'>): Promise<void> {
-  arrived.trace.agent_id = agent.id
-  if (!agent.gate) return
-  promiseHttps(arrived, agent.gate)
-  passGate(arrived, agent.gate, parts.now())
-  return takeFromGate(arrived, agent.gate, { bucket: `agent:${agent.id}`, whose: 'this agent' }, parts.limiter)
+export async function enterGate(arrived: Arrived, gate: Gate, agent_id: string, { parts }: Edge): Promise<void> {
+  if (gate.hsts !== undefined) promiseHttps(arrived, gate.hsts)
+  passGate(arrived, gate, parts.now())
+  if (!gate.rate) return
+  await takeFromGate(arrived, gate.rate, { bucket: `agent:${agent_id}`, whose: 'this agent' }, parts.limiter)
 }

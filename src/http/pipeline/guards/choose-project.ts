@@ -4,24 +4,25 @@ import type { FindProject } from '../../../operation/project-snapshot.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Arrived } from '../request.ts'
 
-const HEADER = 'moorage-project'
+export const PROJECT_HEADER = 'moorage-project'
 
 /**
  * The actor in the project that the request names. A key of one project works in that one, so it need not name it. The
  * answer to such a key is the same whether or not another project exists.
  */
 export async function inProject({ message }: Arrived, actor: Actor, findProject: FindProject): Promise<Actor> {
-  const ref = message.headers[HEADER]
+  const ref = message.headers[PROJECT_HEADER]
   if (ref === undefined) return actor
   // A person is told the same of a project that does not exist and of one without a role of theirs.
   if (actor.roles) return workingIn(actor, (await findProject(String(ref)))?.id ?? '')
   if (actor.reach === 'project') {
     const own = await findProject(actor.scope.project_id)
-    if (ref !== own?.id && ref !== own?.name) throw forbidden('This key belongs to another project')
+    if (ref !== own?.id && ref !== own?.name) throw forbidden('This key belongs to another project.')
     return actor
   }
   const project_id = (await findProject(String(ref)))?.id
-  if (project_id === undefined) throw invalid({ field: 'Moorage-Project', error: 'no such project' })
+  if (project_id === undefined)
+    throw invalid({ field: 'Moorage-Project', error: 'no project with this ID or name exists' })
   return workingIn(actor, project_id)
 }
 
@@ -36,6 +37,6 @@ export async function hasMoved(
 
 /** The project that a request means of which it is not known yet who asks. */
 export async function projectMeant({ message }: Arrived, findProject: FindProject): Promise<string | undefined> {
-  const ref = message.headers[HEADER]
+  const ref = message.headers[PROJECT_HEADER]
   return ref === undefined ? DEFAULT_PROJECT : (await findProject(String(ref)))?.id
 }

@@ -1,33 +1,20 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
-import type { TLSSocket } from 'node:tls'
 import { ApiError } from '../../../errors.ts'
 import { clientAddress, type IpList } from '../../../security/ip-list.ts'
 import type { Arrived } from '../request.ts'
 
-/** Whether the client uses TLS, either to us or to a proxy that we trust to report it. */
-export function isSecure(message: IncomingMessage, trusted: IpList): boolean {
-  const socket = message.socket as TLSSocket
-  if (socket.encrypted) return true
+/** Whether a proxy that we trust reports that the client uses TLS. If one hop was plain, the whole way counts as plain. */
+export function isForwardedSecure(message: IncomingMessage, trusted: IpList): boolean {
   const told = headerText(message, 'x-forwarded-proto')
-  if (told === undefined || !trusted.allows(socket.remoteAddress ?? '')) return false
-  // If one hop was plain, the whole way counts as plain.
+  if (told === undefined || !trusted.allows(message.socket.remoteAddress ?? '')) return false
   return told.split(',').every((hop) => hop.trim().toLowerCase() === 'https')
 }
 
-/** Sets the request's address to the one behind the trusted proxies. */
-export function findAddress(trusted: IpList) {
-  // A connection without a forwarded address has the same address for all its requests.
-  const direct = new WeakMap<Socket, string>()
-  return (arrived: Arrived): void => {
-    const { socket } = arrived.message
-    const forwarded = headerText(arrived.message, 'x-forwarded-for')
-    const known = forwarded === undefined ? direct.get(socket) : undefined
-    const address = known ?? clientAddress(arrived.address, forwarded, trusted)
-    if (address === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed')
-    if (forwarded === undefined && known === undefined) direct.set(socket, address)
-    arrived.address = address
-  }
+/** The request's address behind the trusted proxies. */
+export function findAddress({ address, message }: Arrived, trusted: IpList): string {
+  const found = clientAddress(address, headerText(message, 'x-forwarded-for'), trusted)
+  if (found === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed.')
+  return found
 }
 
 function headerText({ headers }: IncomingMessage, name: string): string | undefined {

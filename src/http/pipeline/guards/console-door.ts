@@ -27,7 +27,7 @@ export function consoleDoor({ console, server }: Config): ConsoleDoor {
       // A name that an attacker owns can be made to lead here, and its pages would then count as ours. An address
       // cannot.
       if (name && (IP_ADDRESS.test(name) || THIS_MACHINE.test(name) || names.has(name))) return
-      throw forbidden('The console is not served under this name: add it to console.hosts')
+      throw forbidden("The console doesn't accept this host name. Add it to console.hosts.")
     },
     checkSecrecy({ secure, message }) {
       if (secure || console.allowInsecure) return
@@ -35,7 +35,7 @@ export function consoleDoor({ console, server }: Config): ConsoleDoor {
       if (!isForwarded && THIS_MACHINE.test(nameOf(message) ?? '')) return
       throw new ApiError(
         'https_required',
-        'Signing in needs HTTPS: set server.tls, or server.trustedProxies if a proxy has it. console.allowInsecure allows plain http',
+        'Signing in requires HTTPS. Set server.tls, or server.trustedProxies if a proxy handles HTTPS. To sign in over plain http, set console.allowInsecure.',
       )
     },
     isOwnPage({ secure, message }) {

@@ -52,7 +52,7 @@ const TAKEN = [
 const BELOW_AGENT = /^\/v1\/agents\/([^/]+)/
 
 type Policies = {
-  gate(): Gate
+  service: { readonly gate: Gate }
   /**
    * The own gate of the agent with this id or, in the default project, this name; and those of agents with this name in
    * other projects.
@@ -64,14 +64,14 @@ type Policies = {
 }
 
 /**
- * Lets pages of a listed origin read the reply. This is decided before the key is checked, because a page must be able
+ * Lets pages of a listed origin read the reply. Only browsers send an origin. This is decided before the key is checked, because a page must be able
  * to read a refusal too. On the routes of an agent that has its own list, that list is used instead of the service's.
  * Credentials are never allowed.
  */
-export function allowOrigin({ gate, findGates, agentGates, now }: Policies) {
+export function allowOrigin({ service, findGates, agentGates, now }: Policies) {
   const grantBelow = async (arrived: Arrived, ref: string) => {
     const { own, namesakes } = await findGates(ref)
-    if (!own?.cors) grant(arrived, gate().cors)
+    if (!own?.cors) grant(arrived, service.gate.cors)
     // It is not known yet in which project the client is, and no project may shut out the pages of another.
     for (const each of own ? [own, ...namesakes] : namesakes) {
       if (!arrived.cors && passesGate(arrived, each, now())) grant(arrived, each.cors)
@@ -79,18 +79,16 @@ export function allowOrigin({ gate, findGates, agentGates, now }: Policies) {
   }
   // The agent is not known yet. A page that any of them lists may ask, and read a refusal; see `settleOrigin`.
   const grantAny = async (arrived: Arrived) => {
-    grant(arrived, gate().cors)
+    grant(arrived, service.gate.cors)
     for (const own of arrived.cors ? [] : await agentGates()) {
       if (passesGate(arrived, own, now())) grant(arrived, own.cors)
     }
   }
 
   return async (arrived: Arrived): Promise<void> => {
-    // Only browsers send this header.
-    if (arrived.message.headers.origin === undefined) return
     const ref = agentIn(arrived.path)
     if (ref !== undefined) return grantBelow(arrived, ref)
-    return arrived.dialect.namesAgents ? grantAny(arrived) : grant(arrived, gate().cors)
+    return arrived.dialect.namesAgents ? grantAny(arrived) : grant(arrived, service.gate.cors)
   }
 }
 
@@ -133,9 +131,9 @@ export function isFromForeignPage({ cors, message: { headers } }: Arrived): bool
   return !page || page.host !== headers.host || !LOOPBACK.has(page.hostname)
 }
 
-/** Whether this is a browser's preflight request and the page's origin is listed. */
-export function isPreflight({ cors, message: { method, headers } }: Arrived): boolean {
-  return cors !== undefined && method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+/** Whether this is a browser's preflight request. */
+export function isPreflight({ message: { method, headers } }: Arrived): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
 export function preflightAnswer(routes: readonly { method: string }[]): (arrived: Arrived) => Rendered {

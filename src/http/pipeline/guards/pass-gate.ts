@@ -15,20 +15,25 @@ export function passesGate(arrived: Arrived, gate: Gate, time: number): boolean 
   return refusalOf(arrived, gate, time) === undefined
 }
 
-function refusalOf(arrived: Arrived, { https, addresses, certificate }: Gate, time: number): ApiError | undefined {
+function refusalOf(arrived: Arrived, { connection }: Gate, time: number): ApiError | undefined {
+  if (!connection) return undefined
+  const { https, addresses, certificate } = connection
   if (https && !arrived.secure) {
-    return new ApiError('https_required', 'This is served over HTTPS only. What was sent just now went in plain text')
+    return new ApiError(
+      'https_required',
+      'HTTPS is required. This request was sent in plain text: if it contained a key, rotate that key.',
+    )
   }
-  if (addresses && !addresses.allows(arrived.address)) return forbidden('This address is not on the allow-list')
+  if (addresses && !addresses.allows(arrived.address)) return forbidden('Your IP address is not on the allowlist.')
   if (!certificate) return undefined
   const peer = peerCertificate(arrived.message.socket)
-  if (!peer) return forbidden('This needs a client certificate')
-  return certificate(peer, time) ? undefined : forbidden('This client certificate is not accepted')
+  if (!peer) return forbidden('A client certificate is required.')
+  return certificate(peer, time) ? undefined : forbidden('This client certificate is not accepted.')
 }
 
 /** Browsers keep one promise for the whole host, so the longer one of the agent's and the service's is sent. */
-export function promiseHttps({ secure, headers }: Arrived, { hsts }: Gate): void {
-  if (hsts === undefined || !secure) return
+export function promiseHttps({ secure, headers }: Arrived, hsts: number): void {
+  if (!secure) return
   const name = 'Strict-Transport-Security'
   const promised = Number(/\d+/.exec(headers[name] ?? '')?.[0] ?? 0)
   headers[name] = `max-age=${Math.max(hsts, promised)}`

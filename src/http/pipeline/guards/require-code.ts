@@ -26,25 +26,29 @@ export async function readCode(
   if (!needsCode(operation, body, gates) && !(await isInvoking())) return undefined
   const code = arrived.message.headers[HEADER]
   if (kind !== 'key' && kind !== 'person') {
-    throw codeRequired('This needs a one-time code, which a token cannot have')
+    throw codeRequired("This requires a one-time code, and tokens don't support one-time codes. Use an API key.")
   }
   if (typeof code !== 'string' || !CODE.test(code)) {
-    throw codeRequired('This needs a one-time code: send its six digits as X-Service-OTP')
+    throw codeRequired('A one-time code is required. Send the six digits in the X-Service-OTP header.')
   }
   return code
 }
 
 /** Refuses a code that was not right. `result` is what came of trying it. */
 export function requireRight(result: AttemptResult | undefined): void {
-  if (result === undefined) throw codeRequired('This needs a one-time code, and this key has no second factor yet')
+  if (result === undefined) throw codeRequired('A one-time code is required, but this key has no second factor yet.')
   if (result.ok) return
   if (result.reason === 'locked') {
-    throw new ApiError('rate_limited', 'Too many wrong one-time codes: this key is locked for a while', {
-      retry_after: Math.max(1, Math.ceil(result.retry_after_ms / 1000)),
-    })
+    throw new ApiError(
+      'rate_limited',
+      'Too many wrong one-time codes. Codes for this key are locked; see `retry_after`.',
+      {
+        retry_after: Math.max(1, Math.ceil(result.retry_after_ms / 1000)),
+      },
+    )
   }
   // The answer is the same for a used code and a wrong code, so that an onlooker who saw a code learns nothing.
-  throw codeRequired('This one-time code is wrong or was used before')
+  throw codeRequired('This one-time code is wrong or was already used.')
 }
 
 function needsCode(operation: Operation, body: unknown, gates: Gate[]): boolean {

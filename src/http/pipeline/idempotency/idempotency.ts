@@ -148,7 +148,7 @@ export class Idempotency {
       })
     } catch (error) {
       const freed = isAnswer(error) ? claims.release(db, lease) : claims.giveUp(db, lease, now())
-      await freed.catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
+      await freed.catch((err) => log.warn({ err }, 'could not release an Idempotency-Key'))
       throw error
     } finally {
       end()

@@ -17,7 +17,7 @@ export function storedReply(reply: Rendered, secret: boolean, keyring: Keyring):
 
 /** What a retry gets: the reply to the first request, and a header that says so. */
 export function replayOf({ status, headers, body }: StoredReply, secret: boolean, keyring: Keyring): Rendered {
-  if (body === '') throw new ApiError('not_found', 'What was answered under this Idempotency-Key was erased')
+  if (body === '') throw new ApiError('not_found', 'The stored reply for this Idempotency-Key has been erased.')
   return {
     status,
     headers: { ...headers, [REPLAYED]: 'true' },
@@ -26,16 +26,19 @@ export function replayOf({ status, headers, body }: StoredReply, secret: boolean
 }
 
 export function keyReused(): ApiError {
-  return new ApiError('idempotency_key_reused', 'This Idempotency-Key was used for another request')
+  return new ApiError(
+    'idempotency_key_reused',
+    'This Idempotency-Key was already used with a different request. Use a new key.',
+  )
 }
 
 export function keyInUse(): ApiError {
-  return new ApiError('idempotency_key_in_use', 'A request with this Idempotency-Key is still running', {
+  return new ApiError('idempotency_key_in_use', 'A request with this Idempotency-Key is still in progress.', {
     retry_after: 1,
   })
 }
 
 /** The stop has ended the run that a retry waited for, and would end another run too. */
 export function serviceStops(): ApiError {
-  return unavailable('The service is stopping, try again shortly')
+  return unavailable('The service is shutting down. Try again shortly.')
 }

@@ -5,19 +5,19 @@ import { dialects } from '../../dialects/dialects.ts'
 export const HEADER_BYTES = 16_384
 
 const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
-  HPE_HEADER_OVERFLOW: ['headers_too_large', `The headers exceed ${HEADER_BYTES} bytes`],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request took too long to arrive'],
+  HPE_HEADER_OVERFLOW: ['headers_too_large', `The headers can be at most ${HEADER_BYTES} bytes.`],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', "The request didn't arrive in time."],
 }
 
 /** The answer to a request that Node could not read. */
 export function parserError({ code: parserCode = '' }: Error & { code?: string }): ApiError {
-  const [code, message] = PARSER_ERRORS[parserCode] ?? ['invalid_request', 'The request is not valid HTTP']
+  const [code, message] = PARSER_ERRORS[parserCode] ?? ['invalid_request', 'The request is not valid HTTP.']
   return new ApiError(code, message)
 }
 
 export function connectRefusal(): ApiError {
   const headers = { Allow: 'GET, POST, PUT, PATCH, DELETE' }
-  return new ApiError('method_not_allowed', 'CONNECT is not served', { headers })
+  return new ApiError('method_not_allowed', 'CONNECT is not supported.', { headers })
 }
 
 /** How long a client may take to read such an answer and to close the connection. */

@@ -35,8 +35,8 @@ export function limitHandles(
   const serve = server.listeners('connection') as ((socket: Socket) => void)[]
   const outage = new Outage(log, now, {
     level: 'error',
-    lost: `the process has no file handles left (${most}): connections are refused`,
-    back: 'there are file handles again: connections are accepted',
+    lost: `the process has no file handles left (${most}), so connections are refused`,
+    back: 'file handles are available again, so connections are accepted',
   })
   let calm: NodeJS.Timeout | undefined
   const refuse = (socket: Socket, handle: number) => {
@@ -46,7 +46,7 @@ export function limitHandles(
     calm = setTimeout(() => outage.works(), CALM_MS).unref()
     socket.on('error', () => {})
     if (server instanceof TlsServer || handle >= most - RESERVED + FOR_REFUSALS) return socket.resetAndDestroy()
-    const error = unavailable('The service has too many open connections, try again shortly', RETRY_AFTER_MS)
+    const error = unavailable('The service has too many open connections. Try again shortly.', RETRY_AFTER_MS)
     // The request is read and dropped: to close the socket with unread bytes would cost the client its answer.
     socket.resume()
     answerRaw(socket, error, newId('req', now()))

@@ -3,7 +3,7 @@ import type { Server as HttpServer, RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../../../config.ts'
 import { HEADER_BYTES } from './broken-request.ts'
-import { FairBody } from './fair-body.ts'
+import { FairBody } from './connections.ts'
 import { tlsOptions } from './tls.ts'
 
 const KEEP_ALIVE_MS = 72_000

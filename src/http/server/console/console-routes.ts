@@ -48,7 +48,7 @@ export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, cons
   const asset: Endpoint['page'] = async (arrived, response) => {
     const accepted = String(arrived.message.headers['accept-encoding'] ?? '')
     const found = await files.asset(arrived.params['file'] ?? '', accepted)
-    if (!found) throw new ApiError('not_found', 'No such file')
+    if (!found) throw new ApiError('not_found', 'File not found.')
     sendPage(response, arrived.headers, found)
   }
 

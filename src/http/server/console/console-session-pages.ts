@@ -7,19 +7,18 @@ import type { Actor } from '../../../operation/actor.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
-import { readBody } from '../../input/body.ts'
-import { readBytes } from '../../input/read-bytes.ts'
+import { checkBodyHeaders, readBody, readBytes } from '../../input/body.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
 import { mayCall } from '../../pipeline/guards/authorise.ts'
 import { inProject } from '../../pipeline/guards/choose-project.ts'
 import { actorOfCookie, forgetCookie, readCookie, setCookie } from '../../pipeline/guards/console-cookie.ts'
+import { countRequest } from '../../pipeline/pipeline.ts'
 import type { Arrived } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
 import { send } from '../replies/send.ts'
-import { checkBodyHeaders } from '../transport.ts'
 
 const SignIn = z.union([
   z.strictObject({ key: z.string().max(200) }),
@@ -74,7 +73,7 @@ class SessionPages {
     if (!found) return this.#reply(arrived, response, 200, this.#signedOut())
     const actor = await this.#inChosenProject(arrived, found)
     arrived.trace.actor = actor
-    await this.#front.steps.count({ arrived, actor })
+    await countRequest(this.#front.edge, { arrived, actor })
     await this.#describe(arrived, response, 200, actor)
   }
 
@@ -105,15 +104,15 @@ class SessionPages {
 
   /** A key that is at its limit cannot open sessions either. */
   async #countKey(arrived: Arrived, key: string): Promise<void> {
-    const { edge, steps } = this.#front
+    const { edge } = this.#front
     const actor = isWellFormedKey(key) ? (await edge.keys.verify(sha256(key)))?.actor : undefined
     if (!actor) return this.#refuse(arrived)
-    await steps.count({ arrived, actor })
+    await countRequest(edge, { arrived, actor })
   }
 
   async #refuse({ address }: Arrived): Promise<never> {
     await this.#front.steps.countFailure(addressBucket(address))
-    throw new ApiError('unauthorized', 'This key or link is not valid, or no longer valid')
+    throw new ApiError('unauthorized', 'This key or link is invalid or has expired.')
   }
 
   /** Secrets that are guessed count as failures, as guessed keys do. */
@@ -135,7 +134,7 @@ class SessionPages {
       project_id: actor.scope.project_id,
       agent_id: actor.scope.agent_id,
       user_id: actor.scope.user_id,
-      mfa: { enrolled: has_factor, required_for: [...(this.#front.edge.gate().mfa ?? [])] },
+      mfa: { enrolled: has_factor, required_for: [...(this.#front.edge.service.gate.mfa ?? [])] },
       expires_at: formatTime(expires_at),
       version: project.version,
       features: featuresOf(this.#front, actor),
@@ -155,7 +154,7 @@ export function checkPage(arrived: Arrived, { door }: SignedIn): void {
 }
 
 function notOurPage(): ApiError {
-  return forbidden('This is for pages of the console only')
+  return forbidden('Only the console can call this endpoint.')
 }
 
 /** The operations that the key may call, by their ids: the console shows nothing else. */

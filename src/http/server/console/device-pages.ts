@@ -5,15 +5,13 @@ import { parseIfJson } from '../../../lib/json.ts'
 import { ONE_LINE } from '../../../lib/text/text.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { IssuerRefusal, IssuerUnavailable, type OidcIssuer } from '../../../security/oidc/oidc-issuer.ts'
-import { readBody } from '../../input/body.ts'
-import { readBytes } from '../../input/read-bytes.ts'
+import { checkBodyHeaders, readBody, readBytes } from '../../input/body.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
 import type { Arrived } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { send } from '../replies/send.ts'
-import { checkBodyHeaders } from '../transport.ts'
 
 const PURPOSE = 'console.device'
 
@@ -54,7 +52,11 @@ class DevicePages {
     const { issuer: name } = await this.#read(arrived, Begin)
     const issuer = this.#choose(name)
     const begun = await this.#asked(arrived, issuer, () => issuer.beginDevice())
-    if (!begun) throw invalid({ field: 'issuer', error: 'this identity provider does not sign in devices: use a key' })
+    if (!begun)
+      throw invalid({
+        field: 'issuer',
+        error: "this identity provider doesn't support signing in from the command line (device grant); use an API key",
+      })
     const { device_code, ...shown } = begun
     const device = keyring.encrypt(JSON.stringify({ issuer: issuer.settings.name, device_code }), PURPOSE)
     this.#reply(arrived, response, 200, { device, issuer: issuer.settings.name, ...shown })
@@ -69,15 +71,16 @@ class DevicePages {
     const vouched = await this.#asked(arrived, issuer, () => issuer.finishDevice(device_code))
     if (typeof vouched === 'string') return this.#reply(arrived, response, 202, { status: vouched })
     // To make a key may need a second factor, and a device has none but that of the provider.
-    if (this.#front.edge.gate().mfa?.has('keys') && !vouched.identity.is_strong) {
+    if (this.#front.edge.service.gate.mfa?.has('keys') && !vouched.identity.is_strong) {
       throw new ApiError(
         'mfa_required',
-        'This needs a second factor at the identity provider, or a key made in the console',
+        'This requires a second factor at the identity provider, or a key created in the console.',
       )
     }
     const { request_id, address } = arrived
     const made = await this.#console.sessions.signInDevice(vouched, issuer, { request_id, address, name, project })
-    if (typeof made === 'string') throw new ApiError('forbidden', WHY_NOT[made] ?? 'You may not sign in here')
+    if (typeof made === 'string')
+      throw new ApiError('forbidden', WHY_NOT[made] ?? "You aren't allowed to sign in here.")
     const { actor, ...key } = made
     arrived.trace.actor = actor
     this.#reply(arrived, response, 201, key)
@@ -86,7 +89,7 @@ class DevicePages {
   async #read<Shape extends z.ZodType>(arrived: Arrived, body: Shape): Promise<z.output<Shape>> {
     const { config } = this.#front.edge.parts
     if (!config.console.deviceSignIn) {
-      throw forbidden('Signing in devices is switched off (console.deviceSignIn). Use a key.')
+      throw forbidden('Signing in from the command line is turned off (console.deviceSignIn). Use an API key.')
     }
     this.#console.door.checkSecrecy(arrived)
     checkBodyHeaders(arrived)
@@ -96,7 +99,11 @@ class DevicePages {
 
   #choose(name: string | undefined): OidcIssuer {
     const all = this.#console.sessions.issuers()
-    if (all.length === 0) throw new ApiError('not_found', 'This service has no identity provider: use a key')
+    if (all.length === 0)
+      throw new ApiError(
+        'not_found',
+        "No identity provider is configured, so you can't sign in this way. Use an API key.",
+      )
     const names = all.map((one) => one.name).join(', ')
     const wanted = name ?? (all.length === 1 ? all[0]?.name : undefined)
     const issuer = this.#console.sessions.findIssuer(wanted ?? '')
@@ -113,7 +120,7 @@ class DevicePages {
     } catch {
       // It was not sealed here.
     }
-    throw invalid({ field: 'device', error: 'is not what this service gave: begin again' })
+    throw invalid({ field: 'device', error: 'is not valid; start the sign-in again' })
   }
 
   async #asked<T>({ request_id }: Arrived, { settings }: OidcIssuer, ask: () => Promise<T>): Promise<T> {
@@ -122,12 +129,13 @@ class DevicePages {
     } catch (error) {
       if (!(error instanceof IssuerRefusal || error instanceof IssuerUnavailable)) throw error
       const { log } = this.#front.edge.parts
-      log.warn({ request_id, issuer: settings.name, reason: error.message }, 'a device could not sign in')
-      if (error instanceof IssuerUnavailable) throw unavailable('The identity provider does not answer', 5_000)
+      log.warn({ request_id, issuer: settings.name, reason: error.message }, 'signing in from the command line failed')
+      if (error instanceof IssuerUnavailable)
+        throw unavailable("The identity provider isn't responding. Try again shortly.", 5_000)
       const isDeclined = error.code === 'access_denied'
       throw new ApiError(
         'unauthorized',
-        isDeclined ? 'The sign-in was declined' : 'The sign-in has expired: begin again',
+        isDeclined ? 'The sign-in was declined.' : 'The sign-in has expired. Start again.',
       )
     }
   }
@@ -140,6 +148,6 @@ class DevicePages {
 }
 
 const WHY_NOT: Record<string, string> = {
-  no_role: 'You have no role here yet: ask an administrator for one',
-  other_domain: 'Addresses of your domain may not sign in here',
+  no_role: "You don't have a role here yet. Ask an administrator for one.",
+  other_domain: "Email addresses of your domain aren't allowed to sign in here.",
 }

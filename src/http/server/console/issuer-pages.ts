@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { ApiError, badRequest, unavailable } from '../../../errors.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { IssuerRefusal, IssuerUnavailable, type OidcIssuer } from '../../../security/oidc/oidc-issuer.ts'
-import { readBody } from '../../input/body.ts'
-import { readBytes } from '../../input/read-bytes.ts'
+import { checkBodyHeaders, readBody, readBytes } from '../../input/body.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
 import { readCookie, sessionCookie } from '../../pipeline/guards/console-cookie.ts'
@@ -14,7 +13,6 @@ import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
 import { send } from '../replies/send.ts'
-import { checkBodyHeaders } from '../transport.ts'
 import { checkPage } from './console-session-pages.ts'
 import { attemptCookie, forgetAttempt, readAttempt, type SignInAttempt } from './sign-in-attempt.ts'
 
@@ -74,7 +72,7 @@ class IssuerPages {
     const { url, checks } = await issuer.begin(this.#callback(arrived, issuer)).catch((error) => {
       if (!(error instanceof IssuerUnavailable)) throw error
       this.#tell(arrived, issuer, error)
-      throw unavailable('The identity provider does not answer. Keys and links still sign in', 5_000)
+      throw unavailable("The identity provider isn't responding. You can still sign in with a key or a link.", 5_000)
     })
     // The browser does not bring the cookie of its session when it comes back from another site.
     const attempt = { issuer: issuer.settings.name, checks, to, invitation, earlier: readCookie(arrived) }
@@ -148,9 +146,9 @@ class IssuerPages {
           { request_id: arrived.request_id, issuer: issuer.settings.name },
           'a logout could not be checked',
         )
-        throw unavailable('The identity provider does not answer, try again shortly', 5_000)
+        throw unavailable("The identity provider isn't responding. Try again shortly.", 5_000)
       }
-      throw badRequest('This logout token is not valid')
+      throw badRequest('This logout token is not valid.')
     }
     await this.#console.sessions.endOfIssuer(issuer.settings.name, whose, arrived)
     this.#front.requests.count(arrived, 200)
@@ -159,7 +157,7 @@ class IssuerPages {
 
   #issuerOf({ params }: Arrived): OidcIssuer {
     const issuer = this.#console.sessions.findIssuer(params['issuer'] ?? '')
-    if (!issuer) throw new ApiError('not_found', 'No such identity provider')
+    if (!issuer) throw new ApiError('not_found', 'There is no such identity provider.')
     return issuer
   }
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { ApiError } from '../../../errors.ts'
-import { readsBody } from '../../input/read-bytes.ts'
+import { UNREAD } from '../../input/body.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Arrived } from '../../pipeline/request.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
@@ -20,7 +20,7 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   // The client is gone, so this is no failure of the service, and is not logged as one.
   const isCutOff = error === message.errored
   const apiError = isCutOff
-    ? new ApiError('request_timeout', 'The request was cut off')
+    ? new ApiError('request_timeout', 'The request ended before its body was complete.')
     : toApiError(error, log, request_id)
   reportRefusal(audit, arrived, apiError)
   front.requests.count(arrived, apiError.status)
@@ -30,7 +30,7 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   if (!message.complete) headers['Connection'] = 'close'
   const refusal = dialect.error(apiError, request_id)
   const answer = apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal
-  if (message.complete || message.destroyed || !readsBody(message)) return send(response, headers, answer)
+  if (message.complete || message.destroyed || UNREAD.has(message.method ?? '')) return send(response, headers, answer)
   const isLargeFile = arrived.route?.operation.upload === true && apiError.code === 'payload_too_large'
   sendEarly(response, headers, answer, isLargeFile ? FILE_DROPPED_FOR_MS : DROPPED_FOR_MS)
 }

@@ -3,13 +3,14 @@ import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel
 import type { Content } from '../../../storage/bytes/content.ts'
 import type { CallRequest, NamedCall, Received, Rendered, Route } from '../../dialects/dialect.ts'
 import { receiveUpload } from '../../input/receive-upload.ts'
+import { authoriseNamed } from '../../pipeline/guards/authorise.ts'
 import { isReplay, REPLAYED } from '../../pipeline/idempotency/replay.ts'
 import type { Authorised } from '../../pipeline/request.ts'
+import { runAuthorised } from '../../pipeline/run-authorised.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { callRunner } from './call-runner.ts'
 import { EventStream } from './event-stream.ts'
-import { hangUpOf } from './hang-up.ts'
 import { LARGE_REPLY } from './reply-room.ts'
 import { send, sendLines } from './send.ts'
 import { sendContent } from './send-content.ts'
@@ -27,7 +28,7 @@ export async function answerRequest(
   if (route.read) return answerCall(front, authorised, route.read(received), response)
   if (route.serve) return serve(front, authorised, route.serve, received, response)
   const call = route.name(received)
-  return answerNamed(front, await front.steps.authoriseNamed(authorised, call), call, response)
+  return answerNamed(front, await authoriseNamed(front.edge, authorised, call), call, response)
 }
 
 /** Answers a call that the request has named, or the call that comes after it. */
@@ -39,35 +40,26 @@ async function answerNamed(
 ): Promise<void> {
   if (authorised.agent) call.writer.begin?.(authorised.agent.id)
   if (!call.next) return answerCall(front, authorised, call, response)
-  const next = call.next(
-    await front.steps.run(authorised, call, { ...plainReply(front, authorised, response), mode: call.mode }),
-  )
-  return answerNamed(front, await front.steps.authoriseNamed(authorised, next), next, response)
+  const channel = { ...replyChannel(front, authorised, response), mode: call.mode, onHangUp: undefined }
+  const next = call.next(await runAuthorised(front.edge, authorised, call, channel))
+  return answerNamed(front, await authoriseNamed(front.edge, authorised, next), next, response)
 }
 
 /** Sends the answer of one call: as one reply or as a stream of events. */
-function answerCall(
+async function answerCall(
   front: Front,
   authorised: Authorised,
   wanted: CallRequest,
   response: ServerResponse,
 ): Promise<void> {
-  const answer = wanted.mode === 'stream' ? answerAsStream : answerOnce
-  return answer(front, authorised, wanted, response)
-}
-
-async function answerOnce(
-  front: Front,
-  authorised: Authorised,
-  wanted: CallRequest,
-  response: ServerResponse,
-): Promise<void> {
-  const { requests } = front
+  const { mode, present } = wanted
+  if (mode === 'stream') return answerAsStream(front, authorised, wanted, response)
+  const { edge, requests } = front
   const { arrived, operation } = authorised
-  const { mode } = wanted
-  const onHangUp = operation.streams && mode === 'reply' ? hangUpOf(response) : undefined
-  const channel = { ...plainReply(front, authorised, response), mode, onHangUp }
-  const rendered = await run(front, authorised, wanted, channel)
+  const channel = { ...replyChannel(front, authorised, response), mode }
+  if (!operation.streams || mode !== 'reply') channel.onHangUp = undefined
+  const done = await runAuthorised(edge, authorised, wanted, channel)
+  const rendered = present ? await atPresent(front, authorised, done, present) : done
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   requests.count(arrived, rendered.status)
   if (rendered.content) await answerContent(front, authorised, rendered.content, response)
@@ -106,12 +98,13 @@ async function answerAsStream(
   const { edge, requests } = front
   const { arrived, operation } = authorised
   const { request_id, headers, dialect } = arrived
-  const { writer } = wanted
+  const { present, writer } = wanted
   const stream = new EventStream(response, headers, writer)
   front.streams.watch(authorised, response)
   try {
-    const channel = { ...plainReply(front, authorised, response), ...streamChannel(stream, response, wanted) }
-    const rendered = await run(front, authorised, wanted, channel)
+    const channel = { ...replyChannel(front, authorised, response), ...streamChannel(stream, wanted) }
+    const done = await runAuthorised(edge, authorised, wanted, channel)
+    const rendered = present ? await atPresent(front, authorised, done, present) : done
     const { status, headers: sent, body } = rendered
     requests.count(arrived, status)
     if (status === 202 && !stream.opened) {
@@ -138,37 +131,37 @@ async function answerAsStream(
   stream.end()
 }
 
-/** Runs the call. A stored reply to work that has gone on since is not given: the client hears how it stands now. */
-function run(front: Front, authorised: Authorised, wanted: CallRequest, channel: ReplyChannel): Promise<Rendered> {
-  const running = front.steps.run(authorised, wanted, channel)
-  const { present } = wanted
-  return present ? running.then((rendered) => atPresent(front, authorised, rendered, present)) : running
-}
-
+/** A stored reply to work that has gone on since is not given: the client gets the present state of the work. */
 async function atPresent(
-  { steps }: Front,
+  { edge }: Front,
   authorised: Authorised,
   rendered: Rendered,
   present: NonNullable<CallRequest['present']>,
 ): Promise<Rendered> {
   const call = isReplay(rendered.headers) ? present(rendered) : undefined
   if (!call) return rendered
-  const now = await steps.run(await steps.authoriseNamed(authorised, call), call, PLAIN_REPLY)
+  const now = await runAuthorised(edge, await authoriseNamed(edge, authorised, call), call, PLAIN_REPLY)
   return { ...now, headers: { ...now.headers, [REPLAYED]: 'true' } }
 }
 
-function plainReply({ replies }: Front, authorised: Authorised, response: ServerResponse): ReplyChannel {
-  return { ...PLAIN_REPLY, reserve: (bytes) => replies.reserve(response, authorised, bytes) }
+function replyChannel({ replies }: Front, authorised: Authorised, response: ServerResponse): ReplyChannel {
+  return {
+    ...PLAIN_REPLY,
+    // An answer to HEAD ends before the stream that GET would follow, so a listener ends that stream as well.
+    onHangUp(listener) {
+      if (response.destroyed) listener()
+      else response.once('close', () => (response.writableFinished && response.req.method !== 'HEAD') || listener())
+    },
+    reserve: (bytes) => replies.reserve(response, authorised, bytes),
+  }
 }
 
 function streamChannel(
   stream: EventStream,
-  response: ServerResponse,
   { last_event_id }: CallRequest,
-): Omit<ReplyChannel, 'reserve'> {
+): Omit<ReplyChannel, 'reserve' | 'onHangUp'> {
   return {
     mode: 'stream',
-    onHangUp: hangUpOf(response),
     emit: (event) => stream.send(event),
     openStream: () => stream.open(),
     last_event_id,
@@ -205,7 +198,10 @@ async function serve(
 ): Promise<void> {
   const { arrived } = authorised
   // The path may have the agent's name; from here on it is the id.
-  const rendered = await answer({ ...received, params: authorised.params }, callRunner(front, authorised, response))
+  const rendered = await answer(
+    { ...received, params: authorised.params },
+    callRunner(front, authorised, replyChannel(front, authorised, response)),
+  )
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   front.requests.count(arrived, rendered.status)
   if (rendered.lines) await answerLines(front, authorised, rendered, response)

@@ -1,20 +1,22 @@
-import type { ServerResponse } from 'node:http'
-import { PLAIN_REPLY } from '../../../operation/reply-channel.ts'
+import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
 import type { CallRunner } from '../../dialects/dialect.ts'
+import { authoriseNamed } from '../../pipeline/guards/authorise.ts'
 import { isFromForeignPage } from '../../pipeline/guards/cors.ts'
+import { countRequest } from '../../pipeline/pipeline.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Authorised } from '../../pipeline/request.ts'
+import { runAuthorised } from '../../pipeline/run-authorised.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
-import { hangUpOf } from './hang-up.ts'
 
 /** Takes each call of a request through the same steps as a request of its own. */
 export function callRunner(
-  { edge: { parts }, steps, agentChanges, replies }: Front,
+  { edge, agentChanges }: Front,
   authorised: Authorised,
-  response: ServerResponse,
+  { onHangUp = () => {}, reserve }: ReplyChannel,
 ): CallRunner {
+  const { parts } = edge
   const { arrived, actor, agent } = authorised
   let isFirst = true
   return {
@@ -22,14 +24,14 @@ export function callRunner(
       // The request itself was counted, and that pays for its first call.
       const paid = isFirst
       isFirst = false
-      if (!paid) await steps.count(authorised)
+      if (!paid) await countRequest(edge, authorised)
       const { mode, last_event_id } = call
-      return steps.run(await steps.authoriseNamed(authorised, call), call, {
+      return runAuthorised(edge, await authoriseNamed(edge, authorised, call), call, {
         ...PLAIN_REPLY,
         ...channel,
         mode,
         last_event_id,
-        reserve: (bytes) => replies.reserve(response, authorised, bytes),
+        reserve,
       })
     },
     fail(error, operation) {
@@ -41,7 +43,7 @@ export function callRunner(
     agent,
     url: publicUrl(arrived, parts.config.server),
     isFromForeignPage: isFromForeignPage(arrived),
-    onHangUp: hangUpOf(response),
+    onHangUp,
     onAgentChange: (listener) => agentChanges.follow(actor.scope, listener),
     stopping: parts.stopping,
   }

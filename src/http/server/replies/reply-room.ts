@@ -58,5 +58,8 @@ function laneOf({ scope, id }: Authorised['actor']): string {
 }
 
 function tooMuch(): ApiError {
-  return unavailable('Too many large replies are under way, try again shortly or ask for smaller pages', RETRY_AFTER_MS)
+  return unavailable(
+    'Too many large replies are in progress. Try again shortly, or request smaller pages.',
+    RETRY_AFTER_MS,
+  )
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { ApiError } from '../../../errors.ts'
 import type { ByteRange } from '../../../storage/bytes/byte-store.ts'
 import type { Content } from '../../../storage/bytes/content.ts'
-import { isKnown } from '../../input/if-none-match.ts'
+import { isKnown } from '../../input/request-headers.ts'
 import { send, sendLines } from './send.ts'
 
 /** One range. What is written otherwise, or names several ranges, is ignored, as RFC 9110 allows. */
@@ -51,7 +51,7 @@ function rangeOf({ range, 'if-range': ifRange }: IncomingHttpHeaders, { size }: 
       : { start: Number(first), end: last === '' ? size - 1 : Math.min(Number(last), size - 1) }
   if (last !== '' && Number(first) > Number(last) && first !== '') return undefined
   if (wanted.start < size && wanted.start <= wanted.end) return wanted
-  throw new ApiError('range_not_satisfiable', `The file has ${size} bytes`, {
+  throw new ApiError('range_not_satisfiable', `The file has only ${size} bytes.`, {
     headers: { 'Content-Range': `bytes */${size}` },
   })
 }

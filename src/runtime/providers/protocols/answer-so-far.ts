@@ -44,7 +44,8 @@ export class AnswerSoFar {
   }
 
   addCall(call: CallSoFar): void {
-    if (this.calls.length >= MAX_CALLS) throw new AgentFailure(`The model made more than ${MAX_CALLS} calls at once`)
+    if (this.calls.length >= MAX_CALLS)
+      throw new AgentFailure(`The model made more than ${MAX_CALLS} tool calls in one answer.`)
     this.count(call.id.length + call.name.length)
     this.calls.push(call)
   }
@@ -62,7 +63,7 @@ export class AnswerSoFar {
 
   count(characters: number): void {
     this.#characters += characters
-    if (this.#characters > MAX_CHARACTERS) throw new AgentFailure('The answer is too long')
+    if (this.#characters > MAX_CHARACTERS) throw new AgentFailure('The answer is too long.')
   }
 
   /** Reports of one answer grow: the largest number is the last, also where a stray report says 0. */

@@ -38,7 +38,7 @@ const CANCEL_WITHIN_MS = 5_000
 const BEGIN_WITHIN_MS = 2_000
 const MAX_QUESTION_CHARACTERS = 10_000
 /** A question without words. */
-const WANTS_WORDS = 'The agent needs an answer before it goes on'
+const WANTS_WORDS = 'The agent needs an answer before it can continue.'
 
 /**
  * The run has left this call: it waits for a person, or is over. What it has begun is taken up by the next call.
@@ -157,7 +157,7 @@ export class A2aExchange {
         return answer.end()
       }
       // A reply without a task is a whole answer, so this one told nothing at all.
-      if (!task) throw new ModelFailure('The remote agent broke off its answer', {}, { after_ms: undefined })
+      if (!task) throw new ModelFailure('The remote agent ended its answer early.', {}, { after_ms: undefined })
       if (standing.kind === 'asks') {
         const { id, words } = await this.#askPerson(standing)
         sentFor = standing.key

@@ -2,6 +2,7 @@ import type { AgentCard } from '@a2a-js/sdk'
 import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import { z } from 'zod'
 import { isObject, parseIfJson } from '../../../lib/json.ts'
+import { plainIssue } from '../../../lib/text/plain-issue.ts'
 import { AgentFailure, type Log } from '../../outcome.ts'
 import { HtmlPage, NotAnAnswer, parseObject, type ReplyFields } from '../../providers/protocols/read-events.ts'
 import { BadStatus } from '../../providers/provider-failure.ts'
@@ -74,7 +75,7 @@ export async function openPeer(remote: A2aRemote, way: PeerWay, signal: AbortSig
   if (withheld.length > 0) {
     way.log(
       'warn',
-      `The agent card names another host (${new URL(url).host}), which is not sent ${withheld.join(', ')}`,
+      `The agent card names another host (${new URL(url).host}), and ${withheld.join(', ')} can't be sent there.`,
     )
   }
   return { client, url, version: protocolVersion || '0.3', streams: card.capabilities?.streaming === true }
@@ -84,7 +85,9 @@ export async function openPeer(remote: A2aRemote, way: PeerWay, signal: AbortSig
 function readCard(fields: ReplyFields, resolver: DefaultAgentCardResolver): ReadCard {
   // A card of 1.0 has the one, a card of 0.3 the other.
   if (fields['supportedInterfaces'] === undefined && fields['url'] === undefined) {
-    throw new AgentFailure('The remote agent sent JSON that is no agent card: remote.a2a must be the URL of its card')
+    throw new AgentFailure(
+      'The remote agent returned JSON that is not an agent card. remote.a2a must be the URL of its card.',
+    )
   }
   let card: unknown
   try {
@@ -92,16 +95,16 @@ function readCard(fields: ReplyFields, resolver: DefaultAgentCardResolver): Read
   } catch (error) {
     throw new NotAnAnswer(`the agent card: ${(error as Error).message}`)
   }
-  const read = ReadCard.safeParse(card)
+  const read = ReadCard.safeParse(card, { error: (issue) => plainIssue(issue) })
   if (read.success) return read.data
   const [issue] = read.error.issues
   throw new NotAnAnswer(`the agent card: ${issue?.path.join('.')}: ${issue?.message}`)
 }
 
 function noWayToSpeak(versions: readonly string[]): AgentFailure {
-  if (versions.length === 0) return new AgentFailure('The remote agent has no address for JSON-RPC in its agent card')
+  if (versions.length === 0) return new AgentFailure("The remote agent's card has no URL for JSON-RPC.")
   const spoken = versions.map((version) => version.slice(0, 20)).join(', ')
-  return new AgentFailure(`The remote agent speaks A2A ${spoken}; this service speaks 1.0 and 0.3`)
+  return new AgentFailure(`The remote agent uses A2A ${spoken}, and this service supports 1.0 and 0.3.`)
 }
 
 /** The way of the client's requests: guarded, with the headers of the agent, and no reply can be too long. */

@@ -45,7 +45,7 @@ function isOfNetwork(error: unknown): boolean {
  */
 export function failureIn(error: unknown, now: () => number, hasSpoken: boolean): unknown {
   if (error instanceof A2AError) {
-    const what = `The remote agent answered with the error ${error.reason}`
+    const what = `The remote agent answered with the error ${error.reason}.`
     return new AgentFailure(what.slice(0, 200), { remote_message: error.message })
   }
   return isOfAgent(error) ? failureOf(error, now, hasSpoken) : error

@@ -110,7 +110,7 @@ export class TaskAnswer {
       return []
     }
     if (!content) return []
-    const where = content.$case === 'url' ? content.value : `${content.value.length} bytes, not kept`
+    const where = content.$case === 'url' ? content.value : `${content.value.length} bytes, not stored`
     const named = storable(`[file ${filename || 'without a name'}: ${mediaType || 'of unknown type'}, ${where}]`)
     if (!this.#wantsValue) return [named]
     this.#log(named)
@@ -136,7 +136,7 @@ export class TaskAnswer {
 
   #countBeginning(): void {
     this.#beginnings += 1
-    if (this.#beginnings > MAX_BEGINNINGS) throw new NotAnAnswer('the answer was begun too often')
+    if (this.#beginnings > MAX_BEGINNINGS) throw new NotAnAnswer('the answer was restarted too often')
   }
 
   /** Says what was not said yet. */
@@ -148,7 +148,7 @@ export class TaskAnswer {
     // What was said cannot be taken back.
     const whole = this.#said.slice(0, at) + text
     this.#said = ''
-    this.#hear({ kind: 'log', level: 'warn', message: 'The remote agent has replaced what it had said' })
+    this.#hear({ kind: 'log', level: 'warn', message: 'The remote agent has replaced its earlier answer.' })
     this.#hear({ kind: 'text', text: BETWEEN })
     this.#say(whole)
   }
@@ -175,7 +175,7 @@ export class TaskAnswer {
         throw new TaskEnded(withWords('The remote agent cancelled its task', words))
       case TaskState.TASK_STATE_AUTH_REQUIRED:
         throw new AgentFailure(
-          withWords('The remote agent wants its caller to sign in, which this service cannot do', words),
+          withWords("The remote agent requires its caller to sign in, which this service doesn't support", words),
         )
       default:
         this.#log(words)
@@ -202,5 +202,5 @@ function wordsOf(message: Message | undefined): string {
 }
 
 function withWords(what: string, words: string): string {
-  return words === '' ? what : `${what}: ${words.slice(0, MAX_WORDS_CHARACTERS)}`
+  return words === '' ? `${what}.` : `${what}: ${words.slice(0, MAX_WORDS_CHARACTERS)}`
 }

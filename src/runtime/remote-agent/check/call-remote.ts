@@ -112,7 +112,7 @@ export async function callRemote(
   } catch (error) {
     signal.throwIfAborted()
     tried.isLate = timeout.aborted
-    tried.problem ??= tried.isLate ? `it did not end within ${timeout_ms / 1000} s` : wordsOf(error)
+    tried.problem ??= tried.isLate ? `it did not finish within ${timeout_ms / 1000} s` : wordsOf(error)
     if (error instanceof AgentFailure) tried.status = error.detail['status'] as number | undefined
   } finally {
     clearTimeout(timer)
@@ -162,7 +162,7 @@ export function wordsOf(error: unknown): string {
   if (!(error instanceof AgentFailure)) return String(error)
   const { remote_message } = error.detail
   return typeof remote_message === 'string' && remote_message !== ''
-    ? `${error.message}: ${remote_message}`
+    ? `${error.message.replace(/\.$/, '')}: ${remote_message}`
     : error.message
 }
 

@@ -7,8 +7,8 @@ import { failureIn, peerError } from '../a2a/peer-failure.ts'
 import { wordsOf } from './call-remote.ts'
 import type { CheckedPoint } from './check-points.ts'
 
-const CARD = 'the agent card can be read, and names an address'
-const ADDRESS = 'the address answers: a task that does not exist is not found'
+const CARD = 'the agent card is readable and contains a URL'
+const ADDRESS = 'the URL responds: a task that does not exist is not found'
 
 /** Tries an A2A agent without a message to it: that would have it work. */
 export async function* checkA2a(
@@ -34,11 +34,11 @@ export async function* checkA2a(
     return
   }
   const { client, url, version, streams } = peer
-  const answers = streams ? 'its answers are streamed' : 'its answers come in one piece'
+  const answers = streams ? 'its answers are streamed' : 'its answers are not streamed'
   yield { point: CARD, status: 'ok', detail: [`A2A ${version} at ${url}; ${answers}`, ...warnings].join('. ') }
   try {
     await client.getTask({ tenant: '', id: randomUUID(), historyLength: 0 }, { signal: soon() })
-    yield { point: ADDRESS, status: 'failed', detail: 'it has a task under an id that was made up' }
+    yield { point: ADDRESS, status: 'failed', detail: "it returned a task for an ID that doesn't exist" }
   } catch (thrown) {
     const error = peerError(thrown)
     const isNotFound = error instanceof A2AError && error.reason === 'TASK_NOT_FOUND'

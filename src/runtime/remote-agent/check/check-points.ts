@@ -10,7 +10,7 @@ export const CheckedPoint = z
   .object({
     point: z.string().describe('What the agent should do'),
     status: z.enum(['ok', 'failed', 'not_tried']),
-    detail: z.string().nullable().describe('Why it failed or was not tried, or what was found'),
+    detail: z.string().nullable().describe('Why it failed or was skipped, or what was found'),
   })
   .meta({ id: 'CheckedPoint' })
 export type CheckedPoint = z.infer<typeof CheckedPoint>
@@ -19,10 +19,10 @@ const POINTS = {
   answers: 'a signed call is answered',
   signature: 'a wrong signature is refused',
   time: 'an old call is refused',
-  again: 'the same call again, with its steps, is answered and asks for nothing anew',
-  order: 'steps that are given are not asked for again, the others in the same order',
-  waiting: 'a call whose step waits ends',
-  closed: 'a closed connection is survived',
+  again: 'the same call again, with its steps, is answered without new steps',
+  order: 'steps with results are not requested again, and the others come in the same order',
+  waiting: 'a call with a waiting step ends',
+  closed: 'the agent survives a closed connection',
 } as const
 
 const OLD_MS = 10 * 60_000
@@ -39,10 +39,10 @@ export async function* checkPoints(
   const call = (plan: CallPlan = {}) => callRemote(trial, plan, (step) => doneBy(answers, step))
   const first = await call()
   const asked = counted(first.asked.flatMap(({ steps }) => steps).length, 'step')
-  yield judged('answers', first.problem, `${asked} asked for${namelessText(first)}`)
+  yield judged('answers', first.problem, `${asked} requested${namelessText(first)}`)
   if (isRefused(first)) {
     // An agent that refuses every call proves nothing by refusing these.
-    for (const name of ['signature', 'time'] as const) yield notTried(name, 'the signed call was refused too')
+    for (const name of ['signature', 'time'] as const) yield notTried(name, 'the signed call was refused as well')
   } else {
     yield judged('signature', whyNotRefused(await call({ secret: trial.wrongSecret, take: () => 'over' })))
     yield judged('time', whyNotRefused(await call({ age_ms: OLD_MS, take: () => 'over' })))
@@ -53,8 +53,8 @@ export async function* checkPoints(
   }
   yield judged('again', await whyNotAgain(call, first))
   if (first.asked.length === 0) {
-    yield notTried('order', 'it asked for no step')
-    yield notTried('waiting', 'it asked for no step')
+    yield notTried('order', 'it requested no step')
+    yield notTried('waiting', 'it requested no step')
   } else {
     yield judged('order', await whyNotInOrder(call, first))
     yield judged('waiting', whyNotEnded(await call({ take: () => 'waiting' })))
@@ -68,7 +68,9 @@ export async function* checkPoints(
 /** A price is for a provider's model. */
 function namelessText({ models }: TriedRemote): string {
   const nameless = [...models].find((model) => !model.includes('/'))
-  return nameless === undefined ? '' : `; report usage of "${nameless}" as provider/model, so that its price is known`
+  return nameless === undefined
+    ? ''
+    : `; report usage of "${nameless}" as provider/model, so that its price can be found`
 }
 
 type Call = (plan: CallPlan) => Promise<TriedRemote>
@@ -80,14 +82,16 @@ function isRefused({ status }: TriedRemote): boolean {
 function whyNotRefused(tried: TriedRemote): string | undefined {
   if (isRefused(tried)) return undefined
   const { status, problem } = tried
-  return status === undefined && problem !== undefined ? problem : `it was answered with ${status ?? 200}, not with 401`
+  return status === undefined && problem !== undefined
+    ? problem
+    : `it was answered with ${status ?? 200} instead of 401`
 }
 
 async function whyNotAgain(call: Call, { request_id, asked }: TriedRemote): Promise<string | undefined> {
   const run = { request_id, attempt: 1 }
   const again = await call({ run, steps: asked.flatMap(({ done }) => done), said: asked.at(-1)?.said ?? '' })
   const [anew] = again.asked.flatMap(({ steps }) => steps)
-  return anew ? `it asked for ${named(anew)}` : again.problem
+  return anew ? `it requested ${named(anew)}` : again.problem
 }
 
 /** The service has died after the first steps, if there were others after them, and calls the agent anew. */
@@ -98,14 +102,14 @@ async function whyNotInOrder(call: Call, { request_id, asked }: TriedRemote): Pr
   const expected = asked.slice(given.length).flatMap(namesIn)
   const found = anew.asked.flatMap(namesIn)
   if (found.join() === expected.join()) return anew.problem
-  return `it asked for ${found.join(', ') || 'nothing'} instead of ${expected.join(', ')}`
+  return `it requested ${found.join(', ') || 'nothing'} instead of ${expected.join(', ')}`
 }
 
 /** The agent may break off, or end its reply without words. */
 function whyNotEnded({ asked, problem, isLate, said }: TriedRemote): string | undefined {
   const [, next] = asked
-  if (next) return `it went on and asked for ${namesIn(next).join(', ')}`
-  if (problem === undefined && said !== '') return 'it answered as if the step were done'
+  if (next) return `it continued and requested ${namesIn(next).join(', ')}`
+  if (problem === undefined && said !== '') return 'it answered as if the step had finished'
   return isLate ? problem : undefined
 }
 

@@ -94,7 +94,7 @@ async function keepFiles({ content = [] }: CallToolResult, tool: string, texts: 
     const bytes = bytesIn(part as Part)
     if (!bytes) continue
     const { data, media_type, uri } = bytes
-    if (files.length === MOST_FILES) throw new ToolError(`A result may have ${MOST_FILES} files`)
+    if (files.length === MOST_FILES) throw new ToolError(`A result can contain at most ${MOST_FILES} files`)
     const name = (uri === undefined ? undefined : nameInAddress(uri)) ?? fileNameOf(tool, media_type)
     const { text, file } = await keepToolFile({ pieces: decoded(data), media_type, name }, world)
     texts[i] = text
@@ -111,7 +111,7 @@ function bytesIn(part: Part): { data: string; media_type: string | undefined; ur
   return { data, media_type, uri: typeof uri === 'string' ? uri : undefined }
 }
 
-const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that it knows in `headers`'
+const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that the server accepts in `headers`'
 
 /** A JSON-RPC error is the server's message to the model. Of other errors only host and status are told. */
 function mcpError(error: unknown, url: URL): ToolError {

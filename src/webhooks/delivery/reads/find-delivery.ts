@@ -13,8 +13,8 @@ export const findDelivery = operation({
   id: 'findDelivery',
   method: 'GET',
   path: '/v1/deliveries/{delivery_id}',
-  summary: 'Find a delivery by its id',
-  description: 'The same as under its webhook, for those who have nothing but the id.',
+  summary: 'Get a delivery by ID',
+  description: "Use this if you know the delivery's ID but not its webhook.",
   permission: 'read',
   params: z.strictObject({ delivery_id: z.string() }),
   async concerns({ params: { delivery_id } }, db) {

@@ -10,7 +10,7 @@ export const getDelivery = operation({
   method: 'GET',
   path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}',
   summary: 'Get a delivery',
-  description: 'With the body that is sent.',
+  description: 'Returns the delivery with its body.',
   permission: 'read',
   params: DeliveryParams,
   concerns: agentOfDelivery,

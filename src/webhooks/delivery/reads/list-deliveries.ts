@@ -11,7 +11,7 @@ export const listDeliveries = operation({
   method: 'GET',
   path: '/v1/webhooks/{webhook_id}/deliveries',
   summary: "List a webhook's deliveries",
-  description: 'With every attempt that was made. Kept for `retention.deliveries`.',
+  description: 'Lists deliveries with their latest attempts. Deliveries are kept for `retention.deliveries`.',
   permission: 'read',
   params: WebhookParams,
   concerns: concernedAgent,

@@ -1,0 +1,63 @@
+import type { Client } from '../../../sdk/client.ts'
+import { agentNames, type NameOf } from '../connect/agent-names.ts'
+import { type PlaceOf, projectNames } from '../connect/project-names.ts'
+import { printRows } from '../terminal/output.ts'
+import type { World } from '../world.ts'
+
+/** Finds the names of what a list shows by id. */
+type Look = { agent: NameOf; project: PlaceOf }
+
+type Column<T> = (keyof T & string) | readonly [title: string, of: (row: T, look: Look) => unknown]
+
+/** The fields that are shown, or values that are made of them. `agents` and `projects` are looked up for the values. */
+export type Columns<T> = {
+  agents?: (row: T) => string | null
+  projects?: true
+  /** Shown only if one of the items has it. */
+  if?: Readonly<Record<string, (row: T) => boolean>>
+  of: readonly Column<T>[]
+}
+
+/** Without columns, an item shows its fields that are no objects. */
+const MOST_COLUMNS = 7
+
+export async function printTable<T extends object>(
+  world: World,
+  client: Client,
+  rows: T[],
+  columns: Columns<T> | undefined,
+  options: { json?: boolean },
+): Promise<void> {
+  const { agents, projects, of, if: shownIf = {} } = columns ?? { of: plainFields(rows[0]) }
+  const shown = of.map((column) => (typeof column === 'string' ? fieldColumn<T>(column) : column))
+  const agentOf = agents ?? (of.includes('agent_id' as never) ? agentIdOf : undefined)
+  const look: Look = {
+    agent: agentOf && !options.json ? await agentNames(client, rows.map(agentOf)) : (id) => id,
+    project: projects && !options.json ? await projectNames(client) : (id) => id ?? undefined,
+  }
+  const wanted = shown.filter(([title]) => shownIf[title] === undefined || rows.some(shownIf[title]))
+  printRows(
+    world,
+    rows,
+    wanted.map(([title, value]) => ({ title, of: (row: T) => value(row, look) })),
+    options,
+  )
+}
+
+function plainFields<T extends object>(row: T | undefined): (keyof T & string)[] {
+  const names = Object.entries(row ?? {}).filter(([, value]) => value === null || typeof value !== 'object')
+  return names.slice(0, MOST_COLUMNS).map(([name]) => name as keyof T & string)
+}
+
+function fieldColumn<T extends object>(name: keyof T & string): [string, (row: T, look: Look) => unknown] {
+  const title = name
+    .replace(/_(id|at)$/, '')
+    .replaceAll('_', ' ')
+    .toUpperCase()
+  if (name !== 'agent_id') return [title, (row) => row[name]]
+  return [title, (row, look) => (agentIdOf(row) === null ? 'all' : look.agent(agentIdOf(row) ?? ''))]
+}
+
+function agentIdOf(row: object): string | null {
+  return (row as { agent_id?: string | null }).agent_id ?? null
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { counted } from './counted.ts'
+
+export type TypeNames = Readonly<Record<string, string>>
+
+const JSON_TYPES: TypeNames = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+}
+
+const FORMATS: Readonly<Record<string, string>> = { email: 'an email address', url: 'a URL', uuid: 'a UUID' }
+
+/** zod's own messages are for programmers. A client reads what the field must be, in the words of JSON. */
+export function plainIssue(issue: z.core.$ZodRawIssue, types = JSON_TYPES): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.input === undefined) return 'is required'
+      return `must be ${types[isWhole(issue) ? 'int' : issue.expected] ?? issue.expected}`
+    case 'invalid_value':
+      return oneOf(issue.values)
+    case 'invalid_union':
+      // The alternatives have messages of their own, except where a field says which of them is meant.
+      return Array.isArray(issue['options']) ? oneOf(issue['options']) : undefined
+    case 'invalid_format':
+      return FORMATS[issue.format] && `must be ${FORMATS[issue.format]}`
+    case 'invalid_key':
+      return 'is not a valid name'
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`
+    case 'too_small':
+      if (!isCounted(issue.origin))
+        return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`
+      return Number(issue.minimum) === 1
+        ? 'must not be empty'
+        : `must have at least ${counted(issue.minimum, unitOf(issue.origin))}`
+    case 'too_big':
+      return isCounted(issue.origin)
+        ? `must have at most ${counted(issue.maximum, unitOf(issue.origin))}`
+        : `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`
+    default:
+      return undefined
+  }
+}
+
+function oneOf(values: readonly unknown[]): string {
+  return values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`
+}
+
+const isCounted = (origin: string) => origin === 'string' || origin === 'array'
+
+const unitOf = (origin: string) => (origin === 'string' ? 'character' : 'item')
+
+/** For a text in the place of a whole number zod expects a number. */
+function isWhole({ expected, inst }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): boolean {
+  return expected === 'number' && inst instanceof z.ZodNumber && inst.isInt
+}
